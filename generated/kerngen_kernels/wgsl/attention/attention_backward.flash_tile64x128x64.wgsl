@@ -20,9 +20,10 @@ struct Uniform {
 
 // One invocation per element.
 // Also run for attention_backward, stage row_numbers: flash_micro8x4.
+// Also run for attention_backward, stage row_numbers: flash_tile32x128x128_micro4x8.
 // Also run for attention_backward, stage row_numbers: flash_tile64x64x128_micro8x4_depth8x16.
-// Also run for causal_attention_backward, stage row_numbers: flash_tile64x128x64.
 // Also run for causal_attention_backward, stage row_numbers: flash_micro8x4.
+// Also run for causal_attention_backward, stage row_numbers: flash_tile32x128x128_micro4x8.
 // Also run for causal_attention_backward, stage row_numbers: flash_tile64x64x128_micro8x4_depth8x16.
 @compute @workgroup_size(64)
 fn main(

@@ -84,19 +84,32 @@ fn main(
         var dot_2 = vec4f(0.0);
         let key_3 = min(first_key + ((lane >> 2u) + 96u), u.t - 1u);
         var dot_3 = vec4f(0.0);
-        for (var p = (lane & 3u) * 4u; p < u.d; p += 16u) {
+        for (var p = (lane & 3u) * 4u; p < u.d; p += 32u) {
             let q_0 = q[(((n * u.h + g) * u.s + row_0) * u.d + p) >> 2u];
             let q_1 = q[(((n * u.h + g) * u.s + row_1) * u.d + p) >> 2u];
             let q_2 = q[(((n * u.h + g) * u.s + row_2) * u.d + p) >> 2u];
             let q_3 = q[(((n * u.h + g) * u.s + row_3) * u.d + p) >> 2u];
             let k_0 = k[(((n * u.h + g) * u.t + key_0) * u.d + p) >> 2u];
-            dot_0 += vec4f(dot(q_0, k_0), dot(q_1, k_0), dot(q_2, k_0), dot(q_3, k_0));
             let k_1 = k[(((n * u.h + g) * u.t + key_1) * u.d + p) >> 2u];
-            dot_1 += vec4f(dot(q_0, k_1), dot(q_1, k_1), dot(q_2, k_1), dot(q_3, k_1));
             let k_2 = k[(((n * u.h + g) * u.t + key_2) * u.d + p) >> 2u];
-            dot_2 += vec4f(dot(q_0, k_2), dot(q_1, k_2), dot(q_2, k_2), dot(q_3, k_2));
             let k_3 = k[(((n * u.h + g) * u.t + key_3) * u.d + p) >> 2u];
+            let p_ = select(p, p + 16u, p + 16u < u.d);
+            let q_0_ = q[(((n * u.h + g) * u.s + row_0) * u.d + p_) >> 2u];
+            let q_1_ = q[(((n * u.h + g) * u.s + row_1) * u.d + p_) >> 2u];
+            let q_2_ = q[(((n * u.h + g) * u.s + row_2) * u.d + p_) >> 2u];
+            let q_3_ = q[(((n * u.h + g) * u.s + row_3) * u.d + p_) >> 2u];
+            let k_0_ = k[(((n * u.h + g) * u.t + key_0) * u.d + p_) >> 2u];
+            let k_1_ = k[(((n * u.h + g) * u.t + key_1) * u.d + p_) >> 2u];
+            let k_2_ = k[(((n * u.h + g) * u.t + key_2) * u.d + p_) >> 2u];
+            let k_3_ = k[(((n * u.h + g) * u.t + key_3) * u.d + p_) >> 2u];
+            dot_0 += vec4f(dot(q_0, k_0), dot(q_1, k_0), dot(q_2, k_0), dot(q_3, k_0));
+            dot_1 += vec4f(dot(q_0, k_1), dot(q_1, k_1), dot(q_2, k_1), dot(q_3, k_1));
+            dot_2 += vec4f(dot(q_0, k_2), dot(q_1, k_2), dot(q_2, k_2), dot(q_3, k_2));
             dot_3 += vec4f(dot(q_0, k_3), dot(q_1, k_3), dot(q_2, k_3), dot(q_3, k_3));
+            dot_0 += select(vec4f(0.0), vec4f(dot(q_0_, k_0_), dot(q_1_, k_0_), dot(q_2_, k_0_), dot(q_3_, k_0_)), p + 16u < u.d);
+            dot_1 += select(vec4f(0.0), vec4f(dot(q_0_, k_1_), dot(q_1_, k_1_), dot(q_2_, k_1_), dot(q_3_, k_1_)), p + 16u < u.d);
+            dot_2 += select(vec4f(0.0), vec4f(dot(q_0_, k_2_), dot(q_1_, k_2_), dot(q_2_, k_2_), dot(q_3_, k_2_)), p + 16u < u.d);
+            dot_3 += select(vec4f(0.0), vec4f(dot(q_0_, k_3_), dot(q_1_, k_3_), dot(q_2_, k_3_), dot(q_3_, k_3_)), p + 16u < u.d);
         }
         products[(lane >> 2u) * 4u + (lane & 3u)] = dot_0;
         products[((lane >> 2u) + 32u) * 4u + (lane & 3u)] = dot_1;
@@ -126,7 +139,7 @@ fn main(
         sum_1 *= scale.y;
         sum_2 *= scale.z;
         sum_3 *= scale.w;
-        for (var number_ = 0u; number_ < 16u; number_ += 4u) {
+        for (var number_ = 0u; number_ < 16u; number_ += 8u) {
             let value_key = min(first_key + ((lane >> 4u) * 16u + number_), end - 1u);
             let row_weights = weights[(lane >> 4u) * 16u + number_];
             let v_ = v[(((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
@@ -139,6 +152,18 @@ fn main(
             let value_key_3 = min(first_key + ((lane >> 4u) * 16u + (number_ + 3u)), end - 1u);
             let row_weights_3 = weights[(lane >> 4u) * 16u + (number_ + 3u)];
             let v_4 = v[(((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
+            let value_key_4 = min(first_key + ((lane >> 4u) * 16u + (number_ + 4u)), end - 1u);
+            let row_weights_4 = weights[(lane >> 4u) * 16u + (number_ + 4u)];
+            let v_5 = v[(((n * u.h + g) * u.t + value_key_4) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
+            let value_key_5 = min(first_key + ((lane >> 4u) * 16u + (number_ + 5u)), end - 1u);
+            let row_weights_5 = weights[(lane >> 4u) * 16u + (number_ + 5u)];
+            let v_6 = v[(((n * u.h + g) * u.t + value_key_5) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
+            let value_key_6 = min(first_key + ((lane >> 4u) * 16u + (number_ + 6u)), end - 1u);
+            let row_weights_6 = weights[(lane >> 4u) * 16u + (number_ + 6u)];
+            let v_7 = v[(((n * u.h + g) * u.t + value_key_6) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
+            let value_key_7 = min(first_key + ((lane >> 4u) * 16u + (number_ + 7u)), end - 1u);
+            let row_weights_7 = weights[(lane >> 4u) * 16u + (number_ + 7u)];
+            let v_8 = v[(((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
             sum_0 += row_weights.x * v_;
             sum_1 += row_weights.y * v_;
             sum_2 += row_weights.z * v_;
@@ -155,108 +180,62 @@ fn main(
             sum_1 += row_weights_3.y * v_4;
             sum_2 += row_weights_3.z * v_4;
             sum_3 += row_weights_3.w * v_4;
+            sum_0 += row_weights_4.x * v_5;
+            sum_1 += row_weights_4.y * v_5;
+            sum_2 += row_weights_4.z * v_5;
+            sum_3 += row_weights_4.w * v_5;
+            sum_0 += row_weights_5.x * v_6;
+            sum_1 += row_weights_5.y * v_6;
+            sum_2 += row_weights_5.z * v_6;
+            sum_3 += row_weights_5.w * v_6;
+            sum_0 += row_weights_6.x * v_7;
+            sum_1 += row_weights_6.y * v_7;
+            sum_2 += row_weights_6.z * v_7;
+            sum_3 += row_weights_6.w * v_7;
+            sum_0 += row_weights_7.x * v_8;
+            sum_1 += row_weights_7.y * v_8;
+            sum_2 += row_weights_7.z * v_8;
+            sum_3 += row_weights_7.w * v_8;
         }
         workgroupBarrier();
     }
 
     weights[lane] = total_;
     workgroupBarrier();
+    if (lane < 32u) {
+        maxima[lane] = weights[lane * 4u] + weights[lane * 4u + 1u] + weights[lane * 4u + 2u] + weights[lane * 4u + 3u];
+    }
+    workgroupBarrier();
     var row_totals = vec4f(0.0);
-    for (var number_2 = 0u; number_2 < 128u; number_2 += 1u) {
-        row_totals += weights[number_2];
+    for (var number_2 = 0u; number_2 < 32u; number_2 += 1u) {
+        row_totals += maxima[number_2];
     }
+    products[lane] = sum_0;
+    products[lane + 128u] = sum_1;
+    products[lane + 256u] = sum_2;
+    products[lane + 384u] = sum_3;
     workgroupBarrier();
-    let place_0 = ((n * u.h + g) * u.s + row_0) * parts + part;
-    weights[lane] = sum_0;
-    workgroupBarrier();
-    let joined = weights[lane & 15u] + weights[(lane & 15u) + 16u] + weights[(lane & 15u) + 32u] + weights[(lane & 15u) + 48u] + weights[(lane & 15u) + 64u] + weights[(lane & 15u) + 80u] + weights[(lane & 15u) + 96u] + weights[(lane & 15u) + 112u];
-    workgroupBarrier();
-    if (lane < 16u && first_row < u.s) {
+    let own_row = lane >> 4u;
+    let row = min(first_row + own_row, u.s - 1u);
+    let joined = products[own_row * 128u + (lane & 15u)] + products[own_row * 128u + (lane & 15u) + 16u] + products[own_row * 128u + (lane & 15u) + 32u] + products[own_row * 128u + (lane & 15u) + 48u] + products[own_row * 128u + (lane & 15u) + 64u] + products[own_row * 128u + (lane & 15u) + 80u] + products[own_row * 128u + (lane & 15u) + 96u] + products[own_row * 128u + (lane & 15u) + 112u];
+    let place = ((n * u.h + g) * u.s + row) * parts + part;
+    if (lane < 64u && first_row + own_row < u.s) {
         if (first_column + (lane & 15u) * 4u < u.e) {
-            parts_[place_0 * u.e + (first_column + (lane & 15u) * 4u)] = joined.x;
+            parts_[place * u.e + (first_column + (lane & 15u) * 4u)] = joined.x;
         }
         if (first_column + (lane & 15u) * 4u + 1u < u.e) {
-            parts_[place_0 * u.e + (first_column + (lane & 15u) * 4u + 1u)] = joined.y;
+            parts_[place * u.e + (first_column + (lane & 15u) * 4u + 1u)] = joined.y;
         }
         if (first_column + (lane & 15u) * 4u + 2u < u.e) {
-            parts_[place_0 * u.e + (first_column + (lane & 15u) * 4u + 2u)] = joined.z;
+            parts_[place * u.e + (first_column + (lane & 15u) * 4u + 2u)] = joined.z;
         }
         if (first_column + (lane & 15u) * 4u + 3u < u.e) {
-            parts_[place_0 * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined.w;
+            parts_[place * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined.w;
         }
-    }
-    if (lane == 0u && first_column == 0u && first_row < u.s) {
-        part_rows[place_0 * 2u] = top_.x;
-        part_rows[place_0 * 2u + 1u] = row_totals.x;
-    }
-    let place_1 = ((n * u.h + g) * u.s + row_1) * parts + part;
-    weights[lane] = sum_1;
-    workgroupBarrier();
-    let joined_ = weights[lane & 15u] + weights[(lane & 15u) + 16u] + weights[(lane & 15u) + 32u] + weights[(lane & 15u) + 48u] + weights[(lane & 15u) + 64u] + weights[(lane & 15u) + 80u] + weights[(lane & 15u) + 96u] + weights[(lane & 15u) + 112u];
-    workgroupBarrier();
-    if (lane < 16u && first_row + 1u < u.s) {
-        if (first_column + (lane & 15u) * 4u < u.e) {
-            parts_[place_1 * u.e + (first_column + (lane & 15u) * 4u)] = joined_.x;
+        if ((lane & 15u) == 0u && first_column == 0u) {
+            part_rows[place * 2u] = top_[own_row];
+            part_rows[place * 2u + 1u] = row_totals[own_row];
         }
-        if (first_column + (lane & 15u) * 4u + 1u < u.e) {
-            parts_[place_1 * u.e + (first_column + (lane & 15u) * 4u + 1u)] = joined_.y;
-        }
-        if (first_column + (lane & 15u) * 4u + 2u < u.e) {
-            parts_[place_1 * u.e + (first_column + (lane & 15u) * 4u + 2u)] = joined_.z;
-        }
-        if (first_column + (lane & 15u) * 4u + 3u < u.e) {
-            parts_[place_1 * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined_.w;
-        }
-    }
-    if (lane == 0u && first_column == 0u && first_row + 1u < u.s) {
-        part_rows[place_1 * 2u] = top_.y;
-        part_rows[place_1 * 2u + 1u] = row_totals.y;
-    }
-    let place_2 = ((n * u.h + g) * u.s + row_2) * parts + part;
-    weights[lane] = sum_2;
-    workgroupBarrier();
-    let joined_2 = weights[lane & 15u] + weights[(lane & 15u) + 16u] + weights[(lane & 15u) + 32u] + weights[(lane & 15u) + 48u] + weights[(lane & 15u) + 64u] + weights[(lane & 15u) + 80u] + weights[(lane & 15u) + 96u] + weights[(lane & 15u) + 112u];
-    workgroupBarrier();
-    if (lane < 16u && first_row + 2u < u.s) {
-        if (first_column + (lane & 15u) * 4u < u.e) {
-            parts_[place_2 * u.e + (first_column + (lane & 15u) * 4u)] = joined_2.x;
-        }
-        if (first_column + (lane & 15u) * 4u + 1u < u.e) {
-            parts_[place_2 * u.e + (first_column + (lane & 15u) * 4u + 1u)] = joined_2.y;
-        }
-        if (first_column + (lane & 15u) * 4u + 2u < u.e) {
-            parts_[place_2 * u.e + (first_column + (lane & 15u) * 4u + 2u)] = joined_2.z;
-        }
-        if (first_column + (lane & 15u) * 4u + 3u < u.e) {
-            parts_[place_2 * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined_2.w;
-        }
-    }
-    if (lane == 0u && first_column == 0u && first_row + 2u < u.s) {
-        part_rows[place_2 * 2u] = top_.z;
-        part_rows[place_2 * 2u + 1u] = row_totals.z;
-    }
-    let place_3 = ((n * u.h + g) * u.s + row_3) * parts + part;
-    weights[lane] = sum_3;
-    workgroupBarrier();
-    let joined_3 = weights[lane & 15u] + weights[(lane & 15u) + 16u] + weights[(lane & 15u) + 32u] + weights[(lane & 15u) + 48u] + weights[(lane & 15u) + 64u] + weights[(lane & 15u) + 80u] + weights[(lane & 15u) + 96u] + weights[(lane & 15u) + 112u];
-    workgroupBarrier();
-    if (lane < 16u && first_row + 3u < u.s) {
-        if (first_column + (lane & 15u) * 4u < u.e) {
-            parts_[place_3 * u.e + (first_column + (lane & 15u) * 4u)] = joined_3.x;
-        }
-        if (first_column + (lane & 15u) * 4u + 1u < u.e) {
-            parts_[place_3 * u.e + (first_column + (lane & 15u) * 4u + 1u)] = joined_3.y;
-        }
-        if (first_column + (lane & 15u) * 4u + 2u < u.e) {
-            parts_[place_3 * u.e + (first_column + (lane & 15u) * 4u + 2u)] = joined_3.z;
-        }
-        if (first_column + (lane & 15u) * 4u + 3u < u.e) {
-            parts_[place_3 * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined_3.w;
-        }
-    }
-    if (lane == 0u && first_column == 0u && first_row + 3u < u.s) {
-        part_rows[place_3 * 2u] = top_.w;
-        part_rows[place_3 * 2u + 1u] = row_totals.w;
     }
 }
 
@@ -312,19 +291,32 @@ fn edge(
         var dot_2 = vec4f(0.0);
         let key_3 = min(first_key + ((lane >> 2u) + 96u), u.t - 1u);
         var dot_3 = vec4f(0.0);
-        for (var p = lane & 3u; p < u.d; p += 4u) {
+        for (var p = lane & 3u; p < u.d; p += 8u) {
             let q_0 = q_edge[((n * u.h + g) * u.s + row_0) * u.d + p];
             let q_1 = q_edge[((n * u.h + g) * u.s + row_1) * u.d + p];
             let q_2 = q_edge[((n * u.h + g) * u.s + row_2) * u.d + p];
             let q_3 = q_edge[((n * u.h + g) * u.s + row_3) * u.d + p];
             let k_0 = k_edge[((n * u.h + g) * u.t + key_0) * u.d + p];
-            dot_0 += vec4f(q_0 * k_0, q_1 * k_0, q_2 * k_0, q_3 * k_0);
             let k_1 = k_edge[((n * u.h + g) * u.t + key_1) * u.d + p];
-            dot_1 += vec4f(q_0 * k_1, q_1 * k_1, q_2 * k_1, q_3 * k_1);
             let k_2 = k_edge[((n * u.h + g) * u.t + key_2) * u.d + p];
-            dot_2 += vec4f(q_0 * k_2, q_1 * k_2, q_2 * k_2, q_3 * k_2);
             let k_3 = k_edge[((n * u.h + g) * u.t + key_3) * u.d + p];
+            let p_ = select(p, p + 4u, p + 4u < u.d);
+            let q_0_ = q_edge[((n * u.h + g) * u.s + row_0) * u.d + p_];
+            let q_1_ = q_edge[((n * u.h + g) * u.s + row_1) * u.d + p_];
+            let q_2_ = q_edge[((n * u.h + g) * u.s + row_2) * u.d + p_];
+            let q_3_ = q_edge[((n * u.h + g) * u.s + row_3) * u.d + p_];
+            let k_0_ = k_edge[((n * u.h + g) * u.t + key_0) * u.d + p_];
+            let k_1_ = k_edge[((n * u.h + g) * u.t + key_1) * u.d + p_];
+            let k_2_ = k_edge[((n * u.h + g) * u.t + key_2) * u.d + p_];
+            let k_3_ = k_edge[((n * u.h + g) * u.t + key_3) * u.d + p_];
+            dot_0 += vec4f(q_0 * k_0, q_1 * k_0, q_2 * k_0, q_3 * k_0);
+            dot_1 += vec4f(q_0 * k_1, q_1 * k_1, q_2 * k_1, q_3 * k_1);
+            dot_2 += vec4f(q_0 * k_2, q_1 * k_2, q_2 * k_2, q_3 * k_2);
             dot_3 += vec4f(q_0 * k_3, q_1 * k_3, q_2 * k_3, q_3 * k_3);
+            dot_0 += select(vec4f(0.0), vec4f(q_0_ * k_0_, q_1_ * k_0_, q_2_ * k_0_, q_3_ * k_0_), p + 4u < u.d);
+            dot_1 += select(vec4f(0.0), vec4f(q_0_ * k_1_, q_1_ * k_1_, q_2_ * k_1_, q_3_ * k_1_), p + 4u < u.d);
+            dot_2 += select(vec4f(0.0), vec4f(q_0_ * k_2_, q_1_ * k_2_, q_2_ * k_2_, q_3_ * k_2_), p + 4u < u.d);
+            dot_3 += select(vec4f(0.0), vec4f(q_0_ * k_3_, q_1_ * k_3_, q_2_ * k_3_, q_3_ * k_3_), p + 4u < u.d);
         }
         products[(lane >> 2u) * 4u + (lane & 3u)] = dot_0;
         products[((lane >> 2u) + 32u) * 4u + (lane & 3u)] = dot_1;
@@ -354,7 +346,7 @@ fn edge(
         sum_1 *= scale.y;
         sum_2 *= scale.z;
         sum_3 *= scale.w;
-        for (var number_ = 0u; number_ < 16u; number_ += 4u) {
+        for (var number_ = 0u; number_ < 16u; number_ += 8u) {
             let value_key = min(first_key + ((lane >> 4u) * 16u + number_), end - 1u);
             let row_weights = weights[(lane >> 4u) * 16u + number_];
             let v_ = vec4f(v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
@@ -367,6 +359,18 @@ fn edge(
             let value_key_3 = min(first_key + ((lane >> 4u) * 16u + (number_ + 3u)), end - 1u);
             let row_weights_3 = weights[(lane >> 4u) * 16u + (number_ + 3u)];
             let v_4 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
+            let value_key_4 = min(first_key + ((lane >> 4u) * 16u + (number_ + 4u)), end - 1u);
+            let row_weights_4 = weights[(lane >> 4u) * 16u + (number_ + 4u)];
+            let v_5 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_4) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_4) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_4) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_4) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
+            let value_key_5 = min(first_key + ((lane >> 4u) * 16u + (number_ + 5u)), end - 1u);
+            let row_weights_5 = weights[(lane >> 4u) * 16u + (number_ + 5u)];
+            let v_6 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_5) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_5) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_5) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_5) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
+            let value_key_6 = min(first_key + ((lane >> 4u) * 16u + (number_ + 6u)), end - 1u);
+            let row_weights_6 = weights[(lane >> 4u) * 16u + (number_ + 6u)];
+            let v_7 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_6) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_6) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_6) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_6) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
+            let value_key_7 = min(first_key + ((lane >> 4u) * 16u + (number_ + 7u)), end - 1u);
+            let row_weights_7 = weights[(lane >> 4u) * 16u + (number_ + 7u)];
+            let v_8 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_7) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
             sum_0 += row_weights.x * v_;
             sum_1 += row_weights.y * v_;
             sum_2 += row_weights.z * v_;
@@ -383,107 +387,61 @@ fn edge(
             sum_1 += row_weights_3.y * v_4;
             sum_2 += row_weights_3.z * v_4;
             sum_3 += row_weights_3.w * v_4;
+            sum_0 += row_weights_4.x * v_5;
+            sum_1 += row_weights_4.y * v_5;
+            sum_2 += row_weights_4.z * v_5;
+            sum_3 += row_weights_4.w * v_5;
+            sum_0 += row_weights_5.x * v_6;
+            sum_1 += row_weights_5.y * v_6;
+            sum_2 += row_weights_5.z * v_6;
+            sum_3 += row_weights_5.w * v_6;
+            sum_0 += row_weights_6.x * v_7;
+            sum_1 += row_weights_6.y * v_7;
+            sum_2 += row_weights_6.z * v_7;
+            sum_3 += row_weights_6.w * v_7;
+            sum_0 += row_weights_7.x * v_8;
+            sum_1 += row_weights_7.y * v_8;
+            sum_2 += row_weights_7.z * v_8;
+            sum_3 += row_weights_7.w * v_8;
         }
         workgroupBarrier();
     }
 
     weights[lane] = total_;
     workgroupBarrier();
+    if (lane < 32u) {
+        maxima[lane] = weights[lane * 4u] + weights[lane * 4u + 1u] + weights[lane * 4u + 2u] + weights[lane * 4u + 3u];
+    }
+    workgroupBarrier();
     var row_totals = vec4f(0.0);
-    for (var number_2 = 0u; number_2 < 128u; number_2 += 1u) {
-        row_totals += weights[number_2];
+    for (var number_2 = 0u; number_2 < 32u; number_2 += 1u) {
+        row_totals += maxima[number_2];
     }
+    products[lane] = sum_0;
+    products[lane + 128u] = sum_1;
+    products[lane + 256u] = sum_2;
+    products[lane + 384u] = sum_3;
     workgroupBarrier();
-    let place_0 = ((n * u.h + g) * u.s + row_0) * parts + part;
-    weights[lane] = sum_0;
-    workgroupBarrier();
-    let joined = weights[lane & 15u] + weights[(lane & 15u) + 16u] + weights[(lane & 15u) + 32u] + weights[(lane & 15u) + 48u] + weights[(lane & 15u) + 64u] + weights[(lane & 15u) + 80u] + weights[(lane & 15u) + 96u] + weights[(lane & 15u) + 112u];
-    workgroupBarrier();
-    if (lane < 16u && first_row < u.s) {
+    let own_row = lane >> 4u;
+    let row = min(first_row + own_row, u.s - 1u);
+    let joined = products[own_row * 128u + (lane & 15u)] + products[own_row * 128u + (lane & 15u) + 16u] + products[own_row * 128u + (lane & 15u) + 32u] + products[own_row * 128u + (lane & 15u) + 48u] + products[own_row * 128u + (lane & 15u) + 64u] + products[own_row * 128u + (lane & 15u) + 80u] + products[own_row * 128u + (lane & 15u) + 96u] + products[own_row * 128u + (lane & 15u) + 112u];
+    let place = ((n * u.h + g) * u.s + row) * parts + part;
+    if (lane < 64u && first_row + own_row < u.s) {
         if (first_column + (lane & 15u) * 4u < u.e) {
-            parts_[place_0 * u.e + (first_column + (lane & 15u) * 4u)] = joined.x;
+            parts_[place * u.e + (first_column + (lane & 15u) * 4u)] = joined.x;
         }
         if (first_column + (lane & 15u) * 4u + 1u < u.e) {
-            parts_[place_0 * u.e + (first_column + (lane & 15u) * 4u + 1u)] = joined.y;
+            parts_[place * u.e + (first_column + (lane & 15u) * 4u + 1u)] = joined.y;
         }
         if (first_column + (lane & 15u) * 4u + 2u < u.e) {
-            parts_[place_0 * u.e + (first_column + (lane & 15u) * 4u + 2u)] = joined.z;
+            parts_[place * u.e + (first_column + (lane & 15u) * 4u + 2u)] = joined.z;
         }
         if (first_column + (lane & 15u) * 4u + 3u < u.e) {
-            parts_[place_0 * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined.w;
+            parts_[place * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined.w;
         }
-    }
-    if (lane == 0u && first_column == 0u && first_row < u.s) {
-        part_rows[place_0 * 2u] = top_.x;
-        part_rows[place_0 * 2u + 1u] = row_totals.x;
-    }
-    let place_1 = ((n * u.h + g) * u.s + row_1) * parts + part;
-    weights[lane] = sum_1;
-    workgroupBarrier();
-    let joined_ = weights[lane & 15u] + weights[(lane & 15u) + 16u] + weights[(lane & 15u) + 32u] + weights[(lane & 15u) + 48u] + weights[(lane & 15u) + 64u] + weights[(lane & 15u) + 80u] + weights[(lane & 15u) + 96u] + weights[(lane & 15u) + 112u];
-    workgroupBarrier();
-    if (lane < 16u && first_row + 1u < u.s) {
-        if (first_column + (lane & 15u) * 4u < u.e) {
-            parts_[place_1 * u.e + (first_column + (lane & 15u) * 4u)] = joined_.x;
+        if ((lane & 15u) == 0u && first_column == 0u) {
+            part_rows[place * 2u] = top_[own_row];
+            part_rows[place * 2u + 1u] = row_totals[own_row];
         }
-        if (first_column + (lane & 15u) * 4u + 1u < u.e) {
-            parts_[place_1 * u.e + (first_column + (lane & 15u) * 4u + 1u)] = joined_.y;
-        }
-        if (first_column + (lane & 15u) * 4u + 2u < u.e) {
-            parts_[place_1 * u.e + (first_column + (lane & 15u) * 4u + 2u)] = joined_.z;
-        }
-        if (first_column + (lane & 15u) * 4u + 3u < u.e) {
-            parts_[place_1 * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined_.w;
-        }
-    }
-    if (lane == 0u && first_column == 0u && first_row + 1u < u.s) {
-        part_rows[place_1 * 2u] = top_.y;
-        part_rows[place_1 * 2u + 1u] = row_totals.y;
-    }
-    let place_2 = ((n * u.h + g) * u.s + row_2) * parts + part;
-    weights[lane] = sum_2;
-    workgroupBarrier();
-    let joined_2 = weights[lane & 15u] + weights[(lane & 15u) + 16u] + weights[(lane & 15u) + 32u] + weights[(lane & 15u) + 48u] + weights[(lane & 15u) + 64u] + weights[(lane & 15u) + 80u] + weights[(lane & 15u) + 96u] + weights[(lane & 15u) + 112u];
-    workgroupBarrier();
-    if (lane < 16u && first_row + 2u < u.s) {
-        if (first_column + (lane & 15u) * 4u < u.e) {
-            parts_[place_2 * u.e + (first_column + (lane & 15u) * 4u)] = joined_2.x;
-        }
-        if (first_column + (lane & 15u) * 4u + 1u < u.e) {
-            parts_[place_2 * u.e + (first_column + (lane & 15u) * 4u + 1u)] = joined_2.y;
-        }
-        if (first_column + (lane & 15u) * 4u + 2u < u.e) {
-            parts_[place_2 * u.e + (first_column + (lane & 15u) * 4u + 2u)] = joined_2.z;
-        }
-        if (first_column + (lane & 15u) * 4u + 3u < u.e) {
-            parts_[place_2 * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined_2.w;
-        }
-    }
-    if (lane == 0u && first_column == 0u && first_row + 2u < u.s) {
-        part_rows[place_2 * 2u] = top_.z;
-        part_rows[place_2 * 2u + 1u] = row_totals.z;
-    }
-    let place_3 = ((n * u.h + g) * u.s + row_3) * parts + part;
-    weights[lane] = sum_3;
-    workgroupBarrier();
-    let joined_3 = weights[lane & 15u] + weights[(lane & 15u) + 16u] + weights[(lane & 15u) + 32u] + weights[(lane & 15u) + 48u] + weights[(lane & 15u) + 64u] + weights[(lane & 15u) + 80u] + weights[(lane & 15u) + 96u] + weights[(lane & 15u) + 112u];
-    workgroupBarrier();
-    if (lane < 16u && first_row + 3u < u.s) {
-        if (first_column + (lane & 15u) * 4u < u.e) {
-            parts_[place_3 * u.e + (first_column + (lane & 15u) * 4u)] = joined_3.x;
-        }
-        if (first_column + (lane & 15u) * 4u + 1u < u.e) {
-            parts_[place_3 * u.e + (first_column + (lane & 15u) * 4u + 1u)] = joined_3.y;
-        }
-        if (first_column + (lane & 15u) * 4u + 2u < u.e) {
-            parts_[place_3 * u.e + (first_column + (lane & 15u) * 4u + 2u)] = joined_3.z;
-        }
-        if (first_column + (lane & 15u) * 4u + 3u < u.e) {
-            parts_[place_3 * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined_3.w;
-        }
-    }
-    if (lane == 0u && first_column == 0u && first_row + 3u < u.s) {
-        part_rows[place_3 * 2u] = top_.w;
-        part_rows[place_3 * 2u + 1u] = row_totals.w;
     }
 }

@@ -1,4 +1,4 @@
-// causal_attention_gradient, stage product, dweight, top, total, weight, total_along, dproduct: flash_tile64x128x64.
+// causal_attention_gradient, stage product, dweight, top, total, weight, total_along, dproduct: flash_tile32x128x128_micro4x8.
 //     let product[n, g, i, j] = sum[p] q[n, g, i, p] * k[n, g, j, p];
 //     let dweight[n, g, i, j] = sum[c] dy[n, g, i, c] * v[n, g, j, c];
 //     let top[n, g, i] = max[j] score[n, g, i, j];
@@ -28,9 +28,9 @@ struct Uniform {
 @group(0) @binding(3) var<storage, read> v: array<vec4f>;
 @group(0) @binding(4) var<storage, read> dy: array<vec4f>;
 @group(0) @binding(5) var<storage, read_write> row_numbers: array<f32>;
-var<workgroup> q_tile: array<array<array<vec4f, 8>, 2>, 16>;
+var<workgroup> q_tile: array<array<array<vec4f, 8>, 1>, 16>;
 var<workgroup> k_tile: array<array<array<vec4f, 16>, 2>, 16>;
-var<workgroup> weight_tile: array<array<vec4f, 16>, 16>;
+var<workgroup> weight_tile: array<array<vec4f, 8>, 16>;
 
 // Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
 // expressions that are infinite.
@@ -67,7 +67,7 @@ fn keep(n: u32, g: u32, i: u32, row_top: f32, row_total_0: f32, row_total_1: f32
     row_numbers[((2u * u.b + n) * u.h + g) * u.s + i] = select(row_total_1 / row_total_0, 0.0, i32(u.t) == 0);
 }
 
-// One workgroup per 64 rows, 128 keys at a time.
+// One workgroup per 32 rows, 128 keys at a time.
 @compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -75,18 +75,18 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let tile_rows = (u.s + 63u) >> 6u;
+    let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = 1u;
     if (group >= u.b * u.h * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
-    let tile_column = group % tile_columns * 64u;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
-    let last_row = i32(min(tile_row + 64u, u.s) - 1u);
+    let last_row = i32(min(tile_row + 32u, u.s) - 1u);
     let have_keys = 0i <= all_keys - 1i && 0i <= first_row + i32(u.t - u.s) && 0i <= all_keys - 1i && 0i <= last_row + i32(u.t - u.s);
     let end = u32(select(all_keys, max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i), have_keys));
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
@@ -126,9 +126,6 @@ fn main(
     var top_0 = vec4f(-3.4028234663852886e+38);
     var total_0: vec4f;
     var sum_0_0: vec4f;
-    var top_1 = vec4f(-3.4028234663852886e+38);
-    var total_1: vec4f;
-    var sum_0_1: vec4f;
 
     for (var first_key = 0u; first_key < end; first_key += 128u) {
         let k_unit = lane;
@@ -154,15 +151,7 @@ fn main(
         var product_2_1 = vec4f(0.0);
         var product_3_0 = vec4f(0.0);
         var product_3_1 = vec4f(0.0);
-        var product_4_0 = vec4f(0.0);
-        var product_4_1 = vec4f(0.0);
-        var product_5_0 = vec4f(0.0);
-        var product_5_1 = vec4f(0.0);
-        var product_6_0 = vec4f(0.0);
-        var product_6_1 = vec4f(0.0);
-        var product_7_0 = vec4f(0.0);
-        var product_7_1 = vec4f(0.0);
-        if (q_unit < 64u) {
+        if (q_unit < 32u) {
             q_load_line_0 = q[q_from_line_0];
             q_load_line_1 = q[q_from_line_1];
             q_load_line_2 = q[q_from_line_2];
@@ -173,7 +162,7 @@ fn main(
         k_load_line_2 = k[k_from_line_2];
         k_load_line_3 = k[k_from_line_3];
         for (var first = 0u; first < u.d; first += 16u) {
-            if (q_unit < 64u) {
+            if (q_unit < 32u) {
                 q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.x, q_load_line_1.x, q_load_line_2.x, q_load_line_3.x);
                 q_tile[q_p_term + 1u][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.y, q_load_line_1.y, q_load_line_2.y, q_load_line_3.y);
                 q_tile[q_p_term + 2u][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.z, q_load_line_1.z, q_load_line_2.z, q_load_line_3.z);
@@ -185,7 +174,7 @@ fn main(
             k_tile[k_p_term + 3u][k_at >> 4u][(k_at & 15u) ^ (((k_p_term >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0.w, k_load_line_1.w, k_load_line_2.w, k_load_line_3.w);
             workgroupBarrier();
             let following = min(first + 16u, u.d - 16u);
-            if (q_unit < 64u) {
+            if (q_unit < 32u) {
                 q_load_line_0 = q[q_from_line_0 + (following >> 2u)];
                 q_load_line_1 = q[q_from_line_1 + (following >> 2u)];
                 q_load_line_2 = q[q_from_line_2 + (following >> 2u)];
@@ -197,7 +186,6 @@ fn main(
             k_load_line_3 = k[k_from_line_3 + (following >> 2u)];
             {  // p_term = 0
                 let q_0 = q_tile[0u][0u][row_2];
-                let q_1 = q_tile[0u][1u][row_2];
                 let k_0 = k_tile[0u][0u][column_2];
                 let k_1 = k_tile[0u][1u][column_2];
                 product_0_0 += q_0.x * k_0;
@@ -208,18 +196,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 1
                 let q_0 = q_tile[1u][0u][row_2];
-                let q_1 = q_tile[1u][1u][row_2];
                 let k_0 = k_tile[1u][0u][column_2];
                 let k_1 = k_tile[1u][1u][column_2];
                 product_0_0 += q_0.x * k_0;
@@ -230,18 +209,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 2
                 let q_0 = q_tile[2u][0u][row_2];
-                let q_1 = q_tile[2u][1u][row_2];
                 let k_0 = k_tile[2u][0u][column_2];
                 let k_1 = k_tile[2u][1u][column_2];
                 product_0_0 += q_0.x * k_0;
@@ -252,18 +222,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 3
                 let q_0 = q_tile[3u][0u][row_2];
-                let q_1 = q_tile[3u][1u][row_2];
                 let k_0 = k_tile[3u][0u][column_2];
                 let k_1 = k_tile[3u][1u][column_2];
                 product_0_0 += q_0.x * k_0;
@@ -274,18 +235,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 4
                 let q_0 = q_tile[4u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[4u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[4u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[4u][1u][column_2 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -296,18 +248,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 5
                 let q_0 = q_tile[5u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[5u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[5u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[5u][1u][column_2 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -318,18 +261,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 6
                 let q_0 = q_tile[6u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[6u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[6u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[6u][1u][column_2 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -340,18 +274,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 7
                 let q_0 = q_tile[7u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[7u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[7u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[7u][1u][column_2 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -362,18 +287,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 8
                 let q_0 = q_tile[8u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[8u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[8u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[8u][1u][column_2 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -384,18 +300,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 9
                 let q_0 = q_tile[9u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[9u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[9u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[9u][1u][column_2 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -406,18 +313,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 10
                 let q_0 = q_tile[10u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[10u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[10u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[10u][1u][column_2 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -428,18 +326,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 11
                 let q_0 = q_tile[11u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[11u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[11u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[11u][1u][column_2 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -450,18 +339,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 12
                 let q_0 = q_tile[12u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[12u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[12u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[12u][1u][column_2 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -472,18 +352,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 13
                 let q_0 = q_tile[13u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[13u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[13u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[13u][1u][column_2 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -494,18 +365,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 14
                 let q_0 = q_tile[14u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_2 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -516,18 +378,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 15
                 let q_0 = q_tile[15u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[15u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[15u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[15u][1u][column_2 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -538,14 +391,6 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -573,15 +418,7 @@ fn main(
         var product_2_1_ = vec4f(0.0);
         var product_3_0_ = vec4f(0.0);
         var product_3_1_ = vec4f(0.0);
-        var product_4_0_ = vec4f(0.0);
-        var product_4_1_ = vec4f(0.0);
-        var product_5_0_ = vec4f(0.0);
-        var product_5_1_ = vec4f(0.0);
-        var product_6_0_ = vec4f(0.0);
-        var product_6_1_ = vec4f(0.0);
-        var product_7_0_ = vec4f(0.0);
-        var product_7_1_ = vec4f(0.0);
-        if (q_unit_ < 64u) {
+        if (q_unit_ < 32u) {
             q_load_line_0_ = dy[q_from_line_0_];
             q_load_line_1_ = dy[q_from_line_1_];
             q_load_line_2_ = dy[q_from_line_2_];
@@ -592,7 +429,7 @@ fn main(
         k_load_line_2_ = v[k_from_line_2_];
         k_load_line_3_ = v[k_from_line_3_];
         for (var first_ = 0u; first_ < u.e; first_ += 16u) {
-            if (q_unit_ < 64u) {
+            if (q_unit_ < 32u) {
                 q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.x, q_load_line_1_.x, q_load_line_2_.x, q_load_line_3_.x);
                 q_tile[q_c_term + 1u][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.y, q_load_line_1_.y, q_load_line_2_.y, q_load_line_3_.y);
                 q_tile[q_c_term + 2u][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.z, q_load_line_1_.z, q_load_line_2_.z, q_load_line_3_.z);
@@ -604,7 +441,7 @@ fn main(
             k_tile[k_c_term + 3u][k_at_ >> 4u][(k_at_ & 15u) ^ (((k_c_term >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0_.w, k_load_line_1_.w, k_load_line_2_.w, k_load_line_3_.w);
             workgroupBarrier();
             let following_ = min(first_ + 16u, u.e - 16u);
-            if (q_unit_ < 64u) {
+            if (q_unit_ < 32u) {
                 q_load_line_0_ = dy[q_from_line_0_ + (following_ >> 2u)];
                 q_load_line_1_ = dy[q_from_line_1_ + (following_ >> 2u)];
                 q_load_line_2_ = dy[q_from_line_2_ + (following_ >> 2u)];
@@ -616,7 +453,6 @@ fn main(
             k_load_line_3_ = v[k_from_line_3_ + (following_ >> 2u)];
             {  // c_term = 0
                 let q_0 = q_tile[0u][0u][row_2];
-                let q_1 = q_tile[0u][1u][row_2];
                 let k_0 = k_tile[0u][0u][column_2];
                 let k_1 = k_tile[0u][1u][column_2];
                 product_0_0_ += q_0.x * k_0;
@@ -627,18 +463,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 1
                 let q_0 = q_tile[1u][0u][row_2];
-                let q_1 = q_tile[1u][1u][row_2];
                 let k_0 = k_tile[1u][0u][column_2];
                 let k_1 = k_tile[1u][1u][column_2];
                 product_0_0_ += q_0.x * k_0;
@@ -649,18 +476,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 2
                 let q_0 = q_tile[2u][0u][row_2];
-                let q_1 = q_tile[2u][1u][row_2];
                 let k_0 = k_tile[2u][0u][column_2];
                 let k_1 = k_tile[2u][1u][column_2];
                 product_0_0_ += q_0.x * k_0;
@@ -671,18 +489,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 3
                 let q_0 = q_tile[3u][0u][row_2];
-                let q_1 = q_tile[3u][1u][row_2];
                 let k_0 = k_tile[3u][0u][column_2];
                 let k_1 = k_tile[3u][1u][column_2];
                 product_0_0_ += q_0.x * k_0;
@@ -693,18 +502,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 4
                 let q_0 = q_tile[4u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[4u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[4u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[4u][1u][column_2 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -715,18 +515,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 5
                 let q_0 = q_tile[5u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[5u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[5u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[5u][1u][column_2 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -737,18 +528,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 6
                 let q_0 = q_tile[6u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[6u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[6u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[6u][1u][column_2 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -759,18 +541,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 7
                 let q_0 = q_tile[7u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[7u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[7u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[7u][1u][column_2 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -781,18 +554,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 8
                 let q_0 = q_tile[8u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[8u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[8u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[8u][1u][column_2 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -803,18 +567,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 9
                 let q_0 = q_tile[9u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[9u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[9u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[9u][1u][column_2 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -825,18 +580,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 10
                 let q_0 = q_tile[10u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[10u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[10u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[10u][1u][column_2 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -847,18 +593,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 11
                 let q_0 = q_tile[11u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[11u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[11u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[11u][1u][column_2 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -869,18 +606,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 12
                 let q_0 = q_tile[12u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[12u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[12u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[12u][1u][column_2 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -891,18 +619,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 13
                 let q_0 = q_tile[13u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[13u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[13u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[13u][1u][column_2 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -913,18 +632,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 14
                 let q_0 = q_tile[14u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_2 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -935,18 +645,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 15
                 let q_0 = q_tile[15u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[15u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[15u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[15u][1u][column_2 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -957,14 +658,6 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -985,27 +678,9 @@ fn main(
         product_3_0 = score(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, product_3_0, product_3_0_);
         let factor_3_1 = factor(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 64u), product_3_1, product_3_1_);
         product_3_1 = score(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 64u), product_3_1, product_3_1_);
-        let factor_4_0 = factor(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4_0, product_4_0_);
-        product_4_0 = score(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4_0, product_4_0_);
-        let factor_4_1 = factor(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 64u), product_4_1, product_4_1_);
-        product_4_1 = score(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 64u), product_4_1, product_4_1_);
-        let factor_5_0 = factor(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5_0, product_5_0_);
-        product_5_0 = score(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5_0, product_5_0_);
-        let factor_5_1 = factor(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 64u), product_5_1, product_5_1_);
-        product_5_1 = score(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 64u), product_5_1, product_5_1_);
-        let factor_6_0 = factor(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6_0, product_6_0_);
-        product_6_0 = score(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6_0, product_6_0_);
-        let factor_6_1 = factor(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 64u), product_6_1, product_6_1_);
-        product_6_1 = score(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 64u), product_6_1, product_6_1_);
-        let factor_7_0 = factor(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7_0, product_7_0_);
-        product_7_0 = score(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7_0, product_7_0_);
-        let factor_7_1 = factor(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 64u), product_7_1, product_7_1_);
-        product_7_1 = score(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 64u), product_7_1, product_7_1_);
 
         let own_0 = vec4f(max(max(max(product_0_0, product_0_1).xy, max(product_0_0, product_0_1).zw).x, max(max(product_0_0, product_0_1).xy, max(product_0_0, product_0_1).zw).y), max(max(max(product_1_0, product_1_1).xy, max(product_1_0, product_1_1).zw).x, max(max(product_1_0, product_1_1).xy, max(product_1_0, product_1_1).zw).y), max(max(max(product_2_0, product_2_1).xy, max(product_2_0, product_2_1).zw).x, max(max(product_2_0, product_2_1).xy, max(product_2_0, product_2_1).zw).y), max(max(max(product_3_0, product_3_1).xy, max(product_3_0, product_3_1).zw).x, max(max(product_3_0, product_3_1).xy, max(product_3_0, product_3_1).zw).y));
-        let own_1 = vec4f(max(max(max(product_4_0, product_4_1).xy, max(product_4_0, product_4_1).zw).x, max(max(product_4_0, product_4_1).xy, max(product_4_0, product_4_1).zw).y), max(max(max(product_5_0, product_5_1).xy, max(product_5_0, product_5_1).zw).x, max(max(product_5_0, product_5_1).xy, max(product_5_0, product_5_1).zw).y), max(max(max(product_6_0, product_6_1).xy, max(product_6_0, product_6_1).zw).x, max(max(product_6_0, product_6_1).xy, max(product_6_0, product_6_1).zw).y), max(max(max(product_7_0, product_7_1).xy, max(product_7_0, product_7_1).zw).x, max(max(product_7_0, product_7_1).xy, max(product_7_0, product_7_1).zw).y));
         weight_tile[column_2][row_2 ^ (column_2 & 7u)] = own_0;
-        weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = own_1;
         workgroupBarrier();
         var new_0 = weight_tile[0u][row_2];
         new_0 = max(new_0, weight_tile[1u][row_2 ^ 1u]);
@@ -1023,22 +698,6 @@ fn main(
         new_0 = max(new_0, weight_tile[13u][row_2 ^ 5u]);
         new_0 = max(new_0, weight_tile[14u][row_2 ^ 6u]);
         new_0 = max(new_0, weight_tile[15u][row_2 ^ 7u]);
-        var new_1 = weight_tile[0u][row_2 + 8u];
-        new_1 = max(new_1, weight_tile[1u][(row_2 ^ 1u) + 8u]);
-        new_1 = max(new_1, weight_tile[2u][(row_2 ^ 2u) + 8u]);
-        new_1 = max(new_1, weight_tile[3u][(row_2 ^ 3u) + 8u]);
-        new_1 = max(new_1, weight_tile[4u][(row_2 ^ 4u) + 8u]);
-        new_1 = max(new_1, weight_tile[5u][(row_2 ^ 5u) + 8u]);
-        new_1 = max(new_1, weight_tile[6u][(row_2 ^ 6u) + 8u]);
-        new_1 = max(new_1, weight_tile[7u][(row_2 ^ 7u) + 8u]);
-        new_1 = max(new_1, weight_tile[8u][row_2 + 8u]);
-        new_1 = max(new_1, weight_tile[9u][(row_2 ^ 1u) + 8u]);
-        new_1 = max(new_1, weight_tile[10u][(row_2 ^ 2u) + 8u]);
-        new_1 = max(new_1, weight_tile[11u][(row_2 ^ 3u) + 8u]);
-        new_1 = max(new_1, weight_tile[12u][(row_2 ^ 4u) + 8u]);
-        new_1 = max(new_1, weight_tile[13u][(row_2 ^ 5u) + 8u]);
-        new_1 = max(new_1, weight_tile[14u][(row_2 ^ 6u) + 8u]);
-        new_1 = max(new_1, weight_tile[15u][(row_2 ^ 7u) + 8u]);
         workgroupBarrier();
         new_0 = max(top_0, new_0);
         let scale_0 = exp(top_0 - new_0);
@@ -1053,23 +712,9 @@ fn main(
         product_3_1 = exp(product_3_1 - top_0.w) * share;
         total_0 = total_0 * scale_0 + vec4f(dot(product_0_0 + product_0_1, vec4f(1.0)), dot(product_1_0 + product_1_1, vec4f(1.0)), dot(product_2_0 + product_2_1, vec4f(1.0)), dot(product_3_0 + product_3_1, vec4f(1.0)));
         sum_0_0 = sum_0_0 * scale_0 + vec4f(dot(product_0_0, factor_0_0) + dot(product_0_1, factor_0_1), dot(product_1_0, factor_1_0) + dot(product_1_1, factor_1_1), dot(product_2_0, factor_2_0) + dot(product_2_1, factor_2_1), dot(product_3_0, factor_3_0) + dot(product_3_1, factor_3_1));
-        new_1 = max(top_1, new_1);
-        let scale_1 = exp(top_1 - new_1);
-        top_1 = new_1;
-        product_4_0 = exp(product_4_0 - top_1.x) * share;
-        product_4_1 = exp(product_4_1 - top_1.x) * share;
-        product_5_0 = exp(product_5_0 - top_1.y) * share;
-        product_5_1 = exp(product_5_1 - top_1.y) * share;
-        product_6_0 = exp(product_6_0 - top_1.z) * share;
-        product_6_1 = exp(product_6_1 - top_1.z) * share;
-        product_7_0 = exp(product_7_0 - top_1.w) * share;
-        product_7_1 = exp(product_7_1 - top_1.w) * share;
-        total_1 = total_1 * scale_1 + vec4f(dot(product_4_0 + product_4_1, vec4f(1.0)), dot(product_5_0 + product_5_1, vec4f(1.0)), dot(product_6_0 + product_6_1, vec4f(1.0)), dot(product_7_0 + product_7_1, vec4f(1.0)));
-        sum_0_1 = sum_0_1 * scale_1 + vec4f(dot(product_4_0, factor_4_0) + dot(product_4_1, factor_4_1), dot(product_5_0, factor_5_0) + dot(product_5_1, factor_5_1), dot(product_6_0, factor_6_0) + dot(product_6_1, factor_6_1), dot(product_7_0, factor_7_0) + dot(product_7_1, factor_7_1));
     }
 
     weight_tile[column_2][row_2 ^ (column_2 & 7u)] = total_0;
-    weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = total_1;
     workgroupBarrier();
     var whole_0 = weight_tile[0u][row_2];
     whole_0 += weight_tile[1u][row_2 ^ 1u];
@@ -1087,25 +732,8 @@ fn main(
     whole_0 += weight_tile[13u][row_2 ^ 5u];
     whole_0 += weight_tile[14u][row_2 ^ 6u];
     whole_0 += weight_tile[15u][row_2 ^ 7u];
-    var whole_1 = weight_tile[0u][row_2 + 8u];
-    whole_1 += weight_tile[1u][(row_2 ^ 1u) + 8u];
-    whole_1 += weight_tile[2u][(row_2 ^ 2u) + 8u];
-    whole_1 += weight_tile[3u][(row_2 ^ 3u) + 8u];
-    whole_1 += weight_tile[4u][(row_2 ^ 4u) + 8u];
-    whole_1 += weight_tile[5u][(row_2 ^ 5u) + 8u];
-    whole_1 += weight_tile[6u][(row_2 ^ 6u) + 8u];
-    whole_1 += weight_tile[7u][(row_2 ^ 7u) + 8u];
-    whole_1 += weight_tile[8u][row_2 + 8u];
-    whole_1 += weight_tile[9u][(row_2 ^ 1u) + 8u];
-    whole_1 += weight_tile[10u][(row_2 ^ 2u) + 8u];
-    whole_1 += weight_tile[11u][(row_2 ^ 3u) + 8u];
-    whole_1 += weight_tile[12u][(row_2 ^ 4u) + 8u];
-    whole_1 += weight_tile[13u][(row_2 ^ 5u) + 8u];
-    whole_1 += weight_tile[14u][(row_2 ^ 6u) + 8u];
-    whole_1 += weight_tile[15u][(row_2 ^ 7u) + 8u];
     workgroupBarrier();
     weight_tile[column_2][row_2 ^ (column_2 & 7u)] = sum_0_0;
-    weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = sum_0_1;
     workgroupBarrier();
     var whole_0_ = weight_tile[0u][row_2];
     whole_0_ += weight_tile[1u][row_2 ^ 1u];
@@ -1123,22 +751,6 @@ fn main(
     whole_0_ += weight_tile[13u][row_2 ^ 5u];
     whole_0_ += weight_tile[14u][row_2 ^ 6u];
     whole_0_ += weight_tile[15u][row_2 ^ 7u];
-    var whole_1_ = weight_tile[0u][row_2 + 8u];
-    whole_1_ += weight_tile[1u][(row_2 ^ 1u) + 8u];
-    whole_1_ += weight_tile[2u][(row_2 ^ 2u) + 8u];
-    whole_1_ += weight_tile[3u][(row_2 ^ 3u) + 8u];
-    whole_1_ += weight_tile[4u][(row_2 ^ 4u) + 8u];
-    whole_1_ += weight_tile[5u][(row_2 ^ 5u) + 8u];
-    whole_1_ += weight_tile[6u][(row_2 ^ 6u) + 8u];
-    whole_1_ += weight_tile[7u][(row_2 ^ 7u) + 8u];
-    whole_1_ += weight_tile[8u][row_2 + 8u];
-    whole_1_ += weight_tile[9u][(row_2 ^ 1u) + 8u];
-    whole_1_ += weight_tile[10u][(row_2 ^ 2u) + 8u];
-    whole_1_ += weight_tile[11u][(row_2 ^ 3u) + 8u];
-    whole_1_ += weight_tile[12u][(row_2 ^ 4u) + 8u];
-    whole_1_ += weight_tile[13u][(row_2 ^ 5u) + 8u];
-    whole_1_ += weight_tile[14u][(row_2 ^ 6u) + 8u];
-    whole_1_ += weight_tile[15u][(row_2 ^ 7u) + 8u];
     workgroupBarrier();
 
     if (column_2 == 0u) {
@@ -1146,16 +758,12 @@ fn main(
         keep(n, g, tile_row + (row_2 * 4u + 1u), top_0.y, whole_0.y, whole_0_.y);
         keep(n, g, tile_row + (row_2 * 4u + 2u), top_0.z, whole_0.z, whole_0_.z);
         keep(n, g, tile_row + (row_2 * 4u + 3u), top_0.w, whole_0.w, whole_0_.w);
-        keep(n, g, tile_row + (row_2 * 4u + 32u), top_1.x, whole_1.x, whole_1_.x);
-        keep(n, g, tile_row + (row_2 * 4u + 33u), top_1.y, whole_1.y, whole_1_.y);
-        keep(n, g, tile_row + (row_2 * 4u + 34u), top_1.z, whole_1.z, whole_1_.z);
-        keep(n, g, tile_row + (row_2 * 4u + 35u), top_1.w, whole_1.w, whole_1_.w);
     }
 }
 
 @group(0) @binding(5) var<storage, read_write> dq: array<vec4f>;
 @group(0) @binding(6) var<storage, read> row_numbers_dq_: array<f32>;
-var<workgroup> v_tile: array<array<vec4f, 16>, 16>;
+var<workgroup> v_tile: array<array<vec4f, 32>, 16>;
 
 // A weight; beyond the last key there is none.
 fn weight_(n: u32, g: u32, i: u32, j: u32, product_0: vec4f, product_1: vec4f) -> vec4f {
@@ -1174,7 +782,7 @@ fn finish(n: u32, g: u32, i: u32, p: u32, weighted: vec4f) {
     dq[(((n * u.h + g) * u.s + i) * u.d + p) >> 2u] = weighted;
 }
 
-// causal_attention_gradient, stage dq: flash_tile64x128x64, one workgroup per 64 rows and 64 columns, 128 keys at a time.
+// causal_attention_gradient, stage dq: flash_tile32x128x128_micro4x8, one workgroup per 32 rows and 128 columns, 128 keys at a time.
 //     dq[n, g, i, p] = sum[j] dproduct[n, g, i, j] * k[n, g, j, p];
 @compute @workgroup_size(128)
 fn dq_(
@@ -1183,30 +791,30 @@ fn dq_(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let tile_rows = (u.s + 63u) >> 6u;
-    let tile_columns = (u.d + 63u) >> 6u;
+    let tile_rows = (u.s + 31u) >> 5u;
+    let tile_columns = (u.d + 127u) >> 7u;
     if (group >= u.b * u.h * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
-    let tile_column = group % tile_columns * 64u;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
-    let last_row = i32(min(tile_row + 64u, u.s) - 1u);
+    let last_row = i32(min(tile_row + 32u, u.s) - 1u);
     let end = u32(max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i));
 
     let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row_3 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
-    var acc_0: vec4f;
-    var acc_1: vec4f;
-    var acc_2: vec4f;
-    var acc_3: vec4f;
-    var acc_4: vec4f;
-    var acc_5: vec4f;
-    var acc_6: vec4f;
-    var acc_7: vec4f;
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
 
     let q_unit = lane;
     let q_at = q_unit >> 2u;
@@ -1239,17 +847,29 @@ fn dq_(
     var q_load_line_2_: vec4f;
     var q_load_line_3_: vec4f;
     let v_unit_0 = lane;
-    let v_at_0 = v_unit_0 & 15u;
-    let v_j_0 = v_unit_0 >> 4u;
+    let v_at_0 = v_unit_0 & 31u;
+    let v_j_0 = v_unit_0 >> 5u;
     let v_p_0 = min(tile_column + v_at_0 * 4u, u.d - 4u);
     let v_from_0 = ((n * u.h + g) * u.t + v_j_0) * (u.d >> 2u) + (v_p_0 >> 2u);
     let v_unit_1 = lane + 128u;
-    let v_at_1 = v_unit_1 & 15u;
-    let v_j_1 = v_unit_1 >> 4u;
+    let v_at_1 = v_unit_1 & 31u;
+    let v_j_1 = v_unit_1 >> 5u;
     let v_p_1 = min(tile_column + v_at_1 * 4u, u.d - 4u);
     let v_from_1 = ((n * u.h + g) * u.t + v_j_1) * (u.d >> 2u) + (v_p_1 >> 2u);
+    let v_unit_2 = lane + 256u;
+    let v_at_2 = v_unit_2 & 31u;
+    let v_j_2 = v_unit_2 >> 5u;
+    let v_p_2 = min(tile_column + v_at_2 * 4u, u.d - 4u);
+    let v_from_2 = ((n * u.h + g) * u.t + v_j_2) * (u.d >> 2u) + (v_p_2 >> 2u);
+    let v_unit_3 = lane + 384u;
+    let v_at_3 = v_unit_3 & 31u;
+    let v_j_3 = v_unit_3 >> 5u;
+    let v_p_3 = min(tile_column + v_at_3 * 4u, u.d - 4u);
+    let v_from_3 = ((n * u.h + g) * u.t + v_j_3) * (u.d >> 2u) + (v_p_3 >> 2u);
     var v_load_0: vec4f;
     var v_load_1: vec4f;
+    var v_load_2: vec4f;
+    var v_load_3: vec4f;
 
     for (var first_key = 0u; first_key < end; first_key += 128u) {
         let k_unit = lane;
@@ -1275,15 +895,7 @@ fn dq_(
         var product_2_1 = vec4f(0.0);
         var product_3_0 = vec4f(0.0);
         var product_3_1 = vec4f(0.0);
-        var product_4_0 = vec4f(0.0);
-        var product_4_1 = vec4f(0.0);
-        var product_5_0 = vec4f(0.0);
-        var product_5_1 = vec4f(0.0);
-        var product_6_0 = vec4f(0.0);
-        var product_6_1 = vec4f(0.0);
-        var product_7_0 = vec4f(0.0);
-        var product_7_1 = vec4f(0.0);
-        if (q_unit < 64u) {
+        if (q_unit < 32u) {
             q_load_line_0 = q[q_from_line_0];
             q_load_line_1 = q[q_from_line_1];
             q_load_line_2 = q[q_from_line_2];
@@ -1294,7 +906,7 @@ fn dq_(
         k_load_line_2 = k[k_from_line_2];
         k_load_line_3 = k[k_from_line_3];
         for (var first = 0u; first < u.d; first += 16u) {
-            if (q_unit < 64u) {
+            if (q_unit < 32u) {
                 q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.x, q_load_line_1.x, q_load_line_2.x, q_load_line_3.x);
                 q_tile[q_p_term + 1u][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.y, q_load_line_1.y, q_load_line_2.y, q_load_line_3.y);
                 q_tile[q_p_term + 2u][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.z, q_load_line_1.z, q_load_line_2.z, q_load_line_3.z);
@@ -1306,7 +918,7 @@ fn dq_(
             k_tile[k_p_term + 3u][k_at >> 4u][(k_at & 15u) ^ (((k_p_term >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0.w, k_load_line_1.w, k_load_line_2.w, k_load_line_3.w);
             workgroupBarrier();
             let following = min(first + 16u, u.d - 16u);
-            if (q_unit < 64u) {
+            if (q_unit < 32u) {
                 q_load_line_0 = q[q_from_line_0 + (following >> 2u)];
                 q_load_line_1 = q[q_from_line_1 + (following >> 2u)];
                 q_load_line_2 = q[q_from_line_2 + (following >> 2u)];
@@ -1318,7 +930,6 @@ fn dq_(
             k_load_line_3 = k[k_from_line_3 + (following >> 2u)];
             {  // p_term = 0
                 let q_0 = q_tile[0u][0u][row_3];
-                let q_1 = q_tile[0u][1u][row_3];
                 let k_0 = k_tile[0u][0u][column_3];
                 let k_1 = k_tile[0u][1u][column_3];
                 product_0_0 += q_0.x * k_0;
@@ -1329,18 +940,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 1
                 let q_0 = q_tile[1u][0u][row_3];
-                let q_1 = q_tile[1u][1u][row_3];
                 let k_0 = k_tile[1u][0u][column_3];
                 let k_1 = k_tile[1u][1u][column_3];
                 product_0_0 += q_0.x * k_0;
@@ -1351,18 +953,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 2
                 let q_0 = q_tile[2u][0u][row_3];
-                let q_1 = q_tile[2u][1u][row_3];
                 let k_0 = k_tile[2u][0u][column_3];
                 let k_1 = k_tile[2u][1u][column_3];
                 product_0_0 += q_0.x * k_0;
@@ -1373,18 +966,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 3
                 let q_0 = q_tile[3u][0u][row_3];
-                let q_1 = q_tile[3u][1u][row_3];
                 let k_0 = k_tile[3u][0u][column_3];
                 let k_1 = k_tile[3u][1u][column_3];
                 product_0_0 += q_0.x * k_0;
@@ -1395,18 +979,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 4
                 let q_0 = q_tile[4u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[4u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[4u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[4u][1u][column_3 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -1417,18 +992,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 5
                 let q_0 = q_tile[5u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[5u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[5u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[5u][1u][column_3 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -1439,18 +1005,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 6
                 let q_0 = q_tile[6u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[6u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[6u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[6u][1u][column_3 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -1461,18 +1018,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 7
                 let q_0 = q_tile[7u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[7u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[7u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[7u][1u][column_3 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -1483,18 +1031,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 8
                 let q_0 = q_tile[8u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[8u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[8u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[8u][1u][column_3 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -1505,18 +1044,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 9
                 let q_0 = q_tile[9u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[9u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[9u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[9u][1u][column_3 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -1527,18 +1057,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 10
                 let q_0 = q_tile[10u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[10u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[10u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[10u][1u][column_3 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -1549,18 +1070,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 11
                 let q_0 = q_tile[11u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[11u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[11u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[11u][1u][column_3 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -1571,18 +1083,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 12
                 let q_0 = q_tile[12u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[12u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[12u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[12u][1u][column_3 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -1593,18 +1096,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 13
                 let q_0 = q_tile[13u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[13u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[13u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[13u][1u][column_3 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -1615,18 +1109,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 14
                 let q_0 = q_tile[14u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_3 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -1637,18 +1122,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 15
                 let q_0 = q_tile[15u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[15u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[15u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[15u][1u][column_3 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -1659,14 +1135,6 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -1694,15 +1162,7 @@ fn dq_(
         var product_2_1_ = vec4f(0.0);
         var product_3_0_ = vec4f(0.0);
         var product_3_1_ = vec4f(0.0);
-        var product_4_0_ = vec4f(0.0);
-        var product_4_1_ = vec4f(0.0);
-        var product_5_0_ = vec4f(0.0);
-        var product_5_1_ = vec4f(0.0);
-        var product_6_0_ = vec4f(0.0);
-        var product_6_1_ = vec4f(0.0);
-        var product_7_0_ = vec4f(0.0);
-        var product_7_1_ = vec4f(0.0);
-        if (q_unit_ < 64u) {
+        if (q_unit_ < 32u) {
             q_load_line_0_ = dy[q_from_line_0_];
             q_load_line_1_ = dy[q_from_line_1_];
             q_load_line_2_ = dy[q_from_line_2_];
@@ -1713,7 +1173,7 @@ fn dq_(
         k_load_line_2_ = v[k_from_line_2_];
         k_load_line_3_ = v[k_from_line_3_];
         for (var first_ = 0u; first_ < u.e; first_ += 16u) {
-            if (q_unit_ < 64u) {
+            if (q_unit_ < 32u) {
                 q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.x, q_load_line_1_.x, q_load_line_2_.x, q_load_line_3_.x);
                 q_tile[q_c_term + 1u][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.y, q_load_line_1_.y, q_load_line_2_.y, q_load_line_3_.y);
                 q_tile[q_c_term + 2u][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.z, q_load_line_1_.z, q_load_line_2_.z, q_load_line_3_.z);
@@ -1725,7 +1185,7 @@ fn dq_(
             k_tile[k_c_term + 3u][k_at_ >> 4u][(k_at_ & 15u) ^ (((k_c_term >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0_.w, k_load_line_1_.w, k_load_line_2_.w, k_load_line_3_.w);
             workgroupBarrier();
             let following_ = min(first_ + 16u, u.e - 16u);
-            if (q_unit_ < 64u) {
+            if (q_unit_ < 32u) {
                 q_load_line_0_ = dy[q_from_line_0_ + (following_ >> 2u)];
                 q_load_line_1_ = dy[q_from_line_1_ + (following_ >> 2u)];
                 q_load_line_2_ = dy[q_from_line_2_ + (following_ >> 2u)];
@@ -1737,7 +1197,6 @@ fn dq_(
             k_load_line_3_ = v[k_from_line_3_ + (following_ >> 2u)];
             {  // c_term = 0
                 let q_0 = q_tile[0u][0u][row_3];
-                let q_1 = q_tile[0u][1u][row_3];
                 let k_0 = k_tile[0u][0u][column_3];
                 let k_1 = k_tile[0u][1u][column_3];
                 product_0_0_ += q_0.x * k_0;
@@ -1748,18 +1207,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 1
                 let q_0 = q_tile[1u][0u][row_3];
-                let q_1 = q_tile[1u][1u][row_3];
                 let k_0 = k_tile[1u][0u][column_3];
                 let k_1 = k_tile[1u][1u][column_3];
                 product_0_0_ += q_0.x * k_0;
@@ -1770,18 +1220,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 2
                 let q_0 = q_tile[2u][0u][row_3];
-                let q_1 = q_tile[2u][1u][row_3];
                 let k_0 = k_tile[2u][0u][column_3];
                 let k_1 = k_tile[2u][1u][column_3];
                 product_0_0_ += q_0.x * k_0;
@@ -1792,18 +1233,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 3
                 let q_0 = q_tile[3u][0u][row_3];
-                let q_1 = q_tile[3u][1u][row_3];
                 let k_0 = k_tile[3u][0u][column_3];
                 let k_1 = k_tile[3u][1u][column_3];
                 product_0_0_ += q_0.x * k_0;
@@ -1814,18 +1246,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 4
                 let q_0 = q_tile[4u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[4u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[4u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[4u][1u][column_3 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -1836,18 +1259,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 5
                 let q_0 = q_tile[5u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[5u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[5u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[5u][1u][column_3 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -1858,18 +1272,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 6
                 let q_0 = q_tile[6u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[6u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[6u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[6u][1u][column_3 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -1880,18 +1285,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 7
                 let q_0 = q_tile[7u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[7u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[7u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[7u][1u][column_3 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -1902,18 +1298,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 8
                 let q_0 = q_tile[8u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[8u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[8u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[8u][1u][column_3 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -1924,18 +1311,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 9
                 let q_0 = q_tile[9u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[9u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[9u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[9u][1u][column_3 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -1946,18 +1324,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 10
                 let q_0 = q_tile[10u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[10u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[10u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[10u][1u][column_3 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -1968,18 +1337,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 11
                 let q_0 = q_tile[11u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[11u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[11u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[11u][1u][column_3 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -1990,18 +1350,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 12
                 let q_0 = q_tile[12u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[12u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[12u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[12u][1u][column_3 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -2012,18 +1363,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 13
                 let q_0 = q_tile[13u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[13u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[13u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[13u][1u][column_3 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -2034,18 +1376,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 14
                 let q_0 = q_tile[14u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_3 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -2056,18 +1389,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 15
                 let q_0 = q_tile[15u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[15u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[15u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[15u][1u][column_3 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -2078,20 +1402,14 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             workgroupBarrier();
         }
 
         v_load_0 = k[v_from_0 + first_key * (u.d >> 2u)];
         v_load_1 = k[v_from_1 + first_key * (u.d >> 2u)];
+        v_load_2 = k[v_from_2 + first_key * (u.d >> 2u)];
+        v_load_3 = k[v_from_3 + first_key * (u.d >> 2u)];
         product_0_0 = weight_(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0_0, product_0_0_);
         product_0_1 = weight_(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 64u), product_0_1, product_0_1_);
         product_1_0 = weight_(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1_0, product_1_0_);
@@ -2100,245 +1418,239 @@ fn dq_(
         product_2_1 = weight_(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 64u), product_2_1, product_2_1_);
         product_3_0 = weight_(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3_0, product_3_0_);
         product_3_1 = weight_(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 64u), product_3_1, product_3_1_);
-        product_4_0 = weight_(n, g, tile_row + (row_3 * 4u + 32u), first_key + column_3 * 4u, product_4_0, product_4_0_);
-        product_4_1 = weight_(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 64u), product_4_1, product_4_1_);
-        product_5_0 = weight_(n, g, tile_row + (row_3 * 4u + 33u), first_key + column_3 * 4u, product_5_0, product_5_0_);
-        product_5_1 = weight_(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 64u), product_5_1, product_5_1_);
-        product_6_0 = weight_(n, g, tile_row + (row_3 * 4u + 34u), first_key + column_3 * 4u, product_6_0, product_6_0_);
-        product_6_1 = weight_(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 64u), product_6_1, product_6_1_);
-        product_7_0 = weight_(n, g, tile_row + (row_3 * 4u + 35u), first_key + column_3 * 4u, product_7_0, product_7_0_);
-        product_7_1 = weight_(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 64u), product_7_1, product_7_1_);
 
         for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
             let key = first_key + turn * 16u;
             if ((column_3 >> 2u) == turn) {
                 weight_tile[(column_3 & 3u) * 4u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.x, product_1_0.x, product_2_0.x, product_3_0.x);
-                weight_tile[(column_3 & 3u) * 4u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.x, product_5_0.x, product_6_0.x, product_7_0.x);
                 weight_tile[(column_3 & 3u) * 4u + 1u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.y, product_1_0.y, product_2_0.y, product_3_0.y);
-                weight_tile[(column_3 & 3u) * 4u + 1u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.y, product_5_0.y, product_6_0.y, product_7_0.y);
                 weight_tile[(column_3 & 3u) * 4u + 2u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.z, product_1_0.z, product_2_0.z, product_3_0.z);
-                weight_tile[(column_3 & 3u) * 4u + 2u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.z, product_5_0.z, product_6_0.z, product_7_0.z);
                 weight_tile[(column_3 & 3u) * 4u + 3u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.w, product_1_0.w, product_2_0.w, product_3_0.w);
-                weight_tile[(column_3 & 3u) * 4u + 3u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.w, product_5_0.w, product_6_0.w, product_7_0.w);
             }
             if (key + 16u > end) {
                 let left = end - key;
                 v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left);
                 v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_j_2 < left);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_j_3 < left);
             }
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
+            v_tile[v_j_2][v_at_2] = v_load_2;
+            v_tile[v_j_3][v_at_3] = v_load_3;
             workgroupBarrier();
             let next_key = min(key + 16u, u.t - 16u);
             v_load_0 = k[v_from_0 + next_key * (u.d >> 2u)];
             v_load_1 = k[v_from_1 + next_key * (u.d >> 2u)];
+            v_load_2 = k[v_from_2 + next_key * (u.d >> 2u)];
+            v_load_3 = k[v_from_3 + next_key * (u.d >> 2u)];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_3];
-                let w_1 = weight_tile[0u][row_3 + 8u];
                 let v_0 = v_tile[0u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[0u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 1
                 let w_0 = weight_tile[1u][row_3];
-                let w_1 = weight_tile[1u][row_3 + 8u];
                 let v_0 = v_tile[1u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[1u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 2
                 let w_0 = weight_tile[2u][row_3];
-                let w_1 = weight_tile[2u][row_3 + 8u];
                 let v_0 = v_tile[2u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[2u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 3
                 let w_0 = weight_tile[3u][row_3];
-                let w_1 = weight_tile[3u][row_3 + 8u];
                 let v_0 = v_tile[3u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[3u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 4
                 let w_0 = weight_tile[4u][row_3 ^ 1u];
-                let w_1 = weight_tile[4u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[4u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[4u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 5
                 let w_0 = weight_tile[5u][row_3 ^ 1u];
-                let w_1 = weight_tile[5u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[5u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[5u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 6
                 let w_0 = weight_tile[6u][row_3 ^ 1u];
-                let w_1 = weight_tile[6u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[6u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[6u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 7
                 let w_0 = weight_tile[7u][row_3 ^ 1u];
-                let w_1 = weight_tile[7u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[7u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[7u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 8
                 let w_0 = weight_tile[8u][row_3 ^ 2u];
-                let w_1 = weight_tile[8u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[8u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[8u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 9
                 let w_0 = weight_tile[9u][row_3 ^ 2u];
-                let w_1 = weight_tile[9u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[9u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[9u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 10
                 let w_0 = weight_tile[10u][row_3 ^ 2u];
-                let w_1 = weight_tile[10u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[10u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[10u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 11
                 let w_0 = weight_tile[11u][row_3 ^ 2u];
-                let w_1 = weight_tile[11u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[11u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[11u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 12
                 let w_0 = weight_tile[12u][row_3 ^ 3u];
-                let w_1 = weight_tile[12u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[12u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[12u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 13
                 let w_0 = weight_tile[13u][row_3 ^ 3u];
-                let w_1 = weight_tile[13u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[13u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[13u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 14
                 let w_0 = weight_tile[14u][row_3 ^ 3u];
-                let w_1 = weight_tile[14u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[14u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[14u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 15
                 let w_0 = weight_tile[15u][row_3 ^ 3u];
-                let w_1 = weight_tile[15u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[15u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[15u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             workgroupBarrier();
         }
@@ -2346,245 +1658,247 @@ fn dq_(
             let key_ = first_key + turn_ * 16u;
             if ((column_3 >> 2u) == turn_ - 4u) {
                 weight_tile[(column_3 & 3u) * 4u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.x, product_1_1.x, product_2_1.x, product_3_1.x);
-                weight_tile[(column_3 & 3u) * 4u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.x, product_5_1.x, product_6_1.x, product_7_1.x);
                 weight_tile[(column_3 & 3u) * 4u + 1u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.y, product_1_1.y, product_2_1.y, product_3_1.y);
-                weight_tile[(column_3 & 3u) * 4u + 1u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.y, product_5_1.y, product_6_1.y, product_7_1.y);
                 weight_tile[(column_3 & 3u) * 4u + 2u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.z, product_1_1.z, product_2_1.z, product_3_1.z);
-                weight_tile[(column_3 & 3u) * 4u + 2u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.z, product_5_1.z, product_6_1.z, product_7_1.z);
                 weight_tile[(column_3 & 3u) * 4u + 3u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.w, product_1_1.w, product_2_1.w, product_3_1.w);
-                weight_tile[(column_3 & 3u) * 4u + 3u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.w, product_5_1.w, product_6_1.w, product_7_1.w);
             }
             if (key_ + 16u > end) {
                 let left_ = end - key_;
                 v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left_);
                 v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left_);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_j_2 < left_);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_j_3 < left_);
             }
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
+            v_tile[v_j_2][v_at_2] = v_load_2;
+            v_tile[v_j_3][v_at_3] = v_load_3;
             workgroupBarrier();
             let next_key_ = min(key_ + 16u, u.t - 16u);
             v_load_0 = k[v_from_0 + next_key_ * (u.d >> 2u)];
             v_load_1 = k[v_from_1 + next_key_ * (u.d >> 2u)];
+            v_load_2 = k[v_from_2 + next_key_ * (u.d >> 2u)];
+            v_load_3 = k[v_from_3 + next_key_ * (u.d >> 2u)];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_3];
-                let w_1 = weight_tile[0u][row_3 + 8u];
                 let v_0 = v_tile[0u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[0u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 1
                 let w_0 = weight_tile[1u][row_3];
-                let w_1 = weight_tile[1u][row_3 + 8u];
                 let v_0 = v_tile[1u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[1u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 2
                 let w_0 = weight_tile[2u][row_3];
-                let w_1 = weight_tile[2u][row_3 + 8u];
                 let v_0 = v_tile[2u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[2u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 3
                 let w_0 = weight_tile[3u][row_3];
-                let w_1 = weight_tile[3u][row_3 + 8u];
                 let v_0 = v_tile[3u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[3u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 4
                 let w_0 = weight_tile[4u][row_3 ^ 1u];
-                let w_1 = weight_tile[4u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[4u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[4u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 5
                 let w_0 = weight_tile[5u][row_3 ^ 1u];
-                let w_1 = weight_tile[5u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[5u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[5u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 6
                 let w_0 = weight_tile[6u][row_3 ^ 1u];
-                let w_1 = weight_tile[6u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[6u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[6u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 7
                 let w_0 = weight_tile[7u][row_3 ^ 1u];
-                let w_1 = weight_tile[7u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[7u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[7u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 8
                 let w_0 = weight_tile[8u][row_3 ^ 2u];
-                let w_1 = weight_tile[8u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[8u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[8u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 9
                 let w_0 = weight_tile[9u][row_3 ^ 2u];
-                let w_1 = weight_tile[9u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[9u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[9u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 10
                 let w_0 = weight_tile[10u][row_3 ^ 2u];
-                let w_1 = weight_tile[10u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[10u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[10u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 11
                 let w_0 = weight_tile[11u][row_3 ^ 2u];
-                let w_1 = weight_tile[11u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[11u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[11u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 12
                 let w_0 = weight_tile[12u][row_3 ^ 3u];
-                let w_1 = weight_tile[12u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[12u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[12u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 13
                 let w_0 = weight_tile[13u][row_3 ^ 3u];
-                let w_1 = weight_tile[13u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[13u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[13u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 14
                 let w_0 = weight_tile[14u][row_3 ^ 3u];
-                let w_1 = weight_tile[14u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[14u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[14u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 15
                 let w_0 = weight_tile[15u][row_3 ^ 3u];
-                let w_1 = weight_tile[15u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[15u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[15u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             workgroupBarrier();
         }
     }
 
-    finish(n, g, tile_row + row_3 * 4u, tile_column + column_3 * 4u, acc_0);
-    finish(n, g, tile_row + (row_3 * 4u + 1u), tile_column + column_3 * 4u, acc_1);
-    finish(n, g, tile_row + (row_3 * 4u + 2u), tile_column + column_3 * 4u, acc_2);
-    finish(n, g, tile_row + (row_3 * 4u + 3u), tile_column + column_3 * 4u, acc_3);
-    finish(n, g, tile_row + (row_3 * 4u + 32u), tile_column + column_3 * 4u, acc_4);
-    finish(n, g, tile_row + (row_3 * 4u + 33u), tile_column + column_3 * 4u, acc_5);
-    finish(n, g, tile_row + (row_3 * 4u + 34u), tile_column + column_3 * 4u, acc_6);
-    finish(n, g, tile_row + (row_3 * 4u + 35u), tile_column + column_3 * 4u, acc_7);
+    finish(n, g, tile_row + row_3 * 4u, tile_column + column_3 * 4u, acc_0_0);
+    finish(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 64u), acc_0_1);
+    finish(n, g, tile_row + (row_3 * 4u + 1u), tile_column + column_3 * 4u, acc_1_0);
+    finish(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 64u), acc_1_1);
+    finish(n, g, tile_row + (row_3 * 4u + 2u), tile_column + column_3 * 4u, acc_2_0);
+    finish(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 64u), acc_2_1);
+    finish(n, g, tile_row + (row_3 * 4u + 3u), tile_column + column_3 * 4u, acc_3_0);
+    finish(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 64u), acc_3_1);
 }
 
 @group(0) @binding(5) var<storage, read_write> dk: array<vec4f>;
@@ -2625,7 +1939,7 @@ fn finish_(n: u32, g: u32, j: u32, c: u32, weighted_: vec4f) {
     dv[(((n * u.h + g) * u.t + j) * u.e + c) >> 2u] = weighted_;
 }
 
-// causal_attention_gradient, stage dk, dv: flash_tile64x128x64, one workgroup per 64 rows and 64 columns, 128 keys at a time.
+// causal_attention_gradient, stage dk, dv: flash_tile32x128x128_micro4x8, one workgroup per 32 rows and 128 columns, 128 keys at a time.
 //     dk[n, g, j, p] = sum[i] dproduct[n, g, i, j] * q[n, g, i, p];
 //     dv[n, g, j, c] = sum[i] dy[n, g, i, c] * weight[n, g, i, j];
 @compute @workgroup_size(128)
@@ -2635,40 +1949,40 @@ fn dk_dv(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let tile_rows = (u.t + 63u) >> 6u;
-    let tile_columns = (max(u.d, u.e) + 63u) >> 6u;
+    let tile_rows = (u.t + 31u) >> 5u;
+    let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
     if (group >= u.b * u.h * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
-    let tile_column = group % tile_columns * 64u;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.s);
     let first_row = i32(tile_row);
-    let last_row = i32(min(tile_row + 64u, u.t) - 1u);
+    let last_row = i32(min(tile_row + 32u, u.t) - 1u);
     let have_keys = 0i <= i32(u.t) - 1i && 0i <= 0i + i32(u.t - u.s) && 0i <= i32(u.t) - 1i && 0i <= i32(u.s) - 1i + i32(u.t - u.s);
     let begin = (u32(select(0i, max(0i, first_row + i32(0u - (u.t - u.s))), have_keys)) >> 7u) * 128u;
     let end = u32(select(all_keys, max(all_keys, 0i), have_keys));
 
     let column_4 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row_4 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
-    var acc_0: vec4f;
-    var acc_1: vec4f;
-    var acc_2: vec4f;
-    var acc_3: vec4f;
-    var acc_4: vec4f;
-    var acc_5: vec4f;
-    var acc_6: vec4f;
-    var acc_7: vec4f;
-    var acc_0_: vec4f;
-    var acc_1_: vec4f;
-    var acc_2_: vec4f;
-    var acc_3_: vec4f;
-    var acc_4_: vec4f;
-    var acc_5_: vec4f;
-    var acc_6_: vec4f;
-    var acc_7_: vec4f;
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+    var acc_0_0_: vec4f;
+    var acc_0_1_: vec4f;
+    var acc_1_0_: vec4f;
+    var acc_1_1_: vec4f;
+    var acc_2_0_: vec4f;
+    var acc_2_1_: vec4f;
+    var acc_3_0_: vec4f;
+    var acc_3_1_: vec4f;
 
     let q_unit = lane;
     let q_at = q_unit >> 2u;
@@ -2701,29 +2015,53 @@ fn dk_dv(
     var q_load_line_2_: vec4f;
     var q_load_line_3_: vec4f;
     let v_unit_0 = lane;
-    let v_at_0 = v_unit_0 & 15u;
-    let v_i_0 = v_unit_0 >> 4u;
+    let v_at_0 = v_unit_0 & 31u;
+    let v_i_0 = v_unit_0 >> 5u;
     let v_p_0 = min(tile_column + v_at_0 * 4u, u.d - 4u);
     let v_from_0 = ((n * u.h + g) * u.s + v_i_0) * (u.d >> 2u) + (v_p_0 >> 2u);
     let v_unit_1 = lane + 128u;
-    let v_at_1 = v_unit_1 & 15u;
-    let v_i_1 = v_unit_1 >> 4u;
+    let v_at_1 = v_unit_1 & 31u;
+    let v_i_1 = v_unit_1 >> 5u;
     let v_p_1 = min(tile_column + v_at_1 * 4u, u.d - 4u);
     let v_from_1 = ((n * u.h + g) * u.s + v_i_1) * (u.d >> 2u) + (v_p_1 >> 2u);
+    let v_unit_2 = lane + 256u;
+    let v_at_2 = v_unit_2 & 31u;
+    let v_i_2 = v_unit_2 >> 5u;
+    let v_p_2 = min(tile_column + v_at_2 * 4u, u.d - 4u);
+    let v_from_2 = ((n * u.h + g) * u.s + v_i_2) * (u.d >> 2u) + (v_p_2 >> 2u);
+    let v_unit_3 = lane + 384u;
+    let v_at_3 = v_unit_3 & 31u;
+    let v_i_3 = v_unit_3 >> 5u;
+    let v_p_3 = min(tile_column + v_at_3 * 4u, u.d - 4u);
+    let v_from_3 = ((n * u.h + g) * u.s + v_i_3) * (u.d >> 2u) + (v_p_3 >> 2u);
     var v_load_0: vec4f;
     var v_load_1: vec4f;
+    var v_load_2: vec4f;
+    var v_load_3: vec4f;
     let v_unit_0_ = lane;
-    let v_at_0_ = v_unit_0_ & 15u;
-    let v_i_0_ = v_unit_0_ >> 4u;
+    let v_at_0_ = v_unit_0_ & 31u;
+    let v_i_0_ = v_unit_0_ >> 5u;
     let v_c_0 = min(tile_column + v_at_0_ * 4u, u.e - 4u);
     let v_from_0_ = ((n * u.h + g) * u.s + v_i_0_) * (u.e >> 2u) + (v_c_0 >> 2u);
     let v_unit_1_ = lane + 128u;
-    let v_at_1_ = v_unit_1_ & 15u;
-    let v_i_1_ = v_unit_1_ >> 4u;
+    let v_at_1_ = v_unit_1_ & 31u;
+    let v_i_1_ = v_unit_1_ >> 5u;
     let v_c_1 = min(tile_column + v_at_1_ * 4u, u.e - 4u);
     let v_from_1_ = ((n * u.h + g) * u.s + v_i_1_) * (u.e >> 2u) + (v_c_1 >> 2u);
+    let v_unit_2_ = lane + 256u;
+    let v_at_2_ = v_unit_2_ & 31u;
+    let v_i_2_ = v_unit_2_ >> 5u;
+    let v_c_2 = min(tile_column + v_at_2_ * 4u, u.e - 4u);
+    let v_from_2_ = ((n * u.h + g) * u.s + v_i_2_) * (u.e >> 2u) + (v_c_2 >> 2u);
+    let v_unit_3_ = lane + 384u;
+    let v_at_3_ = v_unit_3_ & 31u;
+    let v_i_3_ = v_unit_3_ >> 5u;
+    let v_c_3 = min(tile_column + v_at_3_ * 4u, u.e - 4u);
+    let v_from_3_ = ((n * u.h + g) * u.s + v_i_3_) * (u.e >> 2u) + (v_c_3 >> 2u);
     var v_load_0_: vec4f;
     var v_load_1_: vec4f;
+    var v_load_2_: vec4f;
+    var v_load_3_: vec4f;
 
     for (var first_key = begin; first_key < end; first_key += 128u) {
         let k_unit = lane;
@@ -2749,15 +2087,7 @@ fn dk_dv(
         var product_2_1 = vec4f(0.0);
         var product_3_0 = vec4f(0.0);
         var product_3_1 = vec4f(0.0);
-        var product_4_0 = vec4f(0.0);
-        var product_4_1 = vec4f(0.0);
-        var product_5_0 = vec4f(0.0);
-        var product_5_1 = vec4f(0.0);
-        var product_6_0 = vec4f(0.0);
-        var product_6_1 = vec4f(0.0);
-        var product_7_0 = vec4f(0.0);
-        var product_7_1 = vec4f(0.0);
-        if (q_unit < 64u) {
+        if (q_unit < 32u) {
             q_load_line_0 = k[q_from_line_0];
             q_load_line_1 = k[q_from_line_1];
             q_load_line_2 = k[q_from_line_2];
@@ -2768,7 +2098,7 @@ fn dk_dv(
         k_load_line_2 = q[k_from_line_2];
         k_load_line_3 = q[k_from_line_3];
         for (var first = 0u; first < u.d; first += 16u) {
-            if (q_unit < 64u) {
+            if (q_unit < 32u) {
                 q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.x, q_load_line_1.x, q_load_line_2.x, q_load_line_3.x);
                 q_tile[q_p_term + 1u][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.y, q_load_line_1.y, q_load_line_2.y, q_load_line_3.y);
                 q_tile[q_p_term + 2u][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.z, q_load_line_1.z, q_load_line_2.z, q_load_line_3.z);
@@ -2780,7 +2110,7 @@ fn dk_dv(
             k_tile[k_p_term + 3u][k_at >> 4u][(k_at & 15u) ^ (((k_p_term >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0.w, k_load_line_1.w, k_load_line_2.w, k_load_line_3.w);
             workgroupBarrier();
             let following = min(first + 16u, u.d - 16u);
-            if (q_unit < 64u) {
+            if (q_unit < 32u) {
                 q_load_line_0 = k[q_from_line_0 + (following >> 2u)];
                 q_load_line_1 = k[q_from_line_1 + (following >> 2u)];
                 q_load_line_2 = k[q_from_line_2 + (following >> 2u)];
@@ -2792,7 +2122,6 @@ fn dk_dv(
             k_load_line_3 = q[k_from_line_3 + (following >> 2u)];
             {  // p_term = 0
                 let q_0 = q_tile[0u][0u][row_4];
-                let q_1 = q_tile[0u][1u][row_4];
                 let k_0 = k_tile[0u][0u][column_4];
                 let k_1 = k_tile[0u][1u][column_4];
                 product_0_0 += q_0.x * k_0;
@@ -2803,18 +2132,9 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 1
                 let q_0 = q_tile[1u][0u][row_4];
-                let q_1 = q_tile[1u][1u][row_4];
                 let k_0 = k_tile[1u][0u][column_4];
                 let k_1 = k_tile[1u][1u][column_4];
                 product_0_0 += q_0.x * k_0;
@@ -2825,18 +2145,9 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 2
                 let q_0 = q_tile[2u][0u][row_4];
-                let q_1 = q_tile[2u][1u][row_4];
                 let k_0 = k_tile[2u][0u][column_4];
                 let k_1 = k_tile[2u][1u][column_4];
                 product_0_0 += q_0.x * k_0;
@@ -2847,18 +2158,9 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 3
                 let q_0 = q_tile[3u][0u][row_4];
-                let q_1 = q_tile[3u][1u][row_4];
                 let k_0 = k_tile[3u][0u][column_4];
                 let k_1 = k_tile[3u][1u][column_4];
                 product_0_0 += q_0.x * k_0;
@@ -2869,18 +2171,9 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 4
                 let q_0 = q_tile[4u][0u][row_4 ^ 2u];
-                let q_1 = q_tile[4u][1u][row_4 ^ 2u];
                 let k_0 = k_tile[4u][0u][column_4 ^ 2u];
                 let k_1 = k_tile[4u][1u][column_4 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -2891,18 +2184,9 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 5
                 let q_0 = q_tile[5u][0u][row_4 ^ 2u];
-                let q_1 = q_tile[5u][1u][row_4 ^ 2u];
                 let k_0 = k_tile[5u][0u][column_4 ^ 2u];
                 let k_1 = k_tile[5u][1u][column_4 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -2913,18 +2197,9 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 6
                 let q_0 = q_tile[6u][0u][row_4 ^ 2u];
-                let q_1 = q_tile[6u][1u][row_4 ^ 2u];
                 let k_0 = k_tile[6u][0u][column_4 ^ 2u];
                 let k_1 = k_tile[6u][1u][column_4 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -2935,18 +2210,9 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 7
                 let q_0 = q_tile[7u][0u][row_4 ^ 2u];
-                let q_1 = q_tile[7u][1u][row_4 ^ 2u];
                 let k_0 = k_tile[7u][0u][column_4 ^ 2u];
                 let k_1 = k_tile[7u][1u][column_4 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -2957,18 +2223,9 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 8
                 let q_0 = q_tile[8u][0u][row_4 ^ 4u];
-                let q_1 = q_tile[8u][1u][row_4 ^ 4u];
                 let k_0 = k_tile[8u][0u][column_4 ^ 4u];
                 let k_1 = k_tile[8u][1u][column_4 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -2979,18 +2236,9 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 9
                 let q_0 = q_tile[9u][0u][row_4 ^ 4u];
-                let q_1 = q_tile[9u][1u][row_4 ^ 4u];
                 let k_0 = k_tile[9u][0u][column_4 ^ 4u];
                 let k_1 = k_tile[9u][1u][column_4 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -3001,18 +2249,9 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 10
                 let q_0 = q_tile[10u][0u][row_4 ^ 4u];
-                let q_1 = q_tile[10u][1u][row_4 ^ 4u];
                 let k_0 = k_tile[10u][0u][column_4 ^ 4u];
                 let k_1 = k_tile[10u][1u][column_4 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -3023,18 +2262,9 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 11
                 let q_0 = q_tile[11u][0u][row_4 ^ 4u];
-                let q_1 = q_tile[11u][1u][row_4 ^ 4u];
                 let k_0 = k_tile[11u][0u][column_4 ^ 4u];
                 let k_1 = k_tile[11u][1u][column_4 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -3045,18 +2275,9 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 12
                 let q_0 = q_tile[12u][0u][row_4 ^ 6u];
-                let q_1 = q_tile[12u][1u][row_4 ^ 6u];
                 let k_0 = k_tile[12u][0u][column_4 ^ 6u];
                 let k_1 = k_tile[12u][1u][column_4 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -3067,18 +2288,9 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 13
                 let q_0 = q_tile[13u][0u][row_4 ^ 6u];
-                let q_1 = q_tile[13u][1u][row_4 ^ 6u];
                 let k_0 = k_tile[13u][0u][column_4 ^ 6u];
                 let k_1 = k_tile[13u][1u][column_4 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -3089,18 +2301,9 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 14
                 let q_0 = q_tile[14u][0u][row_4 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_4 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_4 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_4 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -3111,18 +2314,9 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 15
                 let q_0 = q_tile[15u][0u][row_4 ^ 6u];
-                let q_1 = q_tile[15u][1u][row_4 ^ 6u];
                 let k_0 = k_tile[15u][0u][column_4 ^ 6u];
                 let k_1 = k_tile[15u][1u][column_4 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -3133,14 +2327,6 @@ fn dk_dv(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -3168,16 +2354,8 @@ fn dk_dv(
         var product_2_1_ = vec4f(0.0);
         var product_3_0_ = vec4f(0.0);
         var product_3_1_ = vec4f(0.0);
-        var product_4_0_ = vec4f(0.0);
-        var product_4_1_ = vec4f(0.0);
-        var product_5_0_ = vec4f(0.0);
-        var product_5_1_ = vec4f(0.0);
-        var product_6_0_ = vec4f(0.0);
-        var product_6_1_ = vec4f(0.0);
-        var product_7_0_ = vec4f(0.0);
-        var product_7_1_ = vec4f(0.0);
         if (tile_column < u.d) {
-            if (q_unit_ < 64u) {
+            if (q_unit_ < 32u) {
                 q_load_line_0_ = v[q_from_line_0_];
                 q_load_line_1_ = v[q_from_line_1_];
                 q_load_line_2_ = v[q_from_line_2_];
@@ -3188,7 +2366,7 @@ fn dk_dv(
             k_load_line_2_ = dy[k_from_line_2_];
             k_load_line_3_ = dy[k_from_line_3_];
             for (var first_ = 0u; first_ < u.e; first_ += 16u) {
-                if (q_unit_ < 64u) {
+                if (q_unit_ < 32u) {
                     q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.x, q_load_line_1_.x, q_load_line_2_.x, q_load_line_3_.x);
                     q_tile[q_c_term + 1u][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.y, q_load_line_1_.y, q_load_line_2_.y, q_load_line_3_.y);
                     q_tile[q_c_term + 2u][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.z, q_load_line_1_.z, q_load_line_2_.z, q_load_line_3_.z);
@@ -3200,7 +2378,7 @@ fn dk_dv(
                 k_tile[k_c_term + 3u][k_at_ >> 4u][(k_at_ & 15u) ^ (((k_c_term >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0_.w, k_load_line_1_.w, k_load_line_2_.w, k_load_line_3_.w);
                 workgroupBarrier();
                 let following_ = min(first_ + 16u, u.e - 16u);
-                if (q_unit_ < 64u) {
+                if (q_unit_ < 32u) {
                     q_load_line_0_ = v[q_from_line_0_ + (following_ >> 2u)];
                     q_load_line_1_ = v[q_from_line_1_ + (following_ >> 2u)];
                     q_load_line_2_ = v[q_from_line_2_ + (following_ >> 2u)];
@@ -3212,7 +2390,6 @@ fn dk_dv(
                 k_load_line_3_ = dy[k_from_line_3_ + (following_ >> 2u)];
                 {  // c_term = 0
                     let q_0 = q_tile[0u][0u][row_4];
-                    let q_1 = q_tile[0u][1u][row_4];
                     let k_0 = k_tile[0u][0u][column_4];
                     let k_1 = k_tile[0u][1u][column_4];
                     product_0_0_ += q_0.x * k_0;
@@ -3223,18 +2400,9 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 1
                     let q_0 = q_tile[1u][0u][row_4];
-                    let q_1 = q_tile[1u][1u][row_4];
                     let k_0 = k_tile[1u][0u][column_4];
                     let k_1 = k_tile[1u][1u][column_4];
                     product_0_0_ += q_0.x * k_0;
@@ -3245,18 +2413,9 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 2
                     let q_0 = q_tile[2u][0u][row_4];
-                    let q_1 = q_tile[2u][1u][row_4];
                     let k_0 = k_tile[2u][0u][column_4];
                     let k_1 = k_tile[2u][1u][column_4];
                     product_0_0_ += q_0.x * k_0;
@@ -3267,18 +2426,9 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 3
                     let q_0 = q_tile[3u][0u][row_4];
-                    let q_1 = q_tile[3u][1u][row_4];
                     let k_0 = k_tile[3u][0u][column_4];
                     let k_1 = k_tile[3u][1u][column_4];
                     product_0_0_ += q_0.x * k_0;
@@ -3289,18 +2439,9 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 4
                     let q_0 = q_tile[4u][0u][row_4 ^ 2u];
-                    let q_1 = q_tile[4u][1u][row_4 ^ 2u];
                     let k_0 = k_tile[4u][0u][column_4 ^ 2u];
                     let k_1 = k_tile[4u][1u][column_4 ^ 2u];
                     product_0_0_ += q_0.x * k_0;
@@ -3311,18 +2452,9 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 5
                     let q_0 = q_tile[5u][0u][row_4 ^ 2u];
-                    let q_1 = q_tile[5u][1u][row_4 ^ 2u];
                     let k_0 = k_tile[5u][0u][column_4 ^ 2u];
                     let k_1 = k_tile[5u][1u][column_4 ^ 2u];
                     product_0_0_ += q_0.x * k_0;
@@ -3333,18 +2465,9 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 6
                     let q_0 = q_tile[6u][0u][row_4 ^ 2u];
-                    let q_1 = q_tile[6u][1u][row_4 ^ 2u];
                     let k_0 = k_tile[6u][0u][column_4 ^ 2u];
                     let k_1 = k_tile[6u][1u][column_4 ^ 2u];
                     product_0_0_ += q_0.x * k_0;
@@ -3355,18 +2478,9 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 7
                     let q_0 = q_tile[7u][0u][row_4 ^ 2u];
-                    let q_1 = q_tile[7u][1u][row_4 ^ 2u];
                     let k_0 = k_tile[7u][0u][column_4 ^ 2u];
                     let k_1 = k_tile[7u][1u][column_4 ^ 2u];
                     product_0_0_ += q_0.x * k_0;
@@ -3377,18 +2491,9 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 8
                     let q_0 = q_tile[8u][0u][row_4 ^ 4u];
-                    let q_1 = q_tile[8u][1u][row_4 ^ 4u];
                     let k_0 = k_tile[8u][0u][column_4 ^ 4u];
                     let k_1 = k_tile[8u][1u][column_4 ^ 4u];
                     product_0_0_ += q_0.x * k_0;
@@ -3399,18 +2504,9 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 9
                     let q_0 = q_tile[9u][0u][row_4 ^ 4u];
-                    let q_1 = q_tile[9u][1u][row_4 ^ 4u];
                     let k_0 = k_tile[9u][0u][column_4 ^ 4u];
                     let k_1 = k_tile[9u][1u][column_4 ^ 4u];
                     product_0_0_ += q_0.x * k_0;
@@ -3421,18 +2517,9 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 10
                     let q_0 = q_tile[10u][0u][row_4 ^ 4u];
-                    let q_1 = q_tile[10u][1u][row_4 ^ 4u];
                     let k_0 = k_tile[10u][0u][column_4 ^ 4u];
                     let k_1 = k_tile[10u][1u][column_4 ^ 4u];
                     product_0_0_ += q_0.x * k_0;
@@ -3443,18 +2530,9 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 11
                     let q_0 = q_tile[11u][0u][row_4 ^ 4u];
-                    let q_1 = q_tile[11u][1u][row_4 ^ 4u];
                     let k_0 = k_tile[11u][0u][column_4 ^ 4u];
                     let k_1 = k_tile[11u][1u][column_4 ^ 4u];
                     product_0_0_ += q_0.x * k_0;
@@ -3465,18 +2543,9 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 12
                     let q_0 = q_tile[12u][0u][row_4 ^ 6u];
-                    let q_1 = q_tile[12u][1u][row_4 ^ 6u];
                     let k_0 = k_tile[12u][0u][column_4 ^ 6u];
                     let k_1 = k_tile[12u][1u][column_4 ^ 6u];
                     product_0_0_ += q_0.x * k_0;
@@ -3487,18 +2556,9 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 13
                     let q_0 = q_tile[13u][0u][row_4 ^ 6u];
-                    let q_1 = q_tile[13u][1u][row_4 ^ 6u];
                     let k_0 = k_tile[13u][0u][column_4 ^ 6u];
                     let k_1 = k_tile[13u][1u][column_4 ^ 6u];
                     product_0_0_ += q_0.x * k_0;
@@ -3509,18 +2569,9 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 14
                     let q_0 = q_tile[14u][0u][row_4 ^ 6u];
-                    let q_1 = q_tile[14u][1u][row_4 ^ 6u];
                     let k_0 = k_tile[14u][0u][column_4 ^ 6u];
                     let k_1 = k_tile[14u][1u][column_4 ^ 6u];
                     product_0_0_ += q_0.x * k_0;
@@ -3531,18 +2582,9 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 15
                     let q_0 = q_tile[15u][0u][row_4 ^ 6u];
-                    let q_1 = q_tile[15u][1u][row_4 ^ 6u];
                     let k_0 = k_tile[15u][0u][column_4 ^ 6u];
                     let k_1 = k_tile[15u][1u][column_4 ^ 6u];
                     product_0_0_ += q_0.x * k_0;
@@ -3553,14 +2595,6 @@ fn dk_dv(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 workgroupBarrier();
             }
@@ -3568,6 +2602,8 @@ fn dk_dv(
 
         v_load_0 = q[v_from_0 + first_key * (u.d >> 2u)];
         v_load_1 = q[v_from_1 + first_key * (u.d >> 2u)];
+        v_load_2 = q[v_from_2 + first_key * (u.d >> 2u)];
+        v_load_3 = q[v_from_3 + first_key * (u.d >> 2u)];
         let weight_2_0_0 = weight_2(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_);
         product_0_0 = weight__dk_dv(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_);
         let weight_2_0_1 = weight_2(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_);
@@ -3584,254 +2620,240 @@ fn dk_dv(
         product_3_0 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_);
         let weight_2_3_1 = weight_2(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_);
         product_3_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_);
-        let weight_2_4_0 = weight_2(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4_0, product_4_0_);
-        product_4_0 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4_0, product_4_0_);
-        let weight_2_4_1 = weight_2(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 64u), product_4_1, product_4_1_);
-        product_4_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 64u), product_4_1, product_4_1_);
-        let weight_2_5_0 = weight_2(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5_0, product_5_0_);
-        product_5_0 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5_0, product_5_0_);
-        let weight_2_5_1 = weight_2(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 64u), product_5_1, product_5_1_);
-        product_5_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 64u), product_5_1, product_5_1_);
-        let weight_2_6_0 = weight_2(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6_0, product_6_0_);
-        product_6_0 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6_0, product_6_0_);
-        let weight_2_6_1 = weight_2(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 64u), product_6_1, product_6_1_);
-        product_6_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 64u), product_6_1, product_6_1_);
-        let weight_2_7_0 = weight_2(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7_0, product_7_0_);
-        product_7_0 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7_0, product_7_0_);
-        let weight_2_7_1 = weight_2(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 64u), product_7_1, product_7_1_);
-        product_7_1 = weight__dk_dv(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 64u), product_7_1, product_7_1_);
 
         if (tile_column < u.d) {
             for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
                 let key = first_key + turn * 16u;
                 if ((column_4 >> 2u) == turn) {
                     weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.x, product_1_0.x, product_2_0.x, product_3_0.x);
-                    weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.x, product_5_0.x, product_6_0.x, product_7_0.x);
                     weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.y, product_1_0.y, product_2_0.y, product_3_0.y);
-                    weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.y, product_5_0.y, product_6_0.y, product_7_0.y);
                     weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.z, product_1_0.z, product_2_0.z, product_3_0.z);
-                    weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.z, product_5_0.z, product_6_0.z, product_7_0.z);
                     weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.w, product_1_0.w, product_2_0.w, product_3_0.w);
-                    weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.w, product_5_0.w, product_6_0.w, product_7_0.w);
                 }
                 if (key + 16u > end) {
                     let left = end - key;
                     v_load_0 = select(vec4f(0.0), v_load_0, v_i_0 < left);
                     v_load_1 = select(vec4f(0.0), v_load_1, v_i_1 < left);
+                    v_load_2 = select(vec4f(0.0), v_load_2, v_i_2 < left);
+                    v_load_3 = select(vec4f(0.0), v_load_3, v_i_3 < left);
                 }
                 v_tile[v_i_0][v_at_0] = v_load_0;
                 v_tile[v_i_1][v_at_1] = v_load_1;
+                v_tile[v_i_2][v_at_2] = v_load_2;
+                v_tile[v_i_3][v_at_3] = v_load_3;
                 workgroupBarrier();
                 let next_key = min(key + 16u, u.s - 16u);
                 v_load_0 = q[v_from_0 + next_key * (u.d >> 2u)];
                 v_load_1 = q[v_from_1 + next_key * (u.d >> 2u)];
+                v_load_2 = q[v_from_2 + next_key * (u.d >> 2u)];
+                v_load_3 = q[v_from_3 + next_key * (u.d >> 2u)];
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
-                    let w_1 = weight_tile[0u][row_4 + 8u];
                     let v_0 = v_tile[0u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[0u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 1
                     let w_0 = weight_tile[1u][row_4];
-                    let w_1 = weight_tile[1u][row_4 + 8u];
                     let v_0 = v_tile[1u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[1u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 2
                     let w_0 = weight_tile[2u][row_4];
-                    let w_1 = weight_tile[2u][row_4 + 8u];
                     let v_0 = v_tile[2u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[2u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 3
                     let w_0 = weight_tile[3u][row_4];
-                    let w_1 = weight_tile[3u][row_4 + 8u];
                     let v_0 = v_tile[3u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[3u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 4
                     let w_0 = weight_tile[4u][row_4 ^ 1u];
-                    let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[4u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[4u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 5
                     let w_0 = weight_tile[5u][row_4 ^ 1u];
-                    let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[5u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[5u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 6
                     let w_0 = weight_tile[6u][row_4 ^ 1u];
-                    let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[6u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[6u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 7
                     let w_0 = weight_tile[7u][row_4 ^ 1u];
-                    let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[7u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[7u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 8
                     let w_0 = weight_tile[8u][row_4 ^ 2u];
-                    let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[8u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[8u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 9
                     let w_0 = weight_tile[9u][row_4 ^ 2u];
-                    let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[9u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[9u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 10
                     let w_0 = weight_tile[10u][row_4 ^ 2u];
-                    let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[10u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[10u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 11
                     let w_0 = weight_tile[11u][row_4 ^ 2u];
-                    let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[11u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[11u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 12
                     let w_0 = weight_tile[12u][row_4 ^ 3u];
-                    let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[12u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[12u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 13
                     let w_0 = weight_tile[13u][row_4 ^ 3u];
-                    let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[13u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[13u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 14
                     let w_0 = weight_tile[14u][row_4 ^ 3u];
-                    let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[14u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[14u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 15
                     let w_0 = weight_tile[15u][row_4 ^ 3u];
-                    let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[15u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[15u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 workgroupBarrier();
             }
@@ -3839,232 +2861,234 @@ fn dk_dv(
                 let key_ = first_key + turn_ * 16u;
                 if ((column_4 >> 2u) == turn_ - 4u) {
                     weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.x, product_1_1.x, product_2_1.x, product_3_1.x);
-                    weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.x, product_5_1.x, product_6_1.x, product_7_1.x);
                     weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.y, product_1_1.y, product_2_1.y, product_3_1.y);
-                    weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.y, product_5_1.y, product_6_1.y, product_7_1.y);
                     weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.z, product_1_1.z, product_2_1.z, product_3_1.z);
-                    weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.z, product_5_1.z, product_6_1.z, product_7_1.z);
                     weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.w, product_1_1.w, product_2_1.w, product_3_1.w);
-                    weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.w, product_5_1.w, product_6_1.w, product_7_1.w);
                 }
                 if (key_ + 16u > end) {
                     let left_ = end - key_;
                     v_load_0 = select(vec4f(0.0), v_load_0, v_i_0 < left_);
                     v_load_1 = select(vec4f(0.0), v_load_1, v_i_1 < left_);
+                    v_load_2 = select(vec4f(0.0), v_load_2, v_i_2 < left_);
+                    v_load_3 = select(vec4f(0.0), v_load_3, v_i_3 < left_);
                 }
                 v_tile[v_i_0][v_at_0] = v_load_0;
                 v_tile[v_i_1][v_at_1] = v_load_1;
+                v_tile[v_i_2][v_at_2] = v_load_2;
+                v_tile[v_i_3][v_at_3] = v_load_3;
                 workgroupBarrier();
                 let next_key_ = min(key_ + 16u, u.s - 16u);
                 v_load_0 = q[v_from_0 + next_key_ * (u.d >> 2u)];
                 v_load_1 = q[v_from_1 + next_key_ * (u.d >> 2u)];
+                v_load_2 = q[v_from_2 + next_key_ * (u.d >> 2u)];
+                v_load_3 = q[v_from_3 + next_key_ * (u.d >> 2u)];
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
-                    let w_1 = weight_tile[0u][row_4 + 8u];
                     let v_0 = v_tile[0u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[0u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 1
                     let w_0 = weight_tile[1u][row_4];
-                    let w_1 = weight_tile[1u][row_4 + 8u];
                     let v_0 = v_tile[1u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[1u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 2
                     let w_0 = weight_tile[2u][row_4];
-                    let w_1 = weight_tile[2u][row_4 + 8u];
                     let v_0 = v_tile[2u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[2u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 3
                     let w_0 = weight_tile[3u][row_4];
-                    let w_1 = weight_tile[3u][row_4 + 8u];
                     let v_0 = v_tile[3u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[3u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 4
                     let w_0 = weight_tile[4u][row_4 ^ 1u];
-                    let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[4u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[4u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 5
                     let w_0 = weight_tile[5u][row_4 ^ 1u];
-                    let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[5u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[5u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 6
                     let w_0 = weight_tile[6u][row_4 ^ 1u];
-                    let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[6u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[6u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 7
                     let w_0 = weight_tile[7u][row_4 ^ 1u];
-                    let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[7u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[7u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 8
                     let w_0 = weight_tile[8u][row_4 ^ 2u];
-                    let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[8u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[8u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 9
                     let w_0 = weight_tile[9u][row_4 ^ 2u];
-                    let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[9u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[9u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 10
                     let w_0 = weight_tile[10u][row_4 ^ 2u];
-                    let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[10u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[10u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 11
                     let w_0 = weight_tile[11u][row_4 ^ 2u];
-                    let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[11u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[11u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 12
                     let w_0 = weight_tile[12u][row_4 ^ 3u];
-                    let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[12u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[12u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 13
                     let w_0 = weight_tile[13u][row_4 ^ 3u];
-                    let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[13u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[13u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 14
                     let w_0 = weight_tile[14u][row_4 ^ 3u];
-                    let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[14u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[14u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 15
                     let w_0 = weight_tile[15u][row_4 ^ 3u];
-                    let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[15u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[15u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 workgroupBarrier();
             }
@@ -4073,236 +3097,240 @@ fn dk_dv(
         if (tile_column < u.e) {
             v_load_0_ = dy[v_from_0_ + first_key * (u.e >> 2u)];
             v_load_1_ = dy[v_from_1_ + first_key * (u.e >> 2u)];
+            v_load_2_ = dy[v_from_2_ + first_key * (u.e >> 2u)];
+            v_load_3_ = dy[v_from_3_ + first_key * (u.e >> 2u)];
             for (var turn_2 = 0u; turn_2 < 4u && first_key + turn_2 * 16u < end; turn_2 += 1u) {
                 let key_2 = first_key + turn_2 * 16u;
                 if ((column_4 >> 2u) == turn_2) {
                     weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.x, weight_2_1_0.x, weight_2_2_0.x, weight_2_3_0.x);
-                    weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.x, weight_2_5_0.x, weight_2_6_0.x, weight_2_7_0.x);
                     weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.y, weight_2_1_0.y, weight_2_2_0.y, weight_2_3_0.y);
-                    weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.y, weight_2_5_0.y, weight_2_6_0.y, weight_2_7_0.y);
                     weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.z, weight_2_1_0.z, weight_2_2_0.z, weight_2_3_0.z);
-                    weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.z, weight_2_5_0.z, weight_2_6_0.z, weight_2_7_0.z);
                     weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.w, weight_2_1_0.w, weight_2_2_0.w, weight_2_3_0.w);
-                    weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.w, weight_2_5_0.w, weight_2_6_0.w, weight_2_7_0.w);
                 }
                 if (key_2 + 16u > end) {
                     let left_2 = end - key_2;
                     v_load_0_ = select(vec4f(0.0), v_load_0_, v_i_0_ < left_2);
                     v_load_1_ = select(vec4f(0.0), v_load_1_, v_i_1_ < left_2);
+                    v_load_2_ = select(vec4f(0.0), v_load_2_, v_i_2_ < left_2);
+                    v_load_3_ = select(vec4f(0.0), v_load_3_, v_i_3_ < left_2);
                 }
                 v_tile[v_i_0_][v_at_0_] = v_load_0_;
                 v_tile[v_i_1_][v_at_1_] = v_load_1_;
+                v_tile[v_i_2_][v_at_2_] = v_load_2_;
+                v_tile[v_i_3_][v_at_3_] = v_load_3_;
                 workgroupBarrier();
                 let next_key_2 = min(key_2 + 16u, u.s - 16u);
                 v_load_0_ = dy[v_from_0_ + next_key_2 * (u.e >> 2u)];
                 v_load_1_ = dy[v_from_1_ + next_key_2 * (u.e >> 2u)];
+                v_load_2_ = dy[v_from_2_ + next_key_2 * (u.e >> 2u)];
+                v_load_3_ = dy[v_from_3_ + next_key_2 * (u.e >> 2u)];
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
-                    let w_1 = weight_tile[0u][row_4 + 8u];
                     let v_0 = v_tile[0u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[0u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 1
                     let w_0 = weight_tile[1u][row_4];
-                    let w_1 = weight_tile[1u][row_4 + 8u];
                     let v_0 = v_tile[1u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[1u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 2
                     let w_0 = weight_tile[2u][row_4];
-                    let w_1 = weight_tile[2u][row_4 + 8u];
                     let v_0 = v_tile[2u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[2u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 3
                     let w_0 = weight_tile[3u][row_4];
-                    let w_1 = weight_tile[3u][row_4 + 8u];
                     let v_0 = v_tile[3u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[3u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 4
                     let w_0 = weight_tile[4u][row_4 ^ 1u];
-                    let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[4u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[4u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 5
                     let w_0 = weight_tile[5u][row_4 ^ 1u];
-                    let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[5u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[5u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 6
                     let w_0 = weight_tile[6u][row_4 ^ 1u];
-                    let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[6u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[6u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 7
                     let w_0 = weight_tile[7u][row_4 ^ 1u];
-                    let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[7u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[7u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 8
                     let w_0 = weight_tile[8u][row_4 ^ 2u];
-                    let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[8u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[8u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 9
                     let w_0 = weight_tile[9u][row_4 ^ 2u];
-                    let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[9u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[9u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 10
                     let w_0 = weight_tile[10u][row_4 ^ 2u];
-                    let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[10u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[10u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 11
                     let w_0 = weight_tile[11u][row_4 ^ 2u];
-                    let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[11u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[11u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 12
                     let w_0 = weight_tile[12u][row_4 ^ 3u];
-                    let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[12u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[12u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 13
                     let w_0 = weight_tile[13u][row_4 ^ 3u];
-                    let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[13u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[13u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 14
                     let w_0 = weight_tile[14u][row_4 ^ 3u];
-                    let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[14u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[14u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 15
                     let w_0 = weight_tile[15u][row_4 ^ 3u];
-                    let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[15u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[15u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 workgroupBarrier();
             }
@@ -4310,254 +3338,256 @@ fn dk_dv(
                 let key_3 = first_key + turn_3 * 16u;
                 if ((column_4 >> 2u) == turn_3 - 4u) {
                     weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.x, weight_2_1_1.x, weight_2_2_1.x, weight_2_3_1.x);
-                    weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.x, weight_2_5_1.x, weight_2_6_1.x, weight_2_7_1.x);
                     weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.y, weight_2_1_1.y, weight_2_2_1.y, weight_2_3_1.y);
-                    weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.y, weight_2_5_1.y, weight_2_6_1.y, weight_2_7_1.y);
                     weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.z, weight_2_1_1.z, weight_2_2_1.z, weight_2_3_1.z);
-                    weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.z, weight_2_5_1.z, weight_2_6_1.z, weight_2_7_1.z);
                     weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.w, weight_2_1_1.w, weight_2_2_1.w, weight_2_3_1.w);
-                    weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.w, weight_2_5_1.w, weight_2_6_1.w, weight_2_7_1.w);
                 }
                 if (key_3 + 16u > end) {
                     let left_3 = end - key_3;
                     v_load_0_ = select(vec4f(0.0), v_load_0_, v_i_0_ < left_3);
                     v_load_1_ = select(vec4f(0.0), v_load_1_, v_i_1_ < left_3);
+                    v_load_2_ = select(vec4f(0.0), v_load_2_, v_i_2_ < left_3);
+                    v_load_3_ = select(vec4f(0.0), v_load_3_, v_i_3_ < left_3);
                 }
                 v_tile[v_i_0_][v_at_0_] = v_load_0_;
                 v_tile[v_i_1_][v_at_1_] = v_load_1_;
+                v_tile[v_i_2_][v_at_2_] = v_load_2_;
+                v_tile[v_i_3_][v_at_3_] = v_load_3_;
                 workgroupBarrier();
                 let next_key_3 = min(key_3 + 16u, u.s - 16u);
                 v_load_0_ = dy[v_from_0_ + next_key_3 * (u.e >> 2u)];
                 v_load_1_ = dy[v_from_1_ + next_key_3 * (u.e >> 2u)];
+                v_load_2_ = dy[v_from_2_ + next_key_3 * (u.e >> 2u)];
+                v_load_3_ = dy[v_from_3_ + next_key_3 * (u.e >> 2u)];
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
-                    let w_1 = weight_tile[0u][row_4 + 8u];
                     let v_0 = v_tile[0u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[0u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 1
                     let w_0 = weight_tile[1u][row_4];
-                    let w_1 = weight_tile[1u][row_4 + 8u];
                     let v_0 = v_tile[1u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[1u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 2
                     let w_0 = weight_tile[2u][row_4];
-                    let w_1 = weight_tile[2u][row_4 + 8u];
                     let v_0 = v_tile[2u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[2u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 3
                     let w_0 = weight_tile[3u][row_4];
-                    let w_1 = weight_tile[3u][row_4 + 8u];
                     let v_0 = v_tile[3u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[3u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 4
                     let w_0 = weight_tile[4u][row_4 ^ 1u];
-                    let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[4u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[4u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 5
                     let w_0 = weight_tile[5u][row_4 ^ 1u];
-                    let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[5u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[5u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 6
                     let w_0 = weight_tile[6u][row_4 ^ 1u];
-                    let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[6u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[6u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 7
                     let w_0 = weight_tile[7u][row_4 ^ 1u];
-                    let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[7u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[7u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 8
                     let w_0 = weight_tile[8u][row_4 ^ 2u];
-                    let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[8u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[8u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 9
                     let w_0 = weight_tile[9u][row_4 ^ 2u];
-                    let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[9u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[9u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 10
                     let w_0 = weight_tile[10u][row_4 ^ 2u];
-                    let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[10u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[10u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 11
                     let w_0 = weight_tile[11u][row_4 ^ 2u];
-                    let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[11u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[11u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 12
                     let w_0 = weight_tile[12u][row_4 ^ 3u];
-                    let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[12u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[12u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 13
                     let w_0 = weight_tile[13u][row_4 ^ 3u];
-                    let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[13u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[13u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 14
                     let w_0 = weight_tile[14u][row_4 ^ 3u];
-                    let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[14u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[14u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 15
                     let w_0 = weight_tile[15u][row_4 ^ 3u];
-                    let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[15u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[15u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 workgroupBarrier();
             }
         }
     }
 
-    finish_dk_dv(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0);
-    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1);
-    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2);
-    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3);
-    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 32u), tile_column + column_4 * 4u, acc_4);
-    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 33u), tile_column + column_4 * 4u, acc_5);
-    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 34u), tile_column + column_4 * 4u, acc_6);
-    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 35u), tile_column + column_4 * 4u, acc_7);
-    finish_(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0_);
-    finish_(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1_);
-    finish_(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2_);
-    finish_(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3_);
-    finish_(n, g, tile_row + (row_4 * 4u + 32u), tile_column + column_4 * 4u, acc_4_);
-    finish_(n, g, tile_row + (row_4 * 4u + 33u), tile_column + column_4 * 4u, acc_5_);
-    finish_(n, g, tile_row + (row_4 * 4u + 34u), tile_column + column_4 * 4u, acc_6_);
-    finish_(n, g, tile_row + (row_4 * 4u + 35u), tile_column + column_4 * 4u, acc_7_);
+    finish_dk_dv(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0_0);
+    finish_dk_dv(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 64u), acc_0_1);
+    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1_0);
+    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 64u), acc_1_1);
+    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2_0);
+    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 64u), acc_2_1);
+    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3_0);
+    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 64u), acc_3_1);
+    finish_(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0_0_);
+    finish_(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 64u), acc_0_1_);
+    finish_(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1_0_);
+    finish_(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 64u), acc_1_1_);
+    finish_(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2_0_);
+    finish_(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 64u), acc_2_1_);
+    finish_(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3_0_);
+    finish_(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 64u), acc_3_1_);
 }
 
 @group(0) @binding(1) var<storage, read> q_edge: array<f32>;
@@ -4607,7 +3637,7 @@ fn k_vector_(start_3: u32) -> vec4f {
     return vec4f(v_edge[min(start_3, last_3)], v_edge[min(start_3 + u.e, last_3)], v_edge[min(start_3 + 2u * u.e, last_3)], v_edge[min(start_3 + 3u * u.e, last_3)]);
 }
 
-// One workgroup per 64 rows, 128 keys at a time.
+// One workgroup per 32 rows, 128 keys at a time.
 @compute @workgroup_size(128)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -4615,54 +3645,39 @@ fn edge(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let tile_rows = (u.s + 63u) >> 6u;
+    let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = 1u;
     if (group >= u.b * u.h * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
-    let tile_column = group % tile_columns * 64u;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
-    let last_row = i32(min(tile_row + 64u, u.s) - 1u);
+    let last_row = i32(min(tile_row + 32u, u.s) - 1u);
     let have_keys = 0i <= all_keys - 1i && 0i <= first_row + i32(u.t - u.s) && 0i <= all_keys - 1i && 0i <= last_row + i32(u.t - u.s);
     let end = u32(select(all_keys, max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i), have_keys));
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
 
     let column_2 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row_2 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
-    let q_unit_0 = lane;
-    let q_at_0 = q_unit_0 >> 4u;
-    let q_p_term_0 = q_unit_0 & 15u;
-    let q_i_0 = tile_row + q_at_0 * 4u;
-    let q_from_0 = ((n * u.h + g) * u.s + q_i_0) * u.d + q_p_term_0;
-    let q_unit_1 = lane + 128u;
-    let q_at_1 = q_unit_1 >> 4u;
-    let q_p_term_1 = q_unit_1 & 15u;
-    let q_i_1 = tile_row + q_at_1 * 4u;
-    let q_from_1 = ((n * u.h + g) * u.s + q_i_1) * u.d + q_p_term_1;
-    var q_load_0: vec4f;
-    var q_load_1: vec4f;
-    let q_unit_0_ = lane;
-    let q_at_0_ = q_unit_0_ >> 4u;
-    let q_c_term_0 = q_unit_0_ & 15u;
-    let q_i_0_ = tile_row + q_at_0_ * 4u;
-    let q_from_0_ = ((n * u.h + g) * u.s + q_i_0_) * u.e + q_c_term_0;
-    let q_unit_1_ = lane + 128u;
-    let q_at_1_ = q_unit_1_ >> 4u;
-    let q_c_term_1 = q_unit_1_ & 15u;
-    let q_i_1_ = tile_row + q_at_1_ * 4u;
-    let q_from_1_ = ((n * u.h + g) * u.s + q_i_1_) * u.e + q_c_term_1;
-    var q_load_0_: vec4f;
-    var q_load_1_: vec4f;
+    let q_unit = lane;
+    let q_at = q_unit >> 4u;
+    let q_p_term = q_unit & 15u;
+    let q_i = tile_row + q_at * 4u;
+    let q_from = ((n * u.h + g) * u.s + q_i) * u.d + q_p_term;
+    var q_load: vec4f;
+    let q_unit_ = lane;
+    let q_at_ = q_unit_ >> 4u;
+    let q_c_term = q_unit_ & 15u;
+    let q_i_ = tile_row + q_at_ * 4u;
+    let q_from_ = ((n * u.h + g) * u.s + q_i_) * u.e + q_c_term;
+    var q_load_: vec4f;
     var top_0 = vec4f(-3.4028234663852886e+38);
     var total_0: vec4f;
     var sum_0_0: vec4f;
-    var top_1 = vec4f(-3.4028234663852886e+38);
-    var total_1: vec4f;
-    var sum_0_1: vec4f;
 
     for (var first_key = 0u; first_key < end; first_key += 128u) {
         let k_unit_0 = lane;
@@ -4697,17 +3712,8 @@ fn edge(
         var product_2_1 = vec4f(0.0);
         var product_3_0 = vec4f(0.0);
         var product_3_1 = vec4f(0.0);
-        var product_4_0 = vec4f(0.0);
-        var product_4_1 = vec4f(0.0);
-        var product_5_0 = vec4f(0.0);
-        var product_5_1 = vec4f(0.0);
-        var product_6_0 = vec4f(0.0);
-        var product_6_1 = vec4f(0.0);
-        var product_7_0 = vec4f(0.0);
-        var product_7_1 = vec4f(0.0);
         if (u.d > 0u) {
-            q_load_0 = q_vector(q_from_0);
-            q_load_1 = q_vector(q_from_1);
+            q_load = q_vector(q_from);
             k_load_0 = k_vector(k_from_0);
             k_load_1 = k_vector(k_from_1);
             k_load_2 = k_vector(k_from_2);
@@ -4716,30 +3722,26 @@ fn edge(
         for (var first = 0u; first < u.d; first += 16u) {
             if (first + 16u > u.d) {
                 let left = u.d - first;
-                q_load_0 = select(vec4f(0.0), q_load_0, q_p_term_0 < left);
-                q_load_1 = select(vec4f(0.0), q_load_1, q_p_term_1 < left);
+                q_load = select(vec4f(0.0), q_load, q_p_term < left);
                 k_load_0 = select(vec4f(0.0), k_load_0, k_p_term_0 < left);
                 k_load_1 = select(vec4f(0.0), k_load_1, k_p_term_1 < left);
                 k_load_2 = select(vec4f(0.0), k_load_2, k_p_term_2 < left);
                 k_load_3 = select(vec4f(0.0), k_load_3, k_p_term_3 < left);
             }
-            q_tile[q_p_term_0][q_at_0 >> 3u][(q_at_0 & 7u) ^ (q_p_term_0 & 7u)] = q_load_0;
-            q_tile[q_p_term_1][q_at_1 >> 3u][(q_at_1 & 7u) ^ (q_p_term_1 & 7u)] = q_load_1;
+            q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (q_p_term & 7u)] = q_load;
             k_tile[k_p_term_0][k_at_0 >> 4u][(k_at_0 & 15u) ^ (k_p_term_0 & 7u)] = k_load_0;
             k_tile[k_p_term_1][k_at_1 >> 4u][(k_at_1 & 15u) ^ (k_p_term_1 & 7u)] = k_load_1;
             k_tile[k_p_term_2][k_at_2 >> 4u][(k_at_2 & 15u) ^ (k_p_term_2 & 7u)] = k_load_2;
             k_tile[k_p_term_3][k_at_3 >> 4u][(k_at_3 & 15u) ^ (k_p_term_3 & 7u)] = k_load_3;
             workgroupBarrier();
             let following = first + 16u;
-            q_load_0 = q_vector(q_from_0 + following);
-            q_load_1 = q_vector(q_from_1 + following);
+            q_load = q_vector(q_from + following);
             k_load_0 = k_vector(k_from_0 + following);
             k_load_1 = k_vector(k_from_1 + following);
             k_load_2 = k_vector(k_from_2 + following);
             k_load_3 = k_vector(k_from_3 + following);
             {  // p_term = 0
                 let q_0 = q_tile[0u][0u][row_2];
-                let q_1 = q_tile[0u][1u][row_2];
                 let k_0 = k_tile[0u][0u][column_2];
                 let k_1 = k_tile[0u][1u][column_2];
                 product_0_0 += q_0.x * k_0;
@@ -4750,18 +3752,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 1
                 let q_0 = q_tile[1u][0u][row_2 ^ 1u];
-                let q_1 = q_tile[1u][1u][row_2 ^ 1u];
                 let k_0 = k_tile[1u][0u][column_2 ^ 1u];
                 let k_1 = k_tile[1u][1u][column_2 ^ 1u];
                 product_0_0 += q_0.x * k_0;
@@ -4772,18 +3765,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 2
                 let q_0 = q_tile[2u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[2u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[2u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[2u][1u][column_2 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -4794,18 +3778,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 3
                 let q_0 = q_tile[3u][0u][row_2 ^ 3u];
-                let q_1 = q_tile[3u][1u][row_2 ^ 3u];
                 let k_0 = k_tile[3u][0u][column_2 ^ 3u];
                 let k_1 = k_tile[3u][1u][column_2 ^ 3u];
                 product_0_0 += q_0.x * k_0;
@@ -4816,18 +3791,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 4
                 let q_0 = q_tile[4u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[4u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[4u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[4u][1u][column_2 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -4838,18 +3804,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 5
                 let q_0 = q_tile[5u][0u][row_2 ^ 5u];
-                let q_1 = q_tile[5u][1u][row_2 ^ 5u];
                 let k_0 = k_tile[5u][0u][column_2 ^ 5u];
                 let k_1 = k_tile[5u][1u][column_2 ^ 5u];
                 product_0_0 += q_0.x * k_0;
@@ -4860,18 +3817,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 6
                 let q_0 = q_tile[6u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[6u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[6u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[6u][1u][column_2 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -4882,18 +3830,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 7
                 let q_0 = q_tile[7u][0u][row_2 ^ 7u];
-                let q_1 = q_tile[7u][1u][row_2 ^ 7u];
                 let k_0 = k_tile[7u][0u][column_2 ^ 7u];
                 let k_1 = k_tile[7u][1u][column_2 ^ 7u];
                 product_0_0 += q_0.x * k_0;
@@ -4904,18 +3843,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 8
                 let q_0 = q_tile[8u][0u][row_2];
-                let q_1 = q_tile[8u][1u][row_2];
                 let k_0 = k_tile[8u][0u][column_2];
                 let k_1 = k_tile[8u][1u][column_2];
                 product_0_0 += q_0.x * k_0;
@@ -4926,18 +3856,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 9
                 let q_0 = q_tile[9u][0u][row_2 ^ 1u];
-                let q_1 = q_tile[9u][1u][row_2 ^ 1u];
                 let k_0 = k_tile[9u][0u][column_2 ^ 1u];
                 let k_1 = k_tile[9u][1u][column_2 ^ 1u];
                 product_0_0 += q_0.x * k_0;
@@ -4948,18 +3869,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 10
                 let q_0 = q_tile[10u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[10u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[10u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[10u][1u][column_2 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -4970,18 +3882,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 11
                 let q_0 = q_tile[11u][0u][row_2 ^ 3u];
-                let q_1 = q_tile[11u][1u][row_2 ^ 3u];
                 let k_0 = k_tile[11u][0u][column_2 ^ 3u];
                 let k_1 = k_tile[11u][1u][column_2 ^ 3u];
                 product_0_0 += q_0.x * k_0;
@@ -4992,18 +3895,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 12
                 let q_0 = q_tile[12u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[12u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[12u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[12u][1u][column_2 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -5014,18 +3908,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 13
                 let q_0 = q_tile[13u][0u][row_2 ^ 5u];
-                let q_1 = q_tile[13u][1u][row_2 ^ 5u];
                 let k_0 = k_tile[13u][0u][column_2 ^ 5u];
                 let k_1 = k_tile[13u][1u][column_2 ^ 5u];
                 product_0_0 += q_0.x * k_0;
@@ -5036,18 +3921,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 14
                 let q_0 = q_tile[14u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_2 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -5058,18 +3934,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 15
                 let q_0 = q_tile[15u][0u][row_2 ^ 7u];
-                let q_1 = q_tile[15u][1u][row_2 ^ 7u];
                 let k_0 = k_tile[15u][0u][column_2 ^ 7u];
                 let k_1 = k_tile[15u][1u][column_2 ^ 7u];
                 product_0_0 += q_0.x * k_0;
@@ -5080,14 +3947,6 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -5124,17 +3983,8 @@ fn edge(
         var product_2_1_ = vec4f(0.0);
         var product_3_0_ = vec4f(0.0);
         var product_3_1_ = vec4f(0.0);
-        var product_4_0_ = vec4f(0.0);
-        var product_4_1_ = vec4f(0.0);
-        var product_5_0_ = vec4f(0.0);
-        var product_5_1_ = vec4f(0.0);
-        var product_6_0_ = vec4f(0.0);
-        var product_6_1_ = vec4f(0.0);
-        var product_7_0_ = vec4f(0.0);
-        var product_7_1_ = vec4f(0.0);
         if (u.e > 0u) {
-            q_load_0_ = q_vector_(q_from_0_);
-            q_load_1_ = q_vector_(q_from_1_);
+            q_load_ = q_vector_(q_from_);
             k_load_0_ = k_vector_(k_from_0_);
             k_load_1_ = k_vector_(k_from_1_);
             k_load_2_ = k_vector_(k_from_2_);
@@ -5143,30 +3993,26 @@ fn edge(
         for (var first_ = 0u; first_ < u.e; first_ += 16u) {
             if (first_ + 16u > u.e) {
                 let left_ = u.e - first_;
-                q_load_0_ = select(vec4f(0.0), q_load_0_, q_c_term_0 < left_);
-                q_load_1_ = select(vec4f(0.0), q_load_1_, q_c_term_1 < left_);
+                q_load_ = select(vec4f(0.0), q_load_, q_c_term < left_);
                 k_load_0_ = select(vec4f(0.0), k_load_0_, k_c_term_0 < left_);
                 k_load_1_ = select(vec4f(0.0), k_load_1_, k_c_term_1 < left_);
                 k_load_2_ = select(vec4f(0.0), k_load_2_, k_c_term_2 < left_);
                 k_load_3_ = select(vec4f(0.0), k_load_3_, k_c_term_3 < left_);
             }
-            q_tile[q_c_term_0][q_at_0_ >> 3u][(q_at_0_ & 7u) ^ (q_c_term_0 & 7u)] = q_load_0_;
-            q_tile[q_c_term_1][q_at_1_ >> 3u][(q_at_1_ & 7u) ^ (q_c_term_1 & 7u)] = q_load_1_;
+            q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ (q_c_term & 7u)] = q_load_;
             k_tile[k_c_term_0][k_at_0_ >> 4u][(k_at_0_ & 15u) ^ (k_c_term_0 & 7u)] = k_load_0_;
             k_tile[k_c_term_1][k_at_1_ >> 4u][(k_at_1_ & 15u) ^ (k_c_term_1 & 7u)] = k_load_1_;
             k_tile[k_c_term_2][k_at_2_ >> 4u][(k_at_2_ & 15u) ^ (k_c_term_2 & 7u)] = k_load_2_;
             k_tile[k_c_term_3][k_at_3_ >> 4u][(k_at_3_ & 15u) ^ (k_c_term_3 & 7u)] = k_load_3_;
             workgroupBarrier();
             let following_ = first_ + 16u;
-            q_load_0_ = q_vector_(q_from_0_ + following_);
-            q_load_1_ = q_vector_(q_from_1_ + following_);
+            q_load_ = q_vector_(q_from_ + following_);
             k_load_0_ = k_vector_(k_from_0_ + following_);
             k_load_1_ = k_vector_(k_from_1_ + following_);
             k_load_2_ = k_vector_(k_from_2_ + following_);
             k_load_3_ = k_vector_(k_from_3_ + following_);
             {  // c_term = 0
                 let q_0 = q_tile[0u][0u][row_2];
-                let q_1 = q_tile[0u][1u][row_2];
                 let k_0 = k_tile[0u][0u][column_2];
                 let k_1 = k_tile[0u][1u][column_2];
                 product_0_0_ += q_0.x * k_0;
@@ -5177,18 +4023,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 1
                 let q_0 = q_tile[1u][0u][row_2 ^ 1u];
-                let q_1 = q_tile[1u][1u][row_2 ^ 1u];
                 let k_0 = k_tile[1u][0u][column_2 ^ 1u];
                 let k_1 = k_tile[1u][1u][column_2 ^ 1u];
                 product_0_0_ += q_0.x * k_0;
@@ -5199,18 +4036,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 2
                 let q_0 = q_tile[2u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[2u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[2u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[2u][1u][column_2 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -5221,18 +4049,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 3
                 let q_0 = q_tile[3u][0u][row_2 ^ 3u];
-                let q_1 = q_tile[3u][1u][row_2 ^ 3u];
                 let k_0 = k_tile[3u][0u][column_2 ^ 3u];
                 let k_1 = k_tile[3u][1u][column_2 ^ 3u];
                 product_0_0_ += q_0.x * k_0;
@@ -5243,18 +4062,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 4
                 let q_0 = q_tile[4u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[4u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[4u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[4u][1u][column_2 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -5265,18 +4075,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 5
                 let q_0 = q_tile[5u][0u][row_2 ^ 5u];
-                let q_1 = q_tile[5u][1u][row_2 ^ 5u];
                 let k_0 = k_tile[5u][0u][column_2 ^ 5u];
                 let k_1 = k_tile[5u][1u][column_2 ^ 5u];
                 product_0_0_ += q_0.x * k_0;
@@ -5287,18 +4088,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 6
                 let q_0 = q_tile[6u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[6u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[6u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[6u][1u][column_2 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -5309,18 +4101,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 7
                 let q_0 = q_tile[7u][0u][row_2 ^ 7u];
-                let q_1 = q_tile[7u][1u][row_2 ^ 7u];
                 let k_0 = k_tile[7u][0u][column_2 ^ 7u];
                 let k_1 = k_tile[7u][1u][column_2 ^ 7u];
                 product_0_0_ += q_0.x * k_0;
@@ -5331,18 +4114,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 8
                 let q_0 = q_tile[8u][0u][row_2];
-                let q_1 = q_tile[8u][1u][row_2];
                 let k_0 = k_tile[8u][0u][column_2];
                 let k_1 = k_tile[8u][1u][column_2];
                 product_0_0_ += q_0.x * k_0;
@@ -5353,18 +4127,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 9
                 let q_0 = q_tile[9u][0u][row_2 ^ 1u];
-                let q_1 = q_tile[9u][1u][row_2 ^ 1u];
                 let k_0 = k_tile[9u][0u][column_2 ^ 1u];
                 let k_1 = k_tile[9u][1u][column_2 ^ 1u];
                 product_0_0_ += q_0.x * k_0;
@@ -5375,18 +4140,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 10
                 let q_0 = q_tile[10u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[10u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[10u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[10u][1u][column_2 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -5397,18 +4153,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 11
                 let q_0 = q_tile[11u][0u][row_2 ^ 3u];
-                let q_1 = q_tile[11u][1u][row_2 ^ 3u];
                 let k_0 = k_tile[11u][0u][column_2 ^ 3u];
                 let k_1 = k_tile[11u][1u][column_2 ^ 3u];
                 product_0_0_ += q_0.x * k_0;
@@ -5419,18 +4166,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 12
                 let q_0 = q_tile[12u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[12u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[12u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[12u][1u][column_2 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -5441,18 +4179,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 13
                 let q_0 = q_tile[13u][0u][row_2 ^ 5u];
-                let q_1 = q_tile[13u][1u][row_2 ^ 5u];
                 let k_0 = k_tile[13u][0u][column_2 ^ 5u];
                 let k_1 = k_tile[13u][1u][column_2 ^ 5u];
                 product_0_0_ += q_0.x * k_0;
@@ -5463,18 +4192,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 14
                 let q_0 = q_tile[14u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_2 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -5485,18 +4205,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 15
                 let q_0 = q_tile[15u][0u][row_2 ^ 7u];
-                let q_1 = q_tile[15u][1u][row_2 ^ 7u];
                 let k_0 = k_tile[15u][0u][column_2 ^ 7u];
                 let k_1 = k_tile[15u][1u][column_2 ^ 7u];
                 product_0_0_ += q_0.x * k_0;
@@ -5507,14 +4218,6 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -5535,27 +4238,9 @@ fn edge(
         product_3_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, product_3_0.x, product_3_0_.x), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 1u), product_3_0.y, product_3_0_.y), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 2u), product_3_0.z, product_3_0_.z), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 3u), product_3_0.w, product_3_0_.w));
         let factor_3_1 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 64u), product_3_1.x, product_3_1_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 65u), product_3_1.y, product_3_1_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 66u), product_3_1.z, product_3_1_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 67u), product_3_1.w, product_3_1_.w));
         product_3_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 64u), product_3_1.x, product_3_1_.x), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 65u), product_3_1.y, product_3_1_.y), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 66u), product_3_1.z, product_3_1_.z), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 67u), product_3_1.w, product_3_1_.w));
-        let factor_4_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4_0.x, product_4_0_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 1u), product_4_0.y, product_4_0_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 2u), product_4_0.z, product_4_0_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 3u), product_4_0.w, product_4_0_.w));
-        product_4_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4_0.x, product_4_0_.x), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 1u), product_4_0.y, product_4_0_.y), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 2u), product_4_0.z, product_4_0_.z), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 3u), product_4_0.w, product_4_0_.w));
-        let factor_4_1 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 64u), product_4_1.x, product_4_1_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 65u), product_4_1.y, product_4_1_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 66u), product_4_1.z, product_4_1_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 67u), product_4_1.w, product_4_1_.w));
-        product_4_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 64u), product_4_1.x, product_4_1_.x), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 65u), product_4_1.y, product_4_1_.y), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 66u), product_4_1.z, product_4_1_.z), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 67u), product_4_1.w, product_4_1_.w));
-        let factor_5_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5_0.x, product_5_0_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 1u), product_5_0.y, product_5_0_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 2u), product_5_0.z, product_5_0_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 3u), product_5_0.w, product_5_0_.w));
-        product_5_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5_0.x, product_5_0_.x), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 1u), product_5_0.y, product_5_0_.y), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 2u), product_5_0.z, product_5_0_.z), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 3u), product_5_0.w, product_5_0_.w));
-        let factor_5_1 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 64u), product_5_1.x, product_5_1_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 65u), product_5_1.y, product_5_1_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 66u), product_5_1.z, product_5_1_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 67u), product_5_1.w, product_5_1_.w));
-        product_5_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 64u), product_5_1.x, product_5_1_.x), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 65u), product_5_1.y, product_5_1_.y), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 66u), product_5_1.z, product_5_1_.z), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 67u), product_5_1.w, product_5_1_.w));
-        let factor_6_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6_0.x, product_6_0_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 1u), product_6_0.y, product_6_0_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 2u), product_6_0.z, product_6_0_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 3u), product_6_0.w, product_6_0_.w));
-        product_6_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6_0.x, product_6_0_.x), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 1u), product_6_0.y, product_6_0_.y), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 2u), product_6_0.z, product_6_0_.z), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 3u), product_6_0.w, product_6_0_.w));
-        let factor_6_1 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 64u), product_6_1.x, product_6_1_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 65u), product_6_1.y, product_6_1_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 66u), product_6_1.z, product_6_1_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 67u), product_6_1.w, product_6_1_.w));
-        product_6_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 64u), product_6_1.x, product_6_1_.x), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 65u), product_6_1.y, product_6_1_.y), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 66u), product_6_1.z, product_6_1_.z), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 67u), product_6_1.w, product_6_1_.w));
-        let factor_7_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7_0.x, product_7_0_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 1u), product_7_0.y, product_7_0_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 2u), product_7_0.z, product_7_0_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 3u), product_7_0.w, product_7_0_.w));
-        product_7_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7_0.x, product_7_0_.x), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 1u), product_7_0.y, product_7_0_.y), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 2u), product_7_0.z, product_7_0_.z), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 3u), product_7_0.w, product_7_0_.w));
-        let factor_7_1 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 64u), product_7_1.x, product_7_1_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 65u), product_7_1.y, product_7_1_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 66u), product_7_1.z, product_7_1_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 67u), product_7_1.w, product_7_1_.w));
-        product_7_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 64u), product_7_1.x, product_7_1_.x), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 65u), product_7_1.y, product_7_1_.y), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 66u), product_7_1.z, product_7_1_.z), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 67u), product_7_1.w, product_7_1_.w));
 
         let own_0 = vec4f(max(max(max(product_0_0, product_0_1).xy, max(product_0_0, product_0_1).zw).x, max(max(product_0_0, product_0_1).xy, max(product_0_0, product_0_1).zw).y), max(max(max(product_1_0, product_1_1).xy, max(product_1_0, product_1_1).zw).x, max(max(product_1_0, product_1_1).xy, max(product_1_0, product_1_1).zw).y), max(max(max(product_2_0, product_2_1).xy, max(product_2_0, product_2_1).zw).x, max(max(product_2_0, product_2_1).xy, max(product_2_0, product_2_1).zw).y), max(max(max(product_3_0, product_3_1).xy, max(product_3_0, product_3_1).zw).x, max(max(product_3_0, product_3_1).xy, max(product_3_0, product_3_1).zw).y));
-        let own_1 = vec4f(max(max(max(product_4_0, product_4_1).xy, max(product_4_0, product_4_1).zw).x, max(max(product_4_0, product_4_1).xy, max(product_4_0, product_4_1).zw).y), max(max(max(product_5_0, product_5_1).xy, max(product_5_0, product_5_1).zw).x, max(max(product_5_0, product_5_1).xy, max(product_5_0, product_5_1).zw).y), max(max(max(product_6_0, product_6_1).xy, max(product_6_0, product_6_1).zw).x, max(max(product_6_0, product_6_1).xy, max(product_6_0, product_6_1).zw).y), max(max(max(product_7_0, product_7_1).xy, max(product_7_0, product_7_1).zw).x, max(max(product_7_0, product_7_1).xy, max(product_7_0, product_7_1).zw).y));
         weight_tile[column_2][row_2 ^ (column_2 & 7u)] = own_0;
-        weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = own_1;
         workgroupBarrier();
         var new_0 = weight_tile[0u][row_2];
         new_0 = max(new_0, weight_tile[1u][row_2 ^ 1u]);
@@ -5573,22 +4258,6 @@ fn edge(
         new_0 = max(new_0, weight_tile[13u][row_2 ^ 5u]);
         new_0 = max(new_0, weight_tile[14u][row_2 ^ 6u]);
         new_0 = max(new_0, weight_tile[15u][row_2 ^ 7u]);
-        var new_1 = weight_tile[0u][row_2 + 8u];
-        new_1 = max(new_1, weight_tile[1u][(row_2 ^ 1u) + 8u]);
-        new_1 = max(new_1, weight_tile[2u][(row_2 ^ 2u) + 8u]);
-        new_1 = max(new_1, weight_tile[3u][(row_2 ^ 3u) + 8u]);
-        new_1 = max(new_1, weight_tile[4u][(row_2 ^ 4u) + 8u]);
-        new_1 = max(new_1, weight_tile[5u][(row_2 ^ 5u) + 8u]);
-        new_1 = max(new_1, weight_tile[6u][(row_2 ^ 6u) + 8u]);
-        new_1 = max(new_1, weight_tile[7u][(row_2 ^ 7u) + 8u]);
-        new_1 = max(new_1, weight_tile[8u][row_2 + 8u]);
-        new_1 = max(new_1, weight_tile[9u][(row_2 ^ 1u) + 8u]);
-        new_1 = max(new_1, weight_tile[10u][(row_2 ^ 2u) + 8u]);
-        new_1 = max(new_1, weight_tile[11u][(row_2 ^ 3u) + 8u]);
-        new_1 = max(new_1, weight_tile[12u][(row_2 ^ 4u) + 8u]);
-        new_1 = max(new_1, weight_tile[13u][(row_2 ^ 5u) + 8u]);
-        new_1 = max(new_1, weight_tile[14u][(row_2 ^ 6u) + 8u]);
-        new_1 = max(new_1, weight_tile[15u][(row_2 ^ 7u) + 8u]);
         workgroupBarrier();
         new_0 = max(top_0, new_0);
         let scale_0 = exp(top_0 - new_0);
@@ -5603,23 +4272,9 @@ fn edge(
         product_3_1 = exp(product_3_1 - top_0.w) * share;
         total_0 = total_0 * scale_0 + vec4f(dot(product_0_0 + product_0_1, vec4f(1.0)), dot(product_1_0 + product_1_1, vec4f(1.0)), dot(product_2_0 + product_2_1, vec4f(1.0)), dot(product_3_0 + product_3_1, vec4f(1.0)));
         sum_0_0 = sum_0_0 * scale_0 + vec4f(dot(product_0_0, factor_0_0) + dot(product_0_1, factor_0_1), dot(product_1_0, factor_1_0) + dot(product_1_1, factor_1_1), dot(product_2_0, factor_2_0) + dot(product_2_1, factor_2_1), dot(product_3_0, factor_3_0) + dot(product_3_1, factor_3_1));
-        new_1 = max(top_1, new_1);
-        let scale_1 = exp(top_1 - new_1);
-        top_1 = new_1;
-        product_4_0 = exp(product_4_0 - top_1.x) * share;
-        product_4_1 = exp(product_4_1 - top_1.x) * share;
-        product_5_0 = exp(product_5_0 - top_1.y) * share;
-        product_5_1 = exp(product_5_1 - top_1.y) * share;
-        product_6_0 = exp(product_6_0 - top_1.z) * share;
-        product_6_1 = exp(product_6_1 - top_1.z) * share;
-        product_7_0 = exp(product_7_0 - top_1.w) * share;
-        product_7_1 = exp(product_7_1 - top_1.w) * share;
-        total_1 = total_1 * scale_1 + vec4f(dot(product_4_0 + product_4_1, vec4f(1.0)), dot(product_5_0 + product_5_1, vec4f(1.0)), dot(product_6_0 + product_6_1, vec4f(1.0)), dot(product_7_0 + product_7_1, vec4f(1.0)));
-        sum_0_1 = sum_0_1 * scale_1 + vec4f(dot(product_4_0, factor_4_0) + dot(product_4_1, factor_4_1), dot(product_5_0, factor_5_0) + dot(product_5_1, factor_5_1), dot(product_6_0, factor_6_0) + dot(product_6_1, factor_6_1), dot(product_7_0, factor_7_0) + dot(product_7_1, factor_7_1));
     }
 
     weight_tile[column_2][row_2 ^ (column_2 & 7u)] = total_0;
-    weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = total_1;
     workgroupBarrier();
     var whole_0 = weight_tile[0u][row_2];
     whole_0 += weight_tile[1u][row_2 ^ 1u];
@@ -5637,25 +4292,8 @@ fn edge(
     whole_0 += weight_tile[13u][row_2 ^ 5u];
     whole_0 += weight_tile[14u][row_2 ^ 6u];
     whole_0 += weight_tile[15u][row_2 ^ 7u];
-    var whole_1 = weight_tile[0u][row_2 + 8u];
-    whole_1 += weight_tile[1u][(row_2 ^ 1u) + 8u];
-    whole_1 += weight_tile[2u][(row_2 ^ 2u) + 8u];
-    whole_1 += weight_tile[3u][(row_2 ^ 3u) + 8u];
-    whole_1 += weight_tile[4u][(row_2 ^ 4u) + 8u];
-    whole_1 += weight_tile[5u][(row_2 ^ 5u) + 8u];
-    whole_1 += weight_tile[6u][(row_2 ^ 6u) + 8u];
-    whole_1 += weight_tile[7u][(row_2 ^ 7u) + 8u];
-    whole_1 += weight_tile[8u][row_2 + 8u];
-    whole_1 += weight_tile[9u][(row_2 ^ 1u) + 8u];
-    whole_1 += weight_tile[10u][(row_2 ^ 2u) + 8u];
-    whole_1 += weight_tile[11u][(row_2 ^ 3u) + 8u];
-    whole_1 += weight_tile[12u][(row_2 ^ 4u) + 8u];
-    whole_1 += weight_tile[13u][(row_2 ^ 5u) + 8u];
-    whole_1 += weight_tile[14u][(row_2 ^ 6u) + 8u];
-    whole_1 += weight_tile[15u][(row_2 ^ 7u) + 8u];
     workgroupBarrier();
     weight_tile[column_2][row_2 ^ (column_2 & 7u)] = sum_0_0;
-    weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = sum_0_1;
     workgroupBarrier();
     var whole_0_ = weight_tile[0u][row_2];
     whole_0_ += weight_tile[1u][row_2 ^ 1u];
@@ -5673,22 +4311,6 @@ fn edge(
     whole_0_ += weight_tile[13u][row_2 ^ 5u];
     whole_0_ += weight_tile[14u][row_2 ^ 6u];
     whole_0_ += weight_tile[15u][row_2 ^ 7u];
-    var whole_1_ = weight_tile[0u][row_2 + 8u];
-    whole_1_ += weight_tile[1u][(row_2 ^ 1u) + 8u];
-    whole_1_ += weight_tile[2u][(row_2 ^ 2u) + 8u];
-    whole_1_ += weight_tile[3u][(row_2 ^ 3u) + 8u];
-    whole_1_ += weight_tile[4u][(row_2 ^ 4u) + 8u];
-    whole_1_ += weight_tile[5u][(row_2 ^ 5u) + 8u];
-    whole_1_ += weight_tile[6u][(row_2 ^ 6u) + 8u];
-    whole_1_ += weight_tile[7u][(row_2 ^ 7u) + 8u];
-    whole_1_ += weight_tile[8u][row_2 + 8u];
-    whole_1_ += weight_tile[9u][(row_2 ^ 1u) + 8u];
-    whole_1_ += weight_tile[10u][(row_2 ^ 2u) + 8u];
-    whole_1_ += weight_tile[11u][(row_2 ^ 3u) + 8u];
-    whole_1_ += weight_tile[12u][(row_2 ^ 4u) + 8u];
-    whole_1_ += weight_tile[13u][(row_2 ^ 5u) + 8u];
-    whole_1_ += weight_tile[14u][(row_2 ^ 6u) + 8u];
-    whole_1_ += weight_tile[15u][(row_2 ^ 7u) + 8u];
     workgroupBarrier();
 
     if (column_2 == 0u) {
@@ -5696,10 +4318,6 @@ fn edge(
         keep(n, g, tile_row + (row_2 * 4u + 1u), top_0.y, whole_0.y, whole_0_.y);
         keep(n, g, tile_row + (row_2 * 4u + 2u), top_0.z, whole_0.z, whole_0_.z);
         keep(n, g, tile_row + (row_2 * 4u + 3u), top_0.w, whole_0.w, whole_0_.w);
-        keep(n, g, tile_row + (row_2 * 4u + 32u), top_1.x, whole_1.x, whole_1_.x);
-        keep(n, g, tile_row + (row_2 * 4u + 33u), top_1.y, whole_1.y, whole_1_.y);
-        keep(n, g, tile_row + (row_2 * 4u + 34u), top_1.z, whole_1.z, whole_1_.z);
-        keep(n, g, tile_row + (row_2 * 4u + 35u), top_1.w, whole_1.w, whole_1_.w);
     }
 }
 
@@ -5752,7 +4370,7 @@ fn finish_dq_edge(n: u32, g: u32, i: u32, p: u32, weighted: f32) {
     dq_dq_edge[((n * u.h + g) * u.s + i) * u.d + p] = weighted;
 }
 
-// causal_attention_gradient, stage dq: flash_tile64x128x64, one workgroup per 64 rows and 64 columns, 128 keys at a time.
+// causal_attention_gradient, stage dq: flash_tile32x128x128_micro4x8, one workgroup per 32 rows and 128 columns, 128 keys at a time.
 //     dq[n, g, i, p] = sum[j] dproduct[n, g, i, j] * k[n, g, j, p];
 @compute @workgroup_size(128)
 fn dq_edge(
@@ -5761,67 +4379,67 @@ fn dq_edge(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let tile_rows = (u.s + 63u) >> 6u;
-    let tile_columns = (u.d + 63u) >> 6u;
+    let tile_rows = (u.s + 31u) >> 5u;
+    let tile_columns = (u.d + 127u) >> 7u;
     if (group >= u.b * u.h * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
-    let tile_column = group % tile_columns * 64u;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
-    let last_row = i32(min(tile_row + 64u, u.s) - 1u);
+    let last_row = i32(min(tile_row + 32u, u.s) - 1u);
     let end = u32(max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i));
 
     let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row_3 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
-    var acc_0: vec4f;
-    var acc_1: vec4f;
-    var acc_2: vec4f;
-    var acc_3: vec4f;
-    var acc_4: vec4f;
-    var acc_5: vec4f;
-    var acc_6: vec4f;
-    var acc_7: vec4f;
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
 
-    let q_unit_0 = lane;
-    let q_at_0 = q_unit_0 >> 4u;
-    let q_p_term_0 = q_unit_0 & 15u;
-    let q_i_0 = tile_row + q_at_0 * 4u;
-    let q_from_0 = ((n * u.h + g) * u.s + q_i_0) * u.d + q_p_term_0;
-    let q_unit_1 = lane + 128u;
-    let q_at_1 = q_unit_1 >> 4u;
-    let q_p_term_1 = q_unit_1 & 15u;
-    let q_i_1 = tile_row + q_at_1 * 4u;
-    let q_from_1 = ((n * u.h + g) * u.s + q_i_1) * u.d + q_p_term_1;
-    var q_load_0: vec4f;
-    var q_load_1: vec4f;
-    let q_unit_0_ = lane;
-    let q_at_0_ = q_unit_0_ >> 4u;
-    let q_c_term_0 = q_unit_0_ & 15u;
-    let q_i_0_ = tile_row + q_at_0_ * 4u;
-    let q_from_0_ = ((n * u.h + g) * u.s + q_i_0_) * u.e + q_c_term_0;
-    let q_unit_1_ = lane + 128u;
-    let q_at_1_ = q_unit_1_ >> 4u;
-    let q_c_term_1 = q_unit_1_ & 15u;
-    let q_i_1_ = tile_row + q_at_1_ * 4u;
-    let q_from_1_ = ((n * u.h + g) * u.s + q_i_1_) * u.e + q_c_term_1;
-    var q_load_0_: vec4f;
-    var q_load_1_: vec4f;
+    let q_unit = lane;
+    let q_at = q_unit >> 4u;
+    let q_p_term = q_unit & 15u;
+    let q_i = tile_row + q_at * 4u;
+    let q_from = ((n * u.h + g) * u.s + q_i) * u.d + q_p_term;
+    var q_load: vec4f;
+    let q_unit_ = lane;
+    let q_at_ = q_unit_ >> 4u;
+    let q_c_term = q_unit_ & 15u;
+    let q_i_ = tile_row + q_at_ * 4u;
+    let q_from_ = ((n * u.h + g) * u.s + q_i_) * u.e + q_c_term;
+    var q_load_: vec4f;
     let v_unit_0 = lane;
-    let v_at_0 = v_unit_0 & 15u;
-    let v_j_0 = v_unit_0 >> 4u;
+    let v_at_0 = v_unit_0 & 31u;
+    let v_j_0 = v_unit_0 >> 5u;
     let v_p_0 = tile_column + v_at_0 * 4u;
     let v_from_0 = ((n * u.h + g) * u.t + v_j_0) * u.d + v_p_0;
     let v_unit_1 = lane + 128u;
-    let v_at_1 = v_unit_1 & 15u;
-    let v_j_1 = v_unit_1 >> 4u;
+    let v_at_1 = v_unit_1 & 31u;
+    let v_j_1 = v_unit_1 >> 5u;
     let v_p_1 = tile_column + v_at_1 * 4u;
     let v_from_1 = ((n * u.h + g) * u.t + v_j_1) * u.d + v_p_1;
+    let v_unit_2 = lane + 256u;
+    let v_at_2 = v_unit_2 & 31u;
+    let v_j_2 = v_unit_2 >> 5u;
+    let v_p_2 = tile_column + v_at_2 * 4u;
+    let v_from_2 = ((n * u.h + g) * u.t + v_j_2) * u.d + v_p_2;
+    let v_unit_3 = lane + 384u;
+    let v_at_3 = v_unit_3 & 31u;
+    let v_j_3 = v_unit_3 >> 5u;
+    let v_p_3 = tile_column + v_at_3 * 4u;
+    let v_from_3 = ((n * u.h + g) * u.t + v_j_3) * u.d + v_p_3;
     var v_load_0: vec4f;
     var v_load_1: vec4f;
+    var v_load_2: vec4f;
+    var v_load_3: vec4f;
 
     for (var first_key = 0u; first_key < end; first_key += 128u) {
         let k_unit_0 = lane;
@@ -5856,17 +4474,8 @@ fn dq_edge(
         var product_2_1 = vec4f(0.0);
         var product_3_0 = vec4f(0.0);
         var product_3_1 = vec4f(0.0);
-        var product_4_0 = vec4f(0.0);
-        var product_4_1 = vec4f(0.0);
-        var product_5_0 = vec4f(0.0);
-        var product_5_1 = vec4f(0.0);
-        var product_6_0 = vec4f(0.0);
-        var product_6_1 = vec4f(0.0);
-        var product_7_0 = vec4f(0.0);
-        var product_7_1 = vec4f(0.0);
         if (u.d > 0u) {
-            q_load_0 = q_vector_dq_edge(q_from_0);
-            q_load_1 = q_vector_dq_edge(q_from_1);
+            q_load = q_vector_dq_edge(q_from);
             k_load_0 = k_vector_dq_edge(k_from_0);
             k_load_1 = k_vector_dq_edge(k_from_1);
             k_load_2 = k_vector_dq_edge(k_from_2);
@@ -5875,30 +4484,26 @@ fn dq_edge(
         for (var first = 0u; first < u.d; first += 16u) {
             if (first + 16u > u.d) {
                 let left = u.d - first;
-                q_load_0 = select(vec4f(0.0), q_load_0, q_p_term_0 < left);
-                q_load_1 = select(vec4f(0.0), q_load_1, q_p_term_1 < left);
+                q_load = select(vec4f(0.0), q_load, q_p_term < left);
                 k_load_0 = select(vec4f(0.0), k_load_0, k_p_term_0 < left);
                 k_load_1 = select(vec4f(0.0), k_load_1, k_p_term_1 < left);
                 k_load_2 = select(vec4f(0.0), k_load_2, k_p_term_2 < left);
                 k_load_3 = select(vec4f(0.0), k_load_3, k_p_term_3 < left);
             }
-            q_tile[q_p_term_0][q_at_0 >> 3u][(q_at_0 & 7u) ^ (q_p_term_0 & 7u)] = q_load_0;
-            q_tile[q_p_term_1][q_at_1 >> 3u][(q_at_1 & 7u) ^ (q_p_term_1 & 7u)] = q_load_1;
+            q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (q_p_term & 7u)] = q_load;
             k_tile[k_p_term_0][k_at_0 >> 4u][(k_at_0 & 15u) ^ (k_p_term_0 & 7u)] = k_load_0;
             k_tile[k_p_term_1][k_at_1 >> 4u][(k_at_1 & 15u) ^ (k_p_term_1 & 7u)] = k_load_1;
             k_tile[k_p_term_2][k_at_2 >> 4u][(k_at_2 & 15u) ^ (k_p_term_2 & 7u)] = k_load_2;
             k_tile[k_p_term_3][k_at_3 >> 4u][(k_at_3 & 15u) ^ (k_p_term_3 & 7u)] = k_load_3;
             workgroupBarrier();
             let following = first + 16u;
-            q_load_0 = q_vector_dq_edge(q_from_0 + following);
-            q_load_1 = q_vector_dq_edge(q_from_1 + following);
+            q_load = q_vector_dq_edge(q_from + following);
             k_load_0 = k_vector_dq_edge(k_from_0 + following);
             k_load_1 = k_vector_dq_edge(k_from_1 + following);
             k_load_2 = k_vector_dq_edge(k_from_2 + following);
             k_load_3 = k_vector_dq_edge(k_from_3 + following);
             {  // p_term = 0
                 let q_0 = q_tile[0u][0u][row_3];
-                let q_1 = q_tile[0u][1u][row_3];
                 let k_0 = k_tile[0u][0u][column_3];
                 let k_1 = k_tile[0u][1u][column_3];
                 product_0_0 += q_0.x * k_0;
@@ -5909,18 +4514,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 1
                 let q_0 = q_tile[1u][0u][row_3 ^ 1u];
-                let q_1 = q_tile[1u][1u][row_3 ^ 1u];
                 let k_0 = k_tile[1u][0u][column_3 ^ 1u];
                 let k_1 = k_tile[1u][1u][column_3 ^ 1u];
                 product_0_0 += q_0.x * k_0;
@@ -5931,18 +4527,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 2
                 let q_0 = q_tile[2u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[2u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[2u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[2u][1u][column_3 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -5953,18 +4540,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 3
                 let q_0 = q_tile[3u][0u][row_3 ^ 3u];
-                let q_1 = q_tile[3u][1u][row_3 ^ 3u];
                 let k_0 = k_tile[3u][0u][column_3 ^ 3u];
                 let k_1 = k_tile[3u][1u][column_3 ^ 3u];
                 product_0_0 += q_0.x * k_0;
@@ -5975,18 +4553,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 4
                 let q_0 = q_tile[4u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[4u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[4u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[4u][1u][column_3 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -5997,18 +4566,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 5
                 let q_0 = q_tile[5u][0u][row_3 ^ 5u];
-                let q_1 = q_tile[5u][1u][row_3 ^ 5u];
                 let k_0 = k_tile[5u][0u][column_3 ^ 5u];
                 let k_1 = k_tile[5u][1u][column_3 ^ 5u];
                 product_0_0 += q_0.x * k_0;
@@ -6019,18 +4579,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 6
                 let q_0 = q_tile[6u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[6u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[6u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[6u][1u][column_3 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -6041,18 +4592,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 7
                 let q_0 = q_tile[7u][0u][row_3 ^ 7u];
-                let q_1 = q_tile[7u][1u][row_3 ^ 7u];
                 let k_0 = k_tile[7u][0u][column_3 ^ 7u];
                 let k_1 = k_tile[7u][1u][column_3 ^ 7u];
                 product_0_0 += q_0.x * k_0;
@@ -6063,18 +4605,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 8
                 let q_0 = q_tile[8u][0u][row_3];
-                let q_1 = q_tile[8u][1u][row_3];
                 let k_0 = k_tile[8u][0u][column_3];
                 let k_1 = k_tile[8u][1u][column_3];
                 product_0_0 += q_0.x * k_0;
@@ -6085,18 +4618,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 9
                 let q_0 = q_tile[9u][0u][row_3 ^ 1u];
-                let q_1 = q_tile[9u][1u][row_3 ^ 1u];
                 let k_0 = k_tile[9u][0u][column_3 ^ 1u];
                 let k_1 = k_tile[9u][1u][column_3 ^ 1u];
                 product_0_0 += q_0.x * k_0;
@@ -6107,18 +4631,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 10
                 let q_0 = q_tile[10u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[10u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[10u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[10u][1u][column_3 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -6129,18 +4644,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 11
                 let q_0 = q_tile[11u][0u][row_3 ^ 3u];
-                let q_1 = q_tile[11u][1u][row_3 ^ 3u];
                 let k_0 = k_tile[11u][0u][column_3 ^ 3u];
                 let k_1 = k_tile[11u][1u][column_3 ^ 3u];
                 product_0_0 += q_0.x * k_0;
@@ -6151,18 +4657,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 12
                 let q_0 = q_tile[12u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[12u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[12u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[12u][1u][column_3 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -6173,18 +4670,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 13
                 let q_0 = q_tile[13u][0u][row_3 ^ 5u];
-                let q_1 = q_tile[13u][1u][row_3 ^ 5u];
                 let k_0 = k_tile[13u][0u][column_3 ^ 5u];
                 let k_1 = k_tile[13u][1u][column_3 ^ 5u];
                 product_0_0 += q_0.x * k_0;
@@ -6195,18 +4683,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 14
                 let q_0 = q_tile[14u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_3 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -6217,18 +4696,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 15
                 let q_0 = q_tile[15u][0u][row_3 ^ 7u];
-                let q_1 = q_tile[15u][1u][row_3 ^ 7u];
                 let k_0 = k_tile[15u][0u][column_3 ^ 7u];
                 let k_1 = k_tile[15u][1u][column_3 ^ 7u];
                 product_0_0 += q_0.x * k_0;
@@ -6239,14 +4709,6 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -6283,17 +4745,8 @@ fn dq_edge(
         var product_2_1_ = vec4f(0.0);
         var product_3_0_ = vec4f(0.0);
         var product_3_1_ = vec4f(0.0);
-        var product_4_0_ = vec4f(0.0);
-        var product_4_1_ = vec4f(0.0);
-        var product_5_0_ = vec4f(0.0);
-        var product_5_1_ = vec4f(0.0);
-        var product_6_0_ = vec4f(0.0);
-        var product_6_1_ = vec4f(0.0);
-        var product_7_0_ = vec4f(0.0);
-        var product_7_1_ = vec4f(0.0);
         if (u.e > 0u) {
-            q_load_0_ = q_vector__dq_edge(q_from_0_);
-            q_load_1_ = q_vector__dq_edge(q_from_1_);
+            q_load_ = q_vector__dq_edge(q_from_);
             k_load_0_ = k_vector__dq_edge(k_from_0_);
             k_load_1_ = k_vector__dq_edge(k_from_1_);
             k_load_2_ = k_vector__dq_edge(k_from_2_);
@@ -6302,30 +4755,26 @@ fn dq_edge(
         for (var first_ = 0u; first_ < u.e; first_ += 16u) {
             if (first_ + 16u > u.e) {
                 let left_ = u.e - first_;
-                q_load_0_ = select(vec4f(0.0), q_load_0_, q_c_term_0 < left_);
-                q_load_1_ = select(vec4f(0.0), q_load_1_, q_c_term_1 < left_);
+                q_load_ = select(vec4f(0.0), q_load_, q_c_term < left_);
                 k_load_0_ = select(vec4f(0.0), k_load_0_, k_c_term_0 < left_);
                 k_load_1_ = select(vec4f(0.0), k_load_1_, k_c_term_1 < left_);
                 k_load_2_ = select(vec4f(0.0), k_load_2_, k_c_term_2 < left_);
                 k_load_3_ = select(vec4f(0.0), k_load_3_, k_c_term_3 < left_);
             }
-            q_tile[q_c_term_0][q_at_0_ >> 3u][(q_at_0_ & 7u) ^ (q_c_term_0 & 7u)] = q_load_0_;
-            q_tile[q_c_term_1][q_at_1_ >> 3u][(q_at_1_ & 7u) ^ (q_c_term_1 & 7u)] = q_load_1_;
+            q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ (q_c_term & 7u)] = q_load_;
             k_tile[k_c_term_0][k_at_0_ >> 4u][(k_at_0_ & 15u) ^ (k_c_term_0 & 7u)] = k_load_0_;
             k_tile[k_c_term_1][k_at_1_ >> 4u][(k_at_1_ & 15u) ^ (k_c_term_1 & 7u)] = k_load_1_;
             k_tile[k_c_term_2][k_at_2_ >> 4u][(k_at_2_ & 15u) ^ (k_c_term_2 & 7u)] = k_load_2_;
             k_tile[k_c_term_3][k_at_3_ >> 4u][(k_at_3_ & 15u) ^ (k_c_term_3 & 7u)] = k_load_3_;
             workgroupBarrier();
             let following_ = first_ + 16u;
-            q_load_0_ = q_vector__dq_edge(q_from_0_ + following_);
-            q_load_1_ = q_vector__dq_edge(q_from_1_ + following_);
+            q_load_ = q_vector__dq_edge(q_from_ + following_);
             k_load_0_ = k_vector__dq_edge(k_from_0_ + following_);
             k_load_1_ = k_vector__dq_edge(k_from_1_ + following_);
             k_load_2_ = k_vector__dq_edge(k_from_2_ + following_);
             k_load_3_ = k_vector__dq_edge(k_from_3_ + following_);
             {  // c_term = 0
                 let q_0 = q_tile[0u][0u][row_3];
-                let q_1 = q_tile[0u][1u][row_3];
                 let k_0 = k_tile[0u][0u][column_3];
                 let k_1 = k_tile[0u][1u][column_3];
                 product_0_0_ += q_0.x * k_0;
@@ -6336,18 +4785,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 1
                 let q_0 = q_tile[1u][0u][row_3 ^ 1u];
-                let q_1 = q_tile[1u][1u][row_3 ^ 1u];
                 let k_0 = k_tile[1u][0u][column_3 ^ 1u];
                 let k_1 = k_tile[1u][1u][column_3 ^ 1u];
                 product_0_0_ += q_0.x * k_0;
@@ -6358,18 +4798,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 2
                 let q_0 = q_tile[2u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[2u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[2u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[2u][1u][column_3 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -6380,18 +4811,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 3
                 let q_0 = q_tile[3u][0u][row_3 ^ 3u];
-                let q_1 = q_tile[3u][1u][row_3 ^ 3u];
                 let k_0 = k_tile[3u][0u][column_3 ^ 3u];
                 let k_1 = k_tile[3u][1u][column_3 ^ 3u];
                 product_0_0_ += q_0.x * k_0;
@@ -6402,18 +4824,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 4
                 let q_0 = q_tile[4u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[4u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[4u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[4u][1u][column_3 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -6424,18 +4837,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 5
                 let q_0 = q_tile[5u][0u][row_3 ^ 5u];
-                let q_1 = q_tile[5u][1u][row_3 ^ 5u];
                 let k_0 = k_tile[5u][0u][column_3 ^ 5u];
                 let k_1 = k_tile[5u][1u][column_3 ^ 5u];
                 product_0_0_ += q_0.x * k_0;
@@ -6446,18 +4850,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 6
                 let q_0 = q_tile[6u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[6u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[6u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[6u][1u][column_3 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -6468,18 +4863,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 7
                 let q_0 = q_tile[7u][0u][row_3 ^ 7u];
-                let q_1 = q_tile[7u][1u][row_3 ^ 7u];
                 let k_0 = k_tile[7u][0u][column_3 ^ 7u];
                 let k_1 = k_tile[7u][1u][column_3 ^ 7u];
                 product_0_0_ += q_0.x * k_0;
@@ -6490,18 +4876,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 8
                 let q_0 = q_tile[8u][0u][row_3];
-                let q_1 = q_tile[8u][1u][row_3];
                 let k_0 = k_tile[8u][0u][column_3];
                 let k_1 = k_tile[8u][1u][column_3];
                 product_0_0_ += q_0.x * k_0;
@@ -6512,18 +4889,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 9
                 let q_0 = q_tile[9u][0u][row_3 ^ 1u];
-                let q_1 = q_tile[9u][1u][row_3 ^ 1u];
                 let k_0 = k_tile[9u][0u][column_3 ^ 1u];
                 let k_1 = k_tile[9u][1u][column_3 ^ 1u];
                 product_0_0_ += q_0.x * k_0;
@@ -6534,18 +4902,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 10
                 let q_0 = q_tile[10u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[10u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[10u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[10u][1u][column_3 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -6556,18 +4915,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 11
                 let q_0 = q_tile[11u][0u][row_3 ^ 3u];
-                let q_1 = q_tile[11u][1u][row_3 ^ 3u];
                 let k_0 = k_tile[11u][0u][column_3 ^ 3u];
                 let k_1 = k_tile[11u][1u][column_3 ^ 3u];
                 product_0_0_ += q_0.x * k_0;
@@ -6578,18 +4928,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 12
                 let q_0 = q_tile[12u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[12u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[12u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[12u][1u][column_3 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -6600,18 +4941,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 13
                 let q_0 = q_tile[13u][0u][row_3 ^ 5u];
-                let q_1 = q_tile[13u][1u][row_3 ^ 5u];
                 let k_0 = k_tile[13u][0u][column_3 ^ 5u];
                 let k_1 = k_tile[13u][1u][column_3 ^ 5u];
                 product_0_0_ += q_0.x * k_0;
@@ -6622,18 +4954,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 14
                 let q_0 = q_tile[14u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_3 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -6644,18 +4967,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 15
                 let q_0 = q_tile[15u][0u][row_3 ^ 7u];
-                let q_1 = q_tile[15u][1u][row_3 ^ 7u];
                 let k_0 = k_tile[15u][0u][column_3 ^ 7u];
                 let k_1 = k_tile[15u][1u][column_3 ^ 7u];
                 product_0_0_ += q_0.x * k_0;
@@ -6666,20 +4980,14 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             workgroupBarrier();
         }
 
         v_load_0 = v_vector(v_from_0 + first_key * u.d);
         v_load_1 = v_vector(v_from_1 + first_key * u.d);
+        v_load_2 = v_vector(v_from_2 + first_key * u.d);
+        v_load_3 = v_vector(v_from_3 + first_key * u.d);
         product_0_0 = vec4f(weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0_0.x, product_0_0_.x), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 1u), product_0_0.y, product_0_0_.y), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 2u), product_0_0.z, product_0_0_.z), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 3u), product_0_0.w, product_0_0_.w));
         product_0_1 = vec4f(weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 64u), product_0_1.x, product_0_1_.x), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 65u), product_0_1.y, product_0_1_.y), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 66u), product_0_1.z, product_0_1_.z), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 67u), product_0_1.w, product_0_1_.w));
         product_1_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1_0.x, product_1_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 1u), product_1_0.y, product_1_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 2u), product_1_0.z, product_1_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 3u), product_1_0.w, product_1_0_.w));
@@ -6688,245 +4996,239 @@ fn dq_edge(
         product_2_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 64u), product_2_1.x, product_2_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 65u), product_2_1.y, product_2_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 66u), product_2_1.z, product_2_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 67u), product_2_1.w, product_2_1_.w));
         product_3_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3_0.x, product_3_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 1u), product_3_0.y, product_3_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 2u), product_3_0.z, product_3_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 3u), product_3_0.w, product_3_0_.w));
         product_3_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 64u), product_3_1.x, product_3_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 65u), product_3_1.y, product_3_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 66u), product_3_1.z, product_3_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 67u), product_3_1.w, product_3_1_.w));
-        product_4_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + column_3 * 4u, product_4_0.x, product_4_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 1u), product_4_0.y, product_4_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 2u), product_4_0.z, product_4_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 3u), product_4_0.w, product_4_0_.w));
-        product_4_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 64u), product_4_1.x, product_4_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 65u), product_4_1.y, product_4_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 66u), product_4_1.z, product_4_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 67u), product_4_1.w, product_4_1_.w));
-        product_5_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + column_3 * 4u, product_5_0.x, product_5_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 1u), product_5_0.y, product_5_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 2u), product_5_0.z, product_5_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 3u), product_5_0.w, product_5_0_.w));
-        product_5_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 64u), product_5_1.x, product_5_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 65u), product_5_1.y, product_5_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 66u), product_5_1.z, product_5_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 67u), product_5_1.w, product_5_1_.w));
-        product_6_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + column_3 * 4u, product_6_0.x, product_6_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 1u), product_6_0.y, product_6_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 2u), product_6_0.z, product_6_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 3u), product_6_0.w, product_6_0_.w));
-        product_6_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 64u), product_6_1.x, product_6_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 65u), product_6_1.y, product_6_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 66u), product_6_1.z, product_6_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 67u), product_6_1.w, product_6_1_.w));
-        product_7_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + column_3 * 4u, product_7_0.x, product_7_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 1u), product_7_0.y, product_7_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 2u), product_7_0.z, product_7_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 3u), product_7_0.w, product_7_0_.w));
-        product_7_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 64u), product_7_1.x, product_7_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 65u), product_7_1.y, product_7_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 66u), product_7_1.z, product_7_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 67u), product_7_1.w, product_7_1_.w));
 
         for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
             let key = first_key + turn * 16u;
             if ((column_3 >> 2u) == turn) {
                 weight_tile[(column_3 & 3u) * 4u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.x, product_1_0.x, product_2_0.x, product_3_0.x);
-                weight_tile[(column_3 & 3u) * 4u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.x, product_5_0.x, product_6_0.x, product_7_0.x);
                 weight_tile[(column_3 & 3u) * 4u + 1u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.y, product_1_0.y, product_2_0.y, product_3_0.y);
-                weight_tile[(column_3 & 3u) * 4u + 1u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.y, product_5_0.y, product_6_0.y, product_7_0.y);
                 weight_tile[(column_3 & 3u) * 4u + 2u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.z, product_1_0.z, product_2_0.z, product_3_0.z);
-                weight_tile[(column_3 & 3u) * 4u + 2u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.z, product_5_0.z, product_6_0.z, product_7_0.z);
                 weight_tile[(column_3 & 3u) * 4u + 3u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.w, product_1_0.w, product_2_0.w, product_3_0.w);
-                weight_tile[(column_3 & 3u) * 4u + 3u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.w, product_5_0.w, product_6_0.w, product_7_0.w);
             }
             if (key + 16u > end) {
                 let left_2 = end - key;
                 v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left_2);
                 v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left_2);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_j_2 < left_2);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_j_3 < left_2);
             }
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
+            v_tile[v_j_2][v_at_2] = v_load_2;
+            v_tile[v_j_3][v_at_3] = v_load_3;
             workgroupBarrier();
             let next_key = key + 16u;
             v_load_0 = v_vector(v_from_0 + next_key * u.d);
             v_load_1 = v_vector(v_from_1 + next_key * u.d);
+            v_load_2 = v_vector(v_from_2 + next_key * u.d);
+            v_load_3 = v_vector(v_from_3 + next_key * u.d);
             {  // j = 0
                 let w_0 = weight_tile[0u][row_3];
-                let w_1 = weight_tile[0u][row_3 + 8u];
                 let v_0 = v_tile[0u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[0u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 1
                 let w_0 = weight_tile[1u][row_3];
-                let w_1 = weight_tile[1u][row_3 + 8u];
                 let v_0 = v_tile[1u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[1u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 2
                 let w_0 = weight_tile[2u][row_3];
-                let w_1 = weight_tile[2u][row_3 + 8u];
                 let v_0 = v_tile[2u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[2u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 3
                 let w_0 = weight_tile[3u][row_3];
-                let w_1 = weight_tile[3u][row_3 + 8u];
                 let v_0 = v_tile[3u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[3u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 4
                 let w_0 = weight_tile[4u][row_3 ^ 1u];
-                let w_1 = weight_tile[4u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[4u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[4u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 5
                 let w_0 = weight_tile[5u][row_3 ^ 1u];
-                let w_1 = weight_tile[5u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[5u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[5u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 6
                 let w_0 = weight_tile[6u][row_3 ^ 1u];
-                let w_1 = weight_tile[6u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[6u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[6u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 7
                 let w_0 = weight_tile[7u][row_3 ^ 1u];
-                let w_1 = weight_tile[7u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[7u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[7u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 8
                 let w_0 = weight_tile[8u][row_3 ^ 2u];
-                let w_1 = weight_tile[8u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[8u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[8u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 9
                 let w_0 = weight_tile[9u][row_3 ^ 2u];
-                let w_1 = weight_tile[9u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[9u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[9u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 10
                 let w_0 = weight_tile[10u][row_3 ^ 2u];
-                let w_1 = weight_tile[10u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[10u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[10u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 11
                 let w_0 = weight_tile[11u][row_3 ^ 2u];
-                let w_1 = weight_tile[11u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[11u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[11u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 12
                 let w_0 = weight_tile[12u][row_3 ^ 3u];
-                let w_1 = weight_tile[12u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[12u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[12u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 13
                 let w_0 = weight_tile[13u][row_3 ^ 3u];
-                let w_1 = weight_tile[13u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[13u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[13u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 14
                 let w_0 = weight_tile[14u][row_3 ^ 3u];
-                let w_1 = weight_tile[14u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[14u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[14u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 15
                 let w_0 = weight_tile[15u][row_3 ^ 3u];
-                let w_1 = weight_tile[15u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[15u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[15u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             workgroupBarrier();
         }
@@ -6934,269 +5236,271 @@ fn dq_edge(
             let key_ = first_key + turn_ * 16u;
             if ((column_3 >> 2u) == turn_ - 4u) {
                 weight_tile[(column_3 & 3u) * 4u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.x, product_1_1.x, product_2_1.x, product_3_1.x);
-                weight_tile[(column_3 & 3u) * 4u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.x, product_5_1.x, product_6_1.x, product_7_1.x);
                 weight_tile[(column_3 & 3u) * 4u + 1u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.y, product_1_1.y, product_2_1.y, product_3_1.y);
-                weight_tile[(column_3 & 3u) * 4u + 1u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.y, product_5_1.y, product_6_1.y, product_7_1.y);
                 weight_tile[(column_3 & 3u) * 4u + 2u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.z, product_1_1.z, product_2_1.z, product_3_1.z);
-                weight_tile[(column_3 & 3u) * 4u + 2u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.z, product_5_1.z, product_6_1.z, product_7_1.z);
                 weight_tile[(column_3 & 3u) * 4u + 3u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.w, product_1_1.w, product_2_1.w, product_3_1.w);
-                weight_tile[(column_3 & 3u) * 4u + 3u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.w, product_5_1.w, product_6_1.w, product_7_1.w);
             }
             if (key_ + 16u > end) {
                 let left_3 = end - key_;
                 v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left_3);
                 v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left_3);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_j_2 < left_3);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_j_3 < left_3);
             }
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
+            v_tile[v_j_2][v_at_2] = v_load_2;
+            v_tile[v_j_3][v_at_3] = v_load_3;
             workgroupBarrier();
             let next_key_ = key_ + 16u;
             v_load_0 = v_vector(v_from_0 + next_key_ * u.d);
             v_load_1 = v_vector(v_from_1 + next_key_ * u.d);
+            v_load_2 = v_vector(v_from_2 + next_key_ * u.d);
+            v_load_3 = v_vector(v_from_3 + next_key_ * u.d);
             {  // j = 0
                 let w_0 = weight_tile[0u][row_3];
-                let w_1 = weight_tile[0u][row_3 + 8u];
                 let v_0 = v_tile[0u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[0u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 1
                 let w_0 = weight_tile[1u][row_3];
-                let w_1 = weight_tile[1u][row_3 + 8u];
                 let v_0 = v_tile[1u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[1u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 2
                 let w_0 = weight_tile[2u][row_3];
-                let w_1 = weight_tile[2u][row_3 + 8u];
                 let v_0 = v_tile[2u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[2u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 3
                 let w_0 = weight_tile[3u][row_3];
-                let w_1 = weight_tile[3u][row_3 + 8u];
                 let v_0 = v_tile[3u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[3u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 4
                 let w_0 = weight_tile[4u][row_3 ^ 1u];
-                let w_1 = weight_tile[4u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[4u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[4u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 5
                 let w_0 = weight_tile[5u][row_3 ^ 1u];
-                let w_1 = weight_tile[5u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[5u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[5u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 6
                 let w_0 = weight_tile[6u][row_3 ^ 1u];
-                let w_1 = weight_tile[6u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[6u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[6u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 7
                 let w_0 = weight_tile[7u][row_3 ^ 1u];
-                let w_1 = weight_tile[7u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[7u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[7u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 8
                 let w_0 = weight_tile[8u][row_3 ^ 2u];
-                let w_1 = weight_tile[8u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[8u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[8u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 9
                 let w_0 = weight_tile[9u][row_3 ^ 2u];
-                let w_1 = weight_tile[9u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[9u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[9u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 10
                 let w_0 = weight_tile[10u][row_3 ^ 2u];
-                let w_1 = weight_tile[10u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[10u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[10u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 11
                 let w_0 = weight_tile[11u][row_3 ^ 2u];
-                let w_1 = weight_tile[11u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[11u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[11u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 12
                 let w_0 = weight_tile[12u][row_3 ^ 3u];
-                let w_1 = weight_tile[12u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[12u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[12u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 13
                 let w_0 = weight_tile[13u][row_3 ^ 3u];
-                let w_1 = weight_tile[13u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[13u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[13u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 14
                 let w_0 = weight_tile[14u][row_3 ^ 3u];
-                let w_1 = weight_tile[14u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[14u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[14u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 15
                 let w_0 = weight_tile[15u][row_3 ^ 3u];
-                let w_1 = weight_tile[15u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[15u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[15u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             workgroupBarrier();
         }
     }
 
-    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + column_3 * 4u, acc_0.x);
-    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 1u), acc_0.y);
-    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 2u), acc_0.z);
-    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 3u), acc_0.w);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + column_3 * 4u, acc_1.x);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 1u), acc_1.y);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 2u), acc_1.z);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 3u), acc_1.w);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + column_3 * 4u, acc_2.x);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 1u), acc_2.y);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 2u), acc_2.z);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 3u), acc_2.w);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + column_3 * 4u, acc_3.x);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 1u), acc_3.y);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 2u), acc_3.z);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 3u), acc_3.w);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + column_3 * 4u, acc_4.x);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 1u), acc_4.y);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 2u), acc_4.z);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 3u), acc_4.w);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + column_3 * 4u, acc_5.x);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 1u), acc_5.y);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 2u), acc_5.z);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 3u), acc_5.w);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + column_3 * 4u, acc_6.x);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 1u), acc_6.y);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 2u), acc_6.z);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 3u), acc_6.w);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + column_3 * 4u, acc_7.x);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 1u), acc_7.y);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 2u), acc_7.z);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 3u), acc_7.w);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + column_3 * 4u, acc_0_0.x);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 1u), acc_0_0.y);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 2u), acc_0_0.z);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 3u), acc_0_0.w);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 64u), acc_0_1.x);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 65u), acc_0_1.y);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 66u), acc_0_1.z);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 67u), acc_0_1.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + column_3 * 4u, acc_1_0.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 1u), acc_1_0.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 2u), acc_1_0.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 3u), acc_1_0.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 64u), acc_1_1.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 65u), acc_1_1.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 66u), acc_1_1.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 67u), acc_1_1.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + column_3 * 4u, acc_2_0.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 1u), acc_2_0.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 2u), acc_2_0.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 3u), acc_2_0.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 64u), acc_2_1.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 65u), acc_2_1.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 66u), acc_2_1.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 67u), acc_2_1.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + column_3 * 4u, acc_3_0.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 1u), acc_3_0.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 2u), acc_3_0.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 3u), acc_3_0.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 64u), acc_3_1.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 65u), acc_3_1.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 66u), acc_3_1.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 67u), acc_3_1.w);
 }
 
 @group(0) @binding(5) var<storage, read_write> dk_dk_dv_edge: array<f32>;
@@ -7273,7 +5577,7 @@ fn finish__dk_dv_edge(n: u32, g: u32, j: u32, c: u32, weighted_: f32) {
     dv_dk_dv_edge[((n * u.h + g) * u.t + j) * u.e + c] = weighted_;
 }
 
-// causal_attention_gradient, stage dk, dv: flash_tile64x128x64, one workgroup per 64 rows and 64 columns, 128 keys at a time.
+// causal_attention_gradient, stage dk, dv: flash_tile32x128x128_micro4x8, one workgroup per 32 rows and 128 columns, 128 keys at a time.
 //     dk[n, g, j, p] = sum[i] dproduct[n, g, i, j] * q[n, g, i, p];
 //     dv[n, g, j, c] = sum[i] dy[n, g, i, c] * weight[n, g, i, j];
 @compute @workgroup_size(128)
@@ -7283,89 +5587,101 @@ fn dk_dv_edge(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let tile_rows = (u.t + 63u) >> 6u;
-    let tile_columns = (max(u.d, u.e) + 63u) >> 6u;
+    let tile_rows = (u.t + 31u) >> 5u;
+    let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
     if (group >= u.b * u.h * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
-    let tile_column = group % tile_columns * 64u;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.s);
     let first_row = i32(tile_row);
-    let last_row = i32(min(tile_row + 64u, u.t) - 1u);
+    let last_row = i32(min(tile_row + 32u, u.t) - 1u);
     let have_keys = 0i <= i32(u.t) - 1i && 0i <= 0i + i32(u.t - u.s) && 0i <= i32(u.t) - 1i && 0i <= i32(u.s) - 1i + i32(u.t - u.s);
     let begin = (u32(select(0i, max(0i, first_row + i32(0u - (u.t - u.s))), have_keys)) >> 7u) * 128u;
     let end = u32(select(all_keys, max(all_keys, 0i), have_keys));
 
     let column_4 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row_4 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
-    var acc_0: vec4f;
-    var acc_1: vec4f;
-    var acc_2: vec4f;
-    var acc_3: vec4f;
-    var acc_4: vec4f;
-    var acc_5: vec4f;
-    var acc_6: vec4f;
-    var acc_7: vec4f;
-    var acc_0_: vec4f;
-    var acc_1_: vec4f;
-    var acc_2_: vec4f;
-    var acc_3_: vec4f;
-    var acc_4_: vec4f;
-    var acc_5_: vec4f;
-    var acc_6_: vec4f;
-    var acc_7_: vec4f;
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+    var acc_0_0_: vec4f;
+    var acc_0_1_: vec4f;
+    var acc_1_0_: vec4f;
+    var acc_1_1_: vec4f;
+    var acc_2_0_: vec4f;
+    var acc_2_1_: vec4f;
+    var acc_3_0_: vec4f;
+    var acc_3_1_: vec4f;
 
-    let q_unit_0 = lane;
-    let q_at_0 = q_unit_0 >> 4u;
-    let q_p_term_0 = q_unit_0 & 15u;
-    let q_j_0 = tile_row + q_at_0 * 4u;
-    let q_from_0 = ((n * u.h + g) * u.t + q_j_0) * u.d + q_p_term_0;
-    let q_unit_1 = lane + 128u;
-    let q_at_1 = q_unit_1 >> 4u;
-    let q_p_term_1 = q_unit_1 & 15u;
-    let q_j_1 = tile_row + q_at_1 * 4u;
-    let q_from_1 = ((n * u.h + g) * u.t + q_j_1) * u.d + q_p_term_1;
-    var q_load_0: vec4f;
-    var q_load_1: vec4f;
-    let q_unit_0_ = lane;
-    let q_at_0_ = q_unit_0_ >> 4u;
-    let q_c_term_0 = q_unit_0_ & 15u;
-    let q_j_0_ = tile_row + q_at_0_ * 4u;
-    let q_from_0_ = ((n * u.h + g) * u.t + q_j_0_) * u.e + q_c_term_0;
-    let q_unit_1_ = lane + 128u;
-    let q_at_1_ = q_unit_1_ >> 4u;
-    let q_c_term_1 = q_unit_1_ & 15u;
-    let q_j_1_ = tile_row + q_at_1_ * 4u;
-    let q_from_1_ = ((n * u.h + g) * u.t + q_j_1_) * u.e + q_c_term_1;
-    var q_load_0_: vec4f;
-    var q_load_1_: vec4f;
+    let q_unit = lane;
+    let q_at = q_unit >> 4u;
+    let q_p_term = q_unit & 15u;
+    let q_j = tile_row + q_at * 4u;
+    let q_from = ((n * u.h + g) * u.t + q_j) * u.d + q_p_term;
+    var q_load: vec4f;
+    let q_unit_ = lane;
+    let q_at_ = q_unit_ >> 4u;
+    let q_c_term = q_unit_ & 15u;
+    let q_j_ = tile_row + q_at_ * 4u;
+    let q_from_ = ((n * u.h + g) * u.t + q_j_) * u.e + q_c_term;
+    var q_load_: vec4f;
     let v_unit_0 = lane;
-    let v_at_0 = v_unit_0 & 15u;
-    let v_i_0 = v_unit_0 >> 4u;
+    let v_at_0 = v_unit_0 & 31u;
+    let v_i_0 = v_unit_0 >> 5u;
     let v_p_0 = tile_column + v_at_0 * 4u;
     let v_from_0 = ((n * u.h + g) * u.s + v_i_0) * u.d + v_p_0;
     let v_unit_1 = lane + 128u;
-    let v_at_1 = v_unit_1 & 15u;
-    let v_i_1 = v_unit_1 >> 4u;
+    let v_at_1 = v_unit_1 & 31u;
+    let v_i_1 = v_unit_1 >> 5u;
     let v_p_1 = tile_column + v_at_1 * 4u;
     let v_from_1 = ((n * u.h + g) * u.s + v_i_1) * u.d + v_p_1;
+    let v_unit_2 = lane + 256u;
+    let v_at_2 = v_unit_2 & 31u;
+    let v_i_2 = v_unit_2 >> 5u;
+    let v_p_2 = tile_column + v_at_2 * 4u;
+    let v_from_2 = ((n * u.h + g) * u.s + v_i_2) * u.d + v_p_2;
+    let v_unit_3 = lane + 384u;
+    let v_at_3 = v_unit_3 & 31u;
+    let v_i_3 = v_unit_3 >> 5u;
+    let v_p_3 = tile_column + v_at_3 * 4u;
+    let v_from_3 = ((n * u.h + g) * u.s + v_i_3) * u.d + v_p_3;
     var v_load_0: vec4f;
     var v_load_1: vec4f;
+    var v_load_2: vec4f;
+    var v_load_3: vec4f;
     let v_unit_0_ = lane;
-    let v_at_0_ = v_unit_0_ & 15u;
-    let v_i_0_ = v_unit_0_ >> 4u;
+    let v_at_0_ = v_unit_0_ & 31u;
+    let v_i_0_ = v_unit_0_ >> 5u;
     let v_c_0 = tile_column + v_at_0_ * 4u;
     let v_from_0_ = ((n * u.h + g) * u.s + v_i_0_) * u.e + v_c_0;
     let v_unit_1_ = lane + 128u;
-    let v_at_1_ = v_unit_1_ & 15u;
-    let v_i_1_ = v_unit_1_ >> 4u;
+    let v_at_1_ = v_unit_1_ & 31u;
+    let v_i_1_ = v_unit_1_ >> 5u;
     let v_c_1 = tile_column + v_at_1_ * 4u;
     let v_from_1_ = ((n * u.h + g) * u.s + v_i_1_) * u.e + v_c_1;
+    let v_unit_2_ = lane + 256u;
+    let v_at_2_ = v_unit_2_ & 31u;
+    let v_i_2_ = v_unit_2_ >> 5u;
+    let v_c_2 = tile_column + v_at_2_ * 4u;
+    let v_from_2_ = ((n * u.h + g) * u.s + v_i_2_) * u.e + v_c_2;
+    let v_unit_3_ = lane + 384u;
+    let v_at_3_ = v_unit_3_ & 31u;
+    let v_i_3_ = v_unit_3_ >> 5u;
+    let v_c_3 = tile_column + v_at_3_ * 4u;
+    let v_from_3_ = ((n * u.h + g) * u.s + v_i_3_) * u.e + v_c_3;
     var v_load_0_: vec4f;
     var v_load_1_: vec4f;
+    var v_load_2_: vec4f;
+    var v_load_3_: vec4f;
 
     for (var first_key = begin; first_key < end; first_key += 128u) {
         let k_unit_0 = lane;
@@ -7400,17 +5716,8 @@ fn dk_dv_edge(
         var product_2_1 = vec4f(0.0);
         var product_3_0 = vec4f(0.0);
         var product_3_1 = vec4f(0.0);
-        var product_4_0 = vec4f(0.0);
-        var product_4_1 = vec4f(0.0);
-        var product_5_0 = vec4f(0.0);
-        var product_5_1 = vec4f(0.0);
-        var product_6_0 = vec4f(0.0);
-        var product_6_1 = vec4f(0.0);
-        var product_7_0 = vec4f(0.0);
-        var product_7_1 = vec4f(0.0);
         if (u.d > 0u) {
-            q_load_0 = q_vector_dk_dv_edge(q_from_0);
-            q_load_1 = q_vector_dk_dv_edge(q_from_1);
+            q_load = q_vector_dk_dv_edge(q_from);
             k_load_0 = k_vector_dk_dv_edge(k_from_0);
             k_load_1 = k_vector_dk_dv_edge(k_from_1);
             k_load_2 = k_vector_dk_dv_edge(k_from_2);
@@ -7419,30 +5726,26 @@ fn dk_dv_edge(
         for (var first = 0u; first < u.d; first += 16u) {
             if (first + 16u > u.d) {
                 let left = u.d - first;
-                q_load_0 = select(vec4f(0.0), q_load_0, q_p_term_0 < left);
-                q_load_1 = select(vec4f(0.0), q_load_1, q_p_term_1 < left);
+                q_load = select(vec4f(0.0), q_load, q_p_term < left);
                 k_load_0 = select(vec4f(0.0), k_load_0, k_p_term_0 < left);
                 k_load_1 = select(vec4f(0.0), k_load_1, k_p_term_1 < left);
                 k_load_2 = select(vec4f(0.0), k_load_2, k_p_term_2 < left);
                 k_load_3 = select(vec4f(0.0), k_load_3, k_p_term_3 < left);
             }
-            q_tile[q_p_term_0][q_at_0 >> 3u][(q_at_0 & 7u) ^ (q_p_term_0 & 7u)] = q_load_0;
-            q_tile[q_p_term_1][q_at_1 >> 3u][(q_at_1 & 7u) ^ (q_p_term_1 & 7u)] = q_load_1;
+            q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (q_p_term & 7u)] = q_load;
             k_tile[k_p_term_0][k_at_0 >> 4u][(k_at_0 & 15u) ^ (k_p_term_0 & 7u)] = k_load_0;
             k_tile[k_p_term_1][k_at_1 >> 4u][(k_at_1 & 15u) ^ (k_p_term_1 & 7u)] = k_load_1;
             k_tile[k_p_term_2][k_at_2 >> 4u][(k_at_2 & 15u) ^ (k_p_term_2 & 7u)] = k_load_2;
             k_tile[k_p_term_3][k_at_3 >> 4u][(k_at_3 & 15u) ^ (k_p_term_3 & 7u)] = k_load_3;
             workgroupBarrier();
             let following = first + 16u;
-            q_load_0 = q_vector_dk_dv_edge(q_from_0 + following);
-            q_load_1 = q_vector_dk_dv_edge(q_from_1 + following);
+            q_load = q_vector_dk_dv_edge(q_from + following);
             k_load_0 = k_vector_dk_dv_edge(k_from_0 + following);
             k_load_1 = k_vector_dk_dv_edge(k_from_1 + following);
             k_load_2 = k_vector_dk_dv_edge(k_from_2 + following);
             k_load_3 = k_vector_dk_dv_edge(k_from_3 + following);
             {  // p_term = 0
                 let q_0 = q_tile[0u][0u][row_4];
-                let q_1 = q_tile[0u][1u][row_4];
                 let k_0 = k_tile[0u][0u][column_4];
                 let k_1 = k_tile[0u][1u][column_4];
                 product_0_0 += q_0.x * k_0;
@@ -7453,18 +5756,9 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 1
                 let q_0 = q_tile[1u][0u][row_4 ^ 1u];
-                let q_1 = q_tile[1u][1u][row_4 ^ 1u];
                 let k_0 = k_tile[1u][0u][column_4 ^ 1u];
                 let k_1 = k_tile[1u][1u][column_4 ^ 1u];
                 product_0_0 += q_0.x * k_0;
@@ -7475,18 +5769,9 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 2
                 let q_0 = q_tile[2u][0u][row_4 ^ 2u];
-                let q_1 = q_tile[2u][1u][row_4 ^ 2u];
                 let k_0 = k_tile[2u][0u][column_4 ^ 2u];
                 let k_1 = k_tile[2u][1u][column_4 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -7497,18 +5782,9 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 3
                 let q_0 = q_tile[3u][0u][row_4 ^ 3u];
-                let q_1 = q_tile[3u][1u][row_4 ^ 3u];
                 let k_0 = k_tile[3u][0u][column_4 ^ 3u];
                 let k_1 = k_tile[3u][1u][column_4 ^ 3u];
                 product_0_0 += q_0.x * k_0;
@@ -7519,18 +5795,9 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 4
                 let q_0 = q_tile[4u][0u][row_4 ^ 4u];
-                let q_1 = q_tile[4u][1u][row_4 ^ 4u];
                 let k_0 = k_tile[4u][0u][column_4 ^ 4u];
                 let k_1 = k_tile[4u][1u][column_4 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -7541,18 +5808,9 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 5
                 let q_0 = q_tile[5u][0u][row_4 ^ 5u];
-                let q_1 = q_tile[5u][1u][row_4 ^ 5u];
                 let k_0 = k_tile[5u][0u][column_4 ^ 5u];
                 let k_1 = k_tile[5u][1u][column_4 ^ 5u];
                 product_0_0 += q_0.x * k_0;
@@ -7563,18 +5821,9 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 6
                 let q_0 = q_tile[6u][0u][row_4 ^ 6u];
-                let q_1 = q_tile[6u][1u][row_4 ^ 6u];
                 let k_0 = k_tile[6u][0u][column_4 ^ 6u];
                 let k_1 = k_tile[6u][1u][column_4 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -7585,18 +5834,9 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 7
                 let q_0 = q_tile[7u][0u][row_4 ^ 7u];
-                let q_1 = q_tile[7u][1u][row_4 ^ 7u];
                 let k_0 = k_tile[7u][0u][column_4 ^ 7u];
                 let k_1 = k_tile[7u][1u][column_4 ^ 7u];
                 product_0_0 += q_0.x * k_0;
@@ -7607,18 +5847,9 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 8
                 let q_0 = q_tile[8u][0u][row_4];
-                let q_1 = q_tile[8u][1u][row_4];
                 let k_0 = k_tile[8u][0u][column_4];
                 let k_1 = k_tile[8u][1u][column_4];
                 product_0_0 += q_0.x * k_0;
@@ -7629,18 +5860,9 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 9
                 let q_0 = q_tile[9u][0u][row_4 ^ 1u];
-                let q_1 = q_tile[9u][1u][row_4 ^ 1u];
                 let k_0 = k_tile[9u][0u][column_4 ^ 1u];
                 let k_1 = k_tile[9u][1u][column_4 ^ 1u];
                 product_0_0 += q_0.x * k_0;
@@ -7651,18 +5873,9 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 10
                 let q_0 = q_tile[10u][0u][row_4 ^ 2u];
-                let q_1 = q_tile[10u][1u][row_4 ^ 2u];
                 let k_0 = k_tile[10u][0u][column_4 ^ 2u];
                 let k_1 = k_tile[10u][1u][column_4 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -7673,18 +5886,9 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 11
                 let q_0 = q_tile[11u][0u][row_4 ^ 3u];
-                let q_1 = q_tile[11u][1u][row_4 ^ 3u];
                 let k_0 = k_tile[11u][0u][column_4 ^ 3u];
                 let k_1 = k_tile[11u][1u][column_4 ^ 3u];
                 product_0_0 += q_0.x * k_0;
@@ -7695,18 +5899,9 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 12
                 let q_0 = q_tile[12u][0u][row_4 ^ 4u];
-                let q_1 = q_tile[12u][1u][row_4 ^ 4u];
                 let k_0 = k_tile[12u][0u][column_4 ^ 4u];
                 let k_1 = k_tile[12u][1u][column_4 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -7717,18 +5912,9 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 13
                 let q_0 = q_tile[13u][0u][row_4 ^ 5u];
-                let q_1 = q_tile[13u][1u][row_4 ^ 5u];
                 let k_0 = k_tile[13u][0u][column_4 ^ 5u];
                 let k_1 = k_tile[13u][1u][column_4 ^ 5u];
                 product_0_0 += q_0.x * k_0;
@@ -7739,18 +5925,9 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 14
                 let q_0 = q_tile[14u][0u][row_4 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_4 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_4 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_4 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -7761,18 +5938,9 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 15
                 let q_0 = q_tile[15u][0u][row_4 ^ 7u];
-                let q_1 = q_tile[15u][1u][row_4 ^ 7u];
                 let k_0 = k_tile[15u][0u][column_4 ^ 7u];
                 let k_1 = k_tile[15u][1u][column_4 ^ 7u];
                 product_0_0 += q_0.x * k_0;
@@ -7783,14 +5951,6 @@ fn dk_dv_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -7827,18 +5987,9 @@ fn dk_dv_edge(
         var product_2_1_ = vec4f(0.0);
         var product_3_0_ = vec4f(0.0);
         var product_3_1_ = vec4f(0.0);
-        var product_4_0_ = vec4f(0.0);
-        var product_4_1_ = vec4f(0.0);
-        var product_5_0_ = vec4f(0.0);
-        var product_5_1_ = vec4f(0.0);
-        var product_6_0_ = vec4f(0.0);
-        var product_6_1_ = vec4f(0.0);
-        var product_7_0_ = vec4f(0.0);
-        var product_7_1_ = vec4f(0.0);
         if (tile_column < u.d) {
             if (u.e > 0u) {
-                q_load_0_ = q_vector__dk_dv_edge(q_from_0_);
-                q_load_1_ = q_vector__dk_dv_edge(q_from_1_);
+                q_load_ = q_vector__dk_dv_edge(q_from_);
                 k_load_0_ = k_vector__dk_dv_edge(k_from_0_);
                 k_load_1_ = k_vector__dk_dv_edge(k_from_1_);
                 k_load_2_ = k_vector__dk_dv_edge(k_from_2_);
@@ -7847,30 +5998,26 @@ fn dk_dv_edge(
             for (var first_ = 0u; first_ < u.e; first_ += 16u) {
                 if (first_ + 16u > u.e) {
                     let left_ = u.e - first_;
-                    q_load_0_ = select(vec4f(0.0), q_load_0_, q_c_term_0 < left_);
-                    q_load_1_ = select(vec4f(0.0), q_load_1_, q_c_term_1 < left_);
+                    q_load_ = select(vec4f(0.0), q_load_, q_c_term < left_);
                     k_load_0_ = select(vec4f(0.0), k_load_0_, k_c_term_0 < left_);
                     k_load_1_ = select(vec4f(0.0), k_load_1_, k_c_term_1 < left_);
                     k_load_2_ = select(vec4f(0.0), k_load_2_, k_c_term_2 < left_);
                     k_load_3_ = select(vec4f(0.0), k_load_3_, k_c_term_3 < left_);
                 }
-                q_tile[q_c_term_0][q_at_0_ >> 3u][(q_at_0_ & 7u) ^ (q_c_term_0 & 7u)] = q_load_0_;
-                q_tile[q_c_term_1][q_at_1_ >> 3u][(q_at_1_ & 7u) ^ (q_c_term_1 & 7u)] = q_load_1_;
+                q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ (q_c_term & 7u)] = q_load_;
                 k_tile[k_c_term_0][k_at_0_ >> 4u][(k_at_0_ & 15u) ^ (k_c_term_0 & 7u)] = k_load_0_;
                 k_tile[k_c_term_1][k_at_1_ >> 4u][(k_at_1_ & 15u) ^ (k_c_term_1 & 7u)] = k_load_1_;
                 k_tile[k_c_term_2][k_at_2_ >> 4u][(k_at_2_ & 15u) ^ (k_c_term_2 & 7u)] = k_load_2_;
                 k_tile[k_c_term_3][k_at_3_ >> 4u][(k_at_3_ & 15u) ^ (k_c_term_3 & 7u)] = k_load_3_;
                 workgroupBarrier();
                 let following_ = first_ + 16u;
-                q_load_0_ = q_vector__dk_dv_edge(q_from_0_ + following_);
-                q_load_1_ = q_vector__dk_dv_edge(q_from_1_ + following_);
+                q_load_ = q_vector__dk_dv_edge(q_from_ + following_);
                 k_load_0_ = k_vector__dk_dv_edge(k_from_0_ + following_);
                 k_load_1_ = k_vector__dk_dv_edge(k_from_1_ + following_);
                 k_load_2_ = k_vector__dk_dv_edge(k_from_2_ + following_);
                 k_load_3_ = k_vector__dk_dv_edge(k_from_3_ + following_);
                 {  // c_term = 0
                     let q_0 = q_tile[0u][0u][row_4];
-                    let q_1 = q_tile[0u][1u][row_4];
                     let k_0 = k_tile[0u][0u][column_4];
                     let k_1 = k_tile[0u][1u][column_4];
                     product_0_0_ += q_0.x * k_0;
@@ -7881,18 +6028,9 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 1
                     let q_0 = q_tile[1u][0u][row_4 ^ 1u];
-                    let q_1 = q_tile[1u][1u][row_4 ^ 1u];
                     let k_0 = k_tile[1u][0u][column_4 ^ 1u];
                     let k_1 = k_tile[1u][1u][column_4 ^ 1u];
                     product_0_0_ += q_0.x * k_0;
@@ -7903,18 +6041,9 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 2
                     let q_0 = q_tile[2u][0u][row_4 ^ 2u];
-                    let q_1 = q_tile[2u][1u][row_4 ^ 2u];
                     let k_0 = k_tile[2u][0u][column_4 ^ 2u];
                     let k_1 = k_tile[2u][1u][column_4 ^ 2u];
                     product_0_0_ += q_0.x * k_0;
@@ -7925,18 +6054,9 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 3
                     let q_0 = q_tile[3u][0u][row_4 ^ 3u];
-                    let q_1 = q_tile[3u][1u][row_4 ^ 3u];
                     let k_0 = k_tile[3u][0u][column_4 ^ 3u];
                     let k_1 = k_tile[3u][1u][column_4 ^ 3u];
                     product_0_0_ += q_0.x * k_0;
@@ -7947,18 +6067,9 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 4
                     let q_0 = q_tile[4u][0u][row_4 ^ 4u];
-                    let q_1 = q_tile[4u][1u][row_4 ^ 4u];
                     let k_0 = k_tile[4u][0u][column_4 ^ 4u];
                     let k_1 = k_tile[4u][1u][column_4 ^ 4u];
                     product_0_0_ += q_0.x * k_0;
@@ -7969,18 +6080,9 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 5
                     let q_0 = q_tile[5u][0u][row_4 ^ 5u];
-                    let q_1 = q_tile[5u][1u][row_4 ^ 5u];
                     let k_0 = k_tile[5u][0u][column_4 ^ 5u];
                     let k_1 = k_tile[5u][1u][column_4 ^ 5u];
                     product_0_0_ += q_0.x * k_0;
@@ -7991,18 +6093,9 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 6
                     let q_0 = q_tile[6u][0u][row_4 ^ 6u];
-                    let q_1 = q_tile[6u][1u][row_4 ^ 6u];
                     let k_0 = k_tile[6u][0u][column_4 ^ 6u];
                     let k_1 = k_tile[6u][1u][column_4 ^ 6u];
                     product_0_0_ += q_0.x * k_0;
@@ -8013,18 +6106,9 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 7
                     let q_0 = q_tile[7u][0u][row_4 ^ 7u];
-                    let q_1 = q_tile[7u][1u][row_4 ^ 7u];
                     let k_0 = k_tile[7u][0u][column_4 ^ 7u];
                     let k_1 = k_tile[7u][1u][column_4 ^ 7u];
                     product_0_0_ += q_0.x * k_0;
@@ -8035,18 +6119,9 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 8
                     let q_0 = q_tile[8u][0u][row_4];
-                    let q_1 = q_tile[8u][1u][row_4];
                     let k_0 = k_tile[8u][0u][column_4];
                     let k_1 = k_tile[8u][1u][column_4];
                     product_0_0_ += q_0.x * k_0;
@@ -8057,18 +6132,9 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 9
                     let q_0 = q_tile[9u][0u][row_4 ^ 1u];
-                    let q_1 = q_tile[9u][1u][row_4 ^ 1u];
                     let k_0 = k_tile[9u][0u][column_4 ^ 1u];
                     let k_1 = k_tile[9u][1u][column_4 ^ 1u];
                     product_0_0_ += q_0.x * k_0;
@@ -8079,18 +6145,9 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 10
                     let q_0 = q_tile[10u][0u][row_4 ^ 2u];
-                    let q_1 = q_tile[10u][1u][row_4 ^ 2u];
                     let k_0 = k_tile[10u][0u][column_4 ^ 2u];
                     let k_1 = k_tile[10u][1u][column_4 ^ 2u];
                     product_0_0_ += q_0.x * k_0;
@@ -8101,18 +6158,9 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 11
                     let q_0 = q_tile[11u][0u][row_4 ^ 3u];
-                    let q_1 = q_tile[11u][1u][row_4 ^ 3u];
                     let k_0 = k_tile[11u][0u][column_4 ^ 3u];
                     let k_1 = k_tile[11u][1u][column_4 ^ 3u];
                     product_0_0_ += q_0.x * k_0;
@@ -8123,18 +6171,9 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 12
                     let q_0 = q_tile[12u][0u][row_4 ^ 4u];
-                    let q_1 = q_tile[12u][1u][row_4 ^ 4u];
                     let k_0 = k_tile[12u][0u][column_4 ^ 4u];
                     let k_1 = k_tile[12u][1u][column_4 ^ 4u];
                     product_0_0_ += q_0.x * k_0;
@@ -8145,18 +6184,9 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 13
                     let q_0 = q_tile[13u][0u][row_4 ^ 5u];
-                    let q_1 = q_tile[13u][1u][row_4 ^ 5u];
                     let k_0 = k_tile[13u][0u][column_4 ^ 5u];
                     let k_1 = k_tile[13u][1u][column_4 ^ 5u];
                     product_0_0_ += q_0.x * k_0;
@@ -8167,18 +6197,9 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 14
                     let q_0 = q_tile[14u][0u][row_4 ^ 6u];
-                    let q_1 = q_tile[14u][1u][row_4 ^ 6u];
                     let k_0 = k_tile[14u][0u][column_4 ^ 6u];
                     let k_1 = k_tile[14u][1u][column_4 ^ 6u];
                     product_0_0_ += q_0.x * k_0;
@@ -8189,18 +6210,9 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 {  // c_term = 15
                     let q_0 = q_tile[15u][0u][row_4 ^ 7u];
-                    let q_1 = q_tile[15u][1u][row_4 ^ 7u];
                     let k_0 = k_tile[15u][0u][column_4 ^ 7u];
                     let k_1 = k_tile[15u][1u][column_4 ^ 7u];
                     product_0_0_ += q_0.x * k_0;
@@ -8211,14 +6223,6 @@ fn dk_dv_edge(
                     product_2_1_ += q_0.z * k_1;
                     product_3_1_ += q_0.w * k_1;
                     product_3_0_ += q_0.w * k_0;
-                    product_4_0_ += q_1.x * k_0;
-                    product_4_1_ += q_1.x * k_1;
-                    product_5_1_ += q_1.y * k_1;
-                    product_5_0_ += q_1.y * k_0;
-                    product_6_0_ += q_1.z * k_0;
-                    product_6_1_ += q_1.z * k_1;
-                    product_7_1_ += q_1.w * k_1;
-                    product_7_0_ += q_1.w * k_0;
                 }
                 workgroupBarrier();
             }
@@ -8226,6 +6230,8 @@ fn dk_dv_edge(
 
         v_load_0 = v_vector_dk_dv_edge(v_from_0 + first_key * u.d);
         v_load_1 = v_vector_dk_dv_edge(v_from_1 + first_key * u.d);
+        v_load_2 = v_vector_dk_dv_edge(v_from_2 + first_key * u.d);
+        v_load_3 = v_vector_dk_dv_edge(v_from_3 + first_key * u.d);
         let weight_2_0_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0.x, product_0_0_.x), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0_0.y, product_0_0_.y), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0_0.z, product_0_0_.z), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0_0.w, product_0_0_.w));
         product_0_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0.x, product_0_0_.x), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0_0.y, product_0_0_.y), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0_0.z, product_0_0_.z), weight__dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0_0.w, product_0_0_.w));
         let weight_2_0_1 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1.x, product_0_1_.x), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 65u), product_0_1.y, product_0_1_.y), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 66u), product_0_1.z, product_0_1_.z), weight_2_dk_dv_edge(n, g, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 67u), product_0_1.w, product_0_1_.w));
@@ -8242,254 +6248,240 @@ fn dk_dv_edge(
         product_3_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0.x, product_3_0_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 1u), product_3_0.y, product_3_0_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 2u), product_3_0.z, product_3_0_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 3u), product_3_0.w, product_3_0_.w));
         let weight_2_3_1 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1.x, product_3_1_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 65u), product_3_1.y, product_3_1_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 66u), product_3_1.z, product_3_1_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 67u), product_3_1.w, product_3_1_.w));
         product_3_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1.x, product_3_1_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 65u), product_3_1.y, product_3_1_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 66u), product_3_1.z, product_3_1_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 67u), product_3_1.w, product_3_1_.w));
-        let weight_2_4_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4_0.x, product_4_0_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 1u), product_4_0.y, product_4_0_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 2u), product_4_0.z, product_4_0_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 3u), product_4_0.w, product_4_0_.w));
-        product_4_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4_0.x, product_4_0_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 1u), product_4_0.y, product_4_0_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 2u), product_4_0.z, product_4_0_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 3u), product_4_0.w, product_4_0_.w));
-        let weight_2_4_1 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 64u), product_4_1.x, product_4_1_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 65u), product_4_1.y, product_4_1_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 66u), product_4_1.z, product_4_1_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 67u), product_4_1.w, product_4_1_.w));
-        product_4_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 64u), product_4_1.x, product_4_1_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 65u), product_4_1.y, product_4_1_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 66u), product_4_1.z, product_4_1_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 67u), product_4_1.w, product_4_1_.w));
-        let weight_2_5_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5_0.x, product_5_0_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 1u), product_5_0.y, product_5_0_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 2u), product_5_0.z, product_5_0_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 3u), product_5_0.w, product_5_0_.w));
-        product_5_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5_0.x, product_5_0_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 1u), product_5_0.y, product_5_0_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 2u), product_5_0.z, product_5_0_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 3u), product_5_0.w, product_5_0_.w));
-        let weight_2_5_1 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 64u), product_5_1.x, product_5_1_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 65u), product_5_1.y, product_5_1_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 66u), product_5_1.z, product_5_1_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 67u), product_5_1.w, product_5_1_.w));
-        product_5_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 64u), product_5_1.x, product_5_1_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 65u), product_5_1.y, product_5_1_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 66u), product_5_1.z, product_5_1_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 67u), product_5_1.w, product_5_1_.w));
-        let weight_2_6_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6_0.x, product_6_0_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 1u), product_6_0.y, product_6_0_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 2u), product_6_0.z, product_6_0_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 3u), product_6_0.w, product_6_0_.w));
-        product_6_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6_0.x, product_6_0_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 1u), product_6_0.y, product_6_0_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 2u), product_6_0.z, product_6_0_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 3u), product_6_0.w, product_6_0_.w));
-        let weight_2_6_1 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 64u), product_6_1.x, product_6_1_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 65u), product_6_1.y, product_6_1_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 66u), product_6_1.z, product_6_1_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 67u), product_6_1.w, product_6_1_.w));
-        product_6_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 64u), product_6_1.x, product_6_1_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 65u), product_6_1.y, product_6_1_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 66u), product_6_1.z, product_6_1_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 67u), product_6_1.w, product_6_1_.w));
-        let weight_2_7_0 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7_0.x, product_7_0_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 1u), product_7_0.y, product_7_0_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 2u), product_7_0.z, product_7_0_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 3u), product_7_0.w, product_7_0_.w));
-        product_7_0 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7_0.x, product_7_0_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 1u), product_7_0.y, product_7_0_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 2u), product_7_0.z, product_7_0_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 3u), product_7_0.w, product_7_0_.w));
-        let weight_2_7_1 = vec4f(weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 64u), product_7_1.x, product_7_1_.x), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 65u), product_7_1.y, product_7_1_.y), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 66u), product_7_1.z, product_7_1_.z), weight_2_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 67u), product_7_1.w, product_7_1_.w));
-        product_7_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 64u), product_7_1.x, product_7_1_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 65u), product_7_1.y, product_7_1_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 66u), product_7_1.z, product_7_1_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 67u), product_7_1.w, product_7_1_.w));
 
         if (tile_column < u.d) {
             for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
                 let key = first_key + turn * 16u;
                 if ((column_4 >> 2u) == turn) {
                     weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.x, product_1_0.x, product_2_0.x, product_3_0.x);
-                    weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.x, product_5_0.x, product_6_0.x, product_7_0.x);
                     weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.y, product_1_0.y, product_2_0.y, product_3_0.y);
-                    weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.y, product_5_0.y, product_6_0.y, product_7_0.y);
                     weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.z, product_1_0.z, product_2_0.z, product_3_0.z);
-                    weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.z, product_5_0.z, product_6_0.z, product_7_0.z);
                     weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.w, product_1_0.w, product_2_0.w, product_3_0.w);
-                    weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.w, product_5_0.w, product_6_0.w, product_7_0.w);
                 }
                 if (key + 16u > end) {
                     let left_2 = end - key;
                     v_load_0 = select(vec4f(0.0), v_load_0, v_i_0 < left_2);
                     v_load_1 = select(vec4f(0.0), v_load_1, v_i_1 < left_2);
+                    v_load_2 = select(vec4f(0.0), v_load_2, v_i_2 < left_2);
+                    v_load_3 = select(vec4f(0.0), v_load_3, v_i_3 < left_2);
                 }
                 v_tile[v_i_0][v_at_0] = v_load_0;
                 v_tile[v_i_1][v_at_1] = v_load_1;
+                v_tile[v_i_2][v_at_2] = v_load_2;
+                v_tile[v_i_3][v_at_3] = v_load_3;
                 workgroupBarrier();
                 let next_key = key + 16u;
                 v_load_0 = v_vector_dk_dv_edge(v_from_0 + next_key * u.d);
                 v_load_1 = v_vector_dk_dv_edge(v_from_1 + next_key * u.d);
+                v_load_2 = v_vector_dk_dv_edge(v_from_2 + next_key * u.d);
+                v_load_3 = v_vector_dk_dv_edge(v_from_3 + next_key * u.d);
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
-                    let w_1 = weight_tile[0u][row_4 + 8u];
                     let v_0 = v_tile[0u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[0u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 1
                     let w_0 = weight_tile[1u][row_4];
-                    let w_1 = weight_tile[1u][row_4 + 8u];
                     let v_0 = v_tile[1u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[1u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 2
                     let w_0 = weight_tile[2u][row_4];
-                    let w_1 = weight_tile[2u][row_4 + 8u];
                     let v_0 = v_tile[2u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[2u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 3
                     let w_0 = weight_tile[3u][row_4];
-                    let w_1 = weight_tile[3u][row_4 + 8u];
                     let v_0 = v_tile[3u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[3u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 4
                     let w_0 = weight_tile[4u][row_4 ^ 1u];
-                    let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[4u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[4u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 5
                     let w_0 = weight_tile[5u][row_4 ^ 1u];
-                    let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[5u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[5u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 6
                     let w_0 = weight_tile[6u][row_4 ^ 1u];
-                    let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[6u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[6u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 7
                     let w_0 = weight_tile[7u][row_4 ^ 1u];
-                    let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[7u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[7u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 8
                     let w_0 = weight_tile[8u][row_4 ^ 2u];
-                    let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[8u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[8u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 9
                     let w_0 = weight_tile[9u][row_4 ^ 2u];
-                    let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[9u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[9u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 10
                     let w_0 = weight_tile[10u][row_4 ^ 2u];
-                    let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[10u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[10u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 11
                     let w_0 = weight_tile[11u][row_4 ^ 2u];
-                    let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[11u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[11u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 12
                     let w_0 = weight_tile[12u][row_4 ^ 3u];
-                    let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[12u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[12u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 13
                     let w_0 = weight_tile[13u][row_4 ^ 3u];
-                    let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[13u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[13u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 14
                     let w_0 = weight_tile[14u][row_4 ^ 3u];
-                    let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[14u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[14u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 15
                     let w_0 = weight_tile[15u][row_4 ^ 3u];
-                    let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[15u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[15u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 workgroupBarrier();
             }
@@ -8497,232 +6489,234 @@ fn dk_dv_edge(
                 let key_ = first_key + turn_ * 16u;
                 if ((column_4 >> 2u) == turn_ - 4u) {
                     weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.x, product_1_1.x, product_2_1.x, product_3_1.x);
-                    weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.x, product_5_1.x, product_6_1.x, product_7_1.x);
                     weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.y, product_1_1.y, product_2_1.y, product_3_1.y);
-                    weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.y, product_5_1.y, product_6_1.y, product_7_1.y);
                     weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.z, product_1_1.z, product_2_1.z, product_3_1.z);
-                    weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.z, product_5_1.z, product_6_1.z, product_7_1.z);
                     weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.w, product_1_1.w, product_2_1.w, product_3_1.w);
-                    weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.w, product_5_1.w, product_6_1.w, product_7_1.w);
                 }
                 if (key_ + 16u > end) {
                     let left_3 = end - key_;
                     v_load_0 = select(vec4f(0.0), v_load_0, v_i_0 < left_3);
                     v_load_1 = select(vec4f(0.0), v_load_1, v_i_1 < left_3);
+                    v_load_2 = select(vec4f(0.0), v_load_2, v_i_2 < left_3);
+                    v_load_3 = select(vec4f(0.0), v_load_3, v_i_3 < left_3);
                 }
                 v_tile[v_i_0][v_at_0] = v_load_0;
                 v_tile[v_i_1][v_at_1] = v_load_1;
+                v_tile[v_i_2][v_at_2] = v_load_2;
+                v_tile[v_i_3][v_at_3] = v_load_3;
                 workgroupBarrier();
                 let next_key_ = key_ + 16u;
                 v_load_0 = v_vector_dk_dv_edge(v_from_0 + next_key_ * u.d);
                 v_load_1 = v_vector_dk_dv_edge(v_from_1 + next_key_ * u.d);
+                v_load_2 = v_vector_dk_dv_edge(v_from_2 + next_key_ * u.d);
+                v_load_3 = v_vector_dk_dv_edge(v_from_3 + next_key_ * u.d);
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
-                    let w_1 = weight_tile[0u][row_4 + 8u];
                     let v_0 = v_tile[0u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[0u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 1
                     let w_0 = weight_tile[1u][row_4];
-                    let w_1 = weight_tile[1u][row_4 + 8u];
                     let v_0 = v_tile[1u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[1u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 2
                     let w_0 = weight_tile[2u][row_4];
-                    let w_1 = weight_tile[2u][row_4 + 8u];
                     let v_0 = v_tile[2u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[2u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 3
                     let w_0 = weight_tile[3u][row_4];
-                    let w_1 = weight_tile[3u][row_4 + 8u];
                     let v_0 = v_tile[3u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[3u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 4
                     let w_0 = weight_tile[4u][row_4 ^ 1u];
-                    let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[4u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[4u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 5
                     let w_0 = weight_tile[5u][row_4 ^ 1u];
-                    let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[5u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[5u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 6
                     let w_0 = weight_tile[6u][row_4 ^ 1u];
-                    let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[6u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[6u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 7
                     let w_0 = weight_tile[7u][row_4 ^ 1u];
-                    let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[7u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[7u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 8
                     let w_0 = weight_tile[8u][row_4 ^ 2u];
-                    let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[8u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[8u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 9
                     let w_0 = weight_tile[9u][row_4 ^ 2u];
-                    let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[9u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[9u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 10
                     let w_0 = weight_tile[10u][row_4 ^ 2u];
-                    let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[10u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[10u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 11
                     let w_0 = weight_tile[11u][row_4 ^ 2u];
-                    let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[11u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[11u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 12
                     let w_0 = weight_tile[12u][row_4 ^ 3u];
-                    let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[12u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[12u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 13
                     let w_0 = weight_tile[13u][row_4 ^ 3u];
-                    let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[13u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[13u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 14
                     let w_0 = weight_tile[14u][row_4 ^ 3u];
-                    let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[14u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[14u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 {  // i = 15
                     let w_0 = weight_tile[15u][row_4 ^ 3u];
-                    let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[15u][column_4];
-                    acc_0 += w_0.x * v_0;
-                    acc_1 += w_0.y * v_0;
-                    acc_2 += w_0.z * v_0;
-                    acc_3 += w_0.w * v_0;
-                    acc_4 += w_1.x * v_0;
-                    acc_5 += w_1.y * v_0;
-                    acc_6 += w_1.z * v_0;
-                    acc_7 += w_1.w * v_0;
+                    let v_1 = v_tile[15u][column_4 + 16u];
+                    acc_0_0 += w_0.x * v_0;
+                    acc_0_1 += w_0.x * v_1;
+                    acc_1_1 += w_0.y * v_1;
+                    acc_1_0 += w_0.y * v_0;
+                    acc_2_0 += w_0.z * v_0;
+                    acc_2_1 += w_0.z * v_1;
+                    acc_3_1 += w_0.w * v_1;
+                    acc_3_0 += w_0.w * v_0;
                 }
                 workgroupBarrier();
             }
@@ -8731,236 +6725,240 @@ fn dk_dv_edge(
         if (tile_column < u.e) {
             v_load_0_ = v_vector_(v_from_0_ + first_key * u.e);
             v_load_1_ = v_vector_(v_from_1_ + first_key * u.e);
+            v_load_2_ = v_vector_(v_from_2_ + first_key * u.e);
+            v_load_3_ = v_vector_(v_from_3_ + first_key * u.e);
             for (var turn_2 = 0u; turn_2 < 4u && first_key + turn_2 * 16u < end; turn_2 += 1u) {
                 let key_2 = first_key + turn_2 * 16u;
                 if ((column_4 >> 2u) == turn_2) {
                     weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.x, weight_2_1_0.x, weight_2_2_0.x, weight_2_3_0.x);
-                    weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.x, weight_2_5_0.x, weight_2_6_0.x, weight_2_7_0.x);
                     weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.y, weight_2_1_0.y, weight_2_2_0.y, weight_2_3_0.y);
-                    weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.y, weight_2_5_0.y, weight_2_6_0.y, weight_2_7_0.y);
                     weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.z, weight_2_1_0.z, weight_2_2_0.z, weight_2_3_0.z);
-                    weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.z, weight_2_5_0.z, weight_2_6_0.z, weight_2_7_0.z);
                     weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.w, weight_2_1_0.w, weight_2_2_0.w, weight_2_3_0.w);
-                    weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.w, weight_2_5_0.w, weight_2_6_0.w, weight_2_7_0.w);
                 }
                 if (key_2 + 16u > end) {
                     let left_4 = end - key_2;
                     v_load_0_ = select(vec4f(0.0), v_load_0_, v_i_0_ < left_4);
                     v_load_1_ = select(vec4f(0.0), v_load_1_, v_i_1_ < left_4);
+                    v_load_2_ = select(vec4f(0.0), v_load_2_, v_i_2_ < left_4);
+                    v_load_3_ = select(vec4f(0.0), v_load_3_, v_i_3_ < left_4);
                 }
                 v_tile[v_i_0_][v_at_0_] = v_load_0_;
                 v_tile[v_i_1_][v_at_1_] = v_load_1_;
+                v_tile[v_i_2_][v_at_2_] = v_load_2_;
+                v_tile[v_i_3_][v_at_3_] = v_load_3_;
                 workgroupBarrier();
                 let next_key_2 = key_2 + 16u;
                 v_load_0_ = v_vector_(v_from_0_ + next_key_2 * u.e);
                 v_load_1_ = v_vector_(v_from_1_ + next_key_2 * u.e);
+                v_load_2_ = v_vector_(v_from_2_ + next_key_2 * u.e);
+                v_load_3_ = v_vector_(v_from_3_ + next_key_2 * u.e);
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
-                    let w_1 = weight_tile[0u][row_4 + 8u];
                     let v_0 = v_tile[0u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[0u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 1
                     let w_0 = weight_tile[1u][row_4];
-                    let w_1 = weight_tile[1u][row_4 + 8u];
                     let v_0 = v_tile[1u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[1u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 2
                     let w_0 = weight_tile[2u][row_4];
-                    let w_1 = weight_tile[2u][row_4 + 8u];
                     let v_0 = v_tile[2u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[2u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 3
                     let w_0 = weight_tile[3u][row_4];
-                    let w_1 = weight_tile[3u][row_4 + 8u];
                     let v_0 = v_tile[3u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[3u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 4
                     let w_0 = weight_tile[4u][row_4 ^ 1u];
-                    let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[4u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[4u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 5
                     let w_0 = weight_tile[5u][row_4 ^ 1u];
-                    let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[5u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[5u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 6
                     let w_0 = weight_tile[6u][row_4 ^ 1u];
-                    let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[6u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[6u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 7
                     let w_0 = weight_tile[7u][row_4 ^ 1u];
-                    let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[7u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[7u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 8
                     let w_0 = weight_tile[8u][row_4 ^ 2u];
-                    let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[8u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[8u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 9
                     let w_0 = weight_tile[9u][row_4 ^ 2u];
-                    let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[9u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[9u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 10
                     let w_0 = weight_tile[10u][row_4 ^ 2u];
-                    let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[10u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[10u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 11
                     let w_0 = weight_tile[11u][row_4 ^ 2u];
-                    let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[11u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[11u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 12
                     let w_0 = weight_tile[12u][row_4 ^ 3u];
-                    let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[12u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[12u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 13
                     let w_0 = weight_tile[13u][row_4 ^ 3u];
-                    let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[13u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[13u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 14
                     let w_0 = weight_tile[14u][row_4 ^ 3u];
-                    let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[14u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[14u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 15
                     let w_0 = weight_tile[15u][row_4 ^ 3u];
-                    let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[15u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[15u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 workgroupBarrier();
             }
@@ -8968,300 +6966,302 @@ fn dk_dv_edge(
                 let key_3 = first_key + turn_3 * 16u;
                 if ((column_4 >> 2u) == turn_3 - 4u) {
                     weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.x, weight_2_1_1.x, weight_2_2_1.x, weight_2_3_1.x);
-                    weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.x, weight_2_5_1.x, weight_2_6_1.x, weight_2_7_1.x);
                     weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.y, weight_2_1_1.y, weight_2_2_1.y, weight_2_3_1.y);
-                    weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.y, weight_2_5_1.y, weight_2_6_1.y, weight_2_7_1.y);
                     weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.z, weight_2_1_1.z, weight_2_2_1.z, weight_2_3_1.z);
-                    weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.z, weight_2_5_1.z, weight_2_6_1.z, weight_2_7_1.z);
                     weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.w, weight_2_1_1.w, weight_2_2_1.w, weight_2_3_1.w);
-                    weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.w, weight_2_5_1.w, weight_2_6_1.w, weight_2_7_1.w);
                 }
                 if (key_3 + 16u > end) {
                     let left_5 = end - key_3;
                     v_load_0_ = select(vec4f(0.0), v_load_0_, v_i_0_ < left_5);
                     v_load_1_ = select(vec4f(0.0), v_load_1_, v_i_1_ < left_5);
+                    v_load_2_ = select(vec4f(0.0), v_load_2_, v_i_2_ < left_5);
+                    v_load_3_ = select(vec4f(0.0), v_load_3_, v_i_3_ < left_5);
                 }
                 v_tile[v_i_0_][v_at_0_] = v_load_0_;
                 v_tile[v_i_1_][v_at_1_] = v_load_1_;
+                v_tile[v_i_2_][v_at_2_] = v_load_2_;
+                v_tile[v_i_3_][v_at_3_] = v_load_3_;
                 workgroupBarrier();
                 let next_key_3 = key_3 + 16u;
                 v_load_0_ = v_vector_(v_from_0_ + next_key_3 * u.e);
                 v_load_1_ = v_vector_(v_from_1_ + next_key_3 * u.e);
+                v_load_2_ = v_vector_(v_from_2_ + next_key_3 * u.e);
+                v_load_3_ = v_vector_(v_from_3_ + next_key_3 * u.e);
                 {  // i = 0
                     let w_0 = weight_tile[0u][row_4];
-                    let w_1 = weight_tile[0u][row_4 + 8u];
                     let v_0 = v_tile[0u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[0u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 1
                     let w_0 = weight_tile[1u][row_4];
-                    let w_1 = weight_tile[1u][row_4 + 8u];
                     let v_0 = v_tile[1u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[1u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 2
                     let w_0 = weight_tile[2u][row_4];
-                    let w_1 = weight_tile[2u][row_4 + 8u];
                     let v_0 = v_tile[2u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[2u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 3
                     let w_0 = weight_tile[3u][row_4];
-                    let w_1 = weight_tile[3u][row_4 + 8u];
                     let v_0 = v_tile[3u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[3u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 4
                     let w_0 = weight_tile[4u][row_4 ^ 1u];
-                    let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[4u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[4u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 5
                     let w_0 = weight_tile[5u][row_4 ^ 1u];
-                    let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[5u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[5u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 6
                     let w_0 = weight_tile[6u][row_4 ^ 1u];
-                    let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[6u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[6u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 7
                     let w_0 = weight_tile[7u][row_4 ^ 1u];
-                    let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                     let v_0 = v_tile[7u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[7u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 8
                     let w_0 = weight_tile[8u][row_4 ^ 2u];
-                    let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[8u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[8u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 9
                     let w_0 = weight_tile[9u][row_4 ^ 2u];
-                    let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[9u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[9u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 10
                     let w_0 = weight_tile[10u][row_4 ^ 2u];
-                    let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[10u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[10u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 11
                     let w_0 = weight_tile[11u][row_4 ^ 2u];
-                    let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                     let v_0 = v_tile[11u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[11u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 12
                     let w_0 = weight_tile[12u][row_4 ^ 3u];
-                    let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[12u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[12u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 13
                     let w_0 = weight_tile[13u][row_4 ^ 3u];
-                    let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[13u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[13u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 14
                     let w_0 = weight_tile[14u][row_4 ^ 3u];
-                    let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[14u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[14u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 {  // i = 15
                     let w_0 = weight_tile[15u][row_4 ^ 3u];
-                    let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                     let v_0 = v_tile[15u][column_4];
-                    acc_0_ += w_0.x * v_0;
-                    acc_1_ += w_0.y * v_0;
-                    acc_2_ += w_0.z * v_0;
-                    acc_3_ += w_0.w * v_0;
-                    acc_4_ += w_1.x * v_0;
-                    acc_5_ += w_1.y * v_0;
-                    acc_6_ += w_1.z * v_0;
-                    acc_7_ += w_1.w * v_0;
+                    let v_1 = v_tile[15u][column_4 + 16u];
+                    acc_0_0_ += w_0.x * v_0;
+                    acc_0_1_ += w_0.x * v_1;
+                    acc_1_1_ += w_0.y * v_1;
+                    acc_1_0_ += w_0.y * v_0;
+                    acc_2_0_ += w_0.z * v_0;
+                    acc_2_1_ += w_0.z * v_1;
+                    acc_3_1_ += w_0.w * v_1;
+                    acc_3_0_ += w_0.w * v_0;
                 }
                 workgroupBarrier();
             }
         }
     }
 
-    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0.x);
-    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 1u), acc_0.y);
-    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 2u), acc_0.z);
-    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 3u), acc_0.w);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1.x);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 1u), acc_1.y);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 2u), acc_1.z);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 3u), acc_1.w);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2.x);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 1u), acc_2.y);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 2u), acc_2.z);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 3u), acc_2.w);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3.x);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 1u), acc_3.y);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 2u), acc_3.z);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 3u), acc_3.w);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + column_4 * 4u, acc_4.x);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + (column_4 * 4u + 1u), acc_4.y);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + (column_4 * 4u + 2u), acc_4.z);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + (column_4 * 4u + 3u), acc_4.w);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + column_4 * 4u, acc_5.x);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + (column_4 * 4u + 1u), acc_5.y);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + (column_4 * 4u + 2u), acc_5.z);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + (column_4 * 4u + 3u), acc_5.w);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + column_4 * 4u, acc_6.x);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + (column_4 * 4u + 1u), acc_6.y);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + (column_4 * 4u + 2u), acc_6.z);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + (column_4 * 4u + 3u), acc_6.w);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + column_4 * 4u, acc_7.x);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + (column_4 * 4u + 1u), acc_7.y);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + (column_4 * 4u + 2u), acc_7.z);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + (column_4 * 4u + 3u), acc_7.w);
-    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0_.x);
-    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 1u), acc_0_.y);
-    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 2u), acc_0_.z);
-    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 3u), acc_0_.w);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1_.x);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 1u), acc_1_.y);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 2u), acc_1_.z);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 3u), acc_1_.w);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2_.x);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 1u), acc_2_.y);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 2u), acc_2_.z);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 3u), acc_2_.w);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3_.x);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 1u), acc_3_.y);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 2u), acc_3_.z);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 3u), acc_3_.w);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + column_4 * 4u, acc_4_.x);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + (column_4 * 4u + 1u), acc_4_.y);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + (column_4 * 4u + 2u), acc_4_.z);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + (column_4 * 4u + 3u), acc_4_.w);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + column_4 * 4u, acc_5_.x);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + (column_4 * 4u + 1u), acc_5_.y);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + (column_4 * 4u + 2u), acc_5_.z);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + (column_4 * 4u + 3u), acc_5_.w);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + column_4 * 4u, acc_6_.x);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + (column_4 * 4u + 1u), acc_6_.y);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + (column_4 * 4u + 2u), acc_6_.z);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + (column_4 * 4u + 3u), acc_6_.w);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + column_4 * 4u, acc_7_.x);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + (column_4 * 4u + 1u), acc_7_.y);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + (column_4 * 4u + 2u), acc_7_.z);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + (column_4 * 4u + 3u), acc_7_.w);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0_0.x);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 1u), acc_0_0.y);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 2u), acc_0_0.z);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 3u), acc_0_0.w);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 64u), acc_0_1.x);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 65u), acc_0_1.y);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 66u), acc_0_1.z);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 67u), acc_0_1.w);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1_0.x);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 1u), acc_1_0.y);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 2u), acc_1_0.z);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 3u), acc_1_0.w);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 64u), acc_1_1.x);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 65u), acc_1_1.y);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 66u), acc_1_1.z);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 67u), acc_1_1.w);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2_0.x);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 1u), acc_2_0.y);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 2u), acc_2_0.z);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 3u), acc_2_0.w);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 64u), acc_2_1.x);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 65u), acc_2_1.y);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 66u), acc_2_1.z);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 67u), acc_2_1.w);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3_0.x);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 1u), acc_3_0.y);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 2u), acc_3_0.z);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 3u), acc_3_0.w);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 64u), acc_3_1.x);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 65u), acc_3_1.y);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 66u), acc_3_1.z);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 67u), acc_3_1.w);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0_0_.x);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 1u), acc_0_0_.y);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 2u), acc_0_0_.z);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 3u), acc_0_0_.w);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 64u), acc_0_1_.x);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 65u), acc_0_1_.y);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 66u), acc_0_1_.z);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 67u), acc_0_1_.w);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1_0_.x);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 1u), acc_1_0_.y);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 2u), acc_1_0_.z);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 3u), acc_1_0_.w);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 64u), acc_1_1_.x);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 65u), acc_1_1_.y);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 66u), acc_1_1_.z);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 67u), acc_1_1_.w);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2_0_.x);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 1u), acc_2_0_.y);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 2u), acc_2_0_.z);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 3u), acc_2_0_.w);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 64u), acc_2_1_.x);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 65u), acc_2_1_.y);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 66u), acc_2_1_.z);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 67u), acc_2_1_.w);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3_0_.x);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 1u), acc_3_0_.y);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 2u), acc_3_0_.z);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 3u), acc_3_0_.w);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 64u), acc_3_1_.x);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 65u), acc_3_1_.y);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 66u), acc_3_1_.z);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 67u), acc_3_1_.w);
 }

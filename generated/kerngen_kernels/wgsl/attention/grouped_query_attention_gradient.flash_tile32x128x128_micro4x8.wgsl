@@ -1,4 +1,4 @@
-// grouped_query_attention_gradient, stage product, dweight, top, total, weight, total_along, dproduct: flash_tile64x128x64.
+// grouped_query_attention_gradient, stage product, dweight, top, total, weight, total_along, dproduct: flash_tile32x128x128_micro4x8.
 //     let product[n, g, i, j] = sum[p] q[n, g, i, p] * k[n, g / (h / r), j, p];
 //     let dweight[n, g, i, j] = sum[c] dy[n, g, i, c] * v[n, g / (h / r), j, c];
 //     let top[n, g, i] = max[j] score[n, g, i, j];
@@ -30,9 +30,9 @@ struct Uniform {
 @group(0) @binding(3) var<storage, read> v: array<vec4f>;
 @group(0) @binding(4) var<storage, read> dy: array<vec4f>;
 @group(0) @binding(5) var<storage, read_write> row_numbers: array<f32>;
-var<workgroup> q_tile: array<array<array<vec4f, 8>, 2>, 16>;
+var<workgroup> q_tile: array<array<array<vec4f, 8>, 1>, 16>;
 var<workgroup> k_tile: array<array<array<vec4f, 16>, 2>, 16>;
-var<workgroup> weight_tile: array<array<vec4f, 16>, 16>;
+var<workgroup> weight_tile: array<array<vec4f, 8>, 16>;
 
 // Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
 // expressions that are infinite.
@@ -69,7 +69,7 @@ fn keep(n: u32, g: u32, i: u32, row_top: f32, row_total_0: f32, row_total_1: f32
     row_numbers[((2u * u.b + n) * u.h + g) * u.s + i] = select(row_total_1 / row_total_0, 0.0, i32(u.t) == 0);
 }
 
-// One workgroup per 64 rows, 128 keys at a time.
+// One workgroup per 32 rows, 128 keys at a time.
 @compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -77,18 +77,18 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let tile_rows = (u.s + 63u) >> 6u;
+    let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = 1u;
     if (group >= u.b * u.h * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
-    let tile_column = group % tile_columns * 64u;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
-    let last_row = i32(min(tile_row + 64u, u.s) - 1u);
+    let last_row = i32(min(tile_row + 32u, u.s) - 1u);
     let have_keys = 0i <= all_keys - 1i && 0i <= first_row + i32(u.t - u.s) && 0i <= all_keys - 1i && 0i <= last_row + i32(u.t - u.s);
     let end = u32(select(all_keys, max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i), have_keys));
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
@@ -128,9 +128,6 @@ fn main(
     var top_0 = vec4f(-3.4028234663852886e+38);
     var total_0: vec4f;
     var sum_0_0: vec4f;
-    var top_1 = vec4f(-3.4028234663852886e+38);
-    var total_1: vec4f;
-    var sum_0_1: vec4f;
 
     for (var first_key = 0u; first_key < end; first_key += 128u) {
         let k_unit = lane;
@@ -152,15 +149,7 @@ fn main(
         var product_2_1 = vec4f(0.0);
         var product_3_0 = vec4f(0.0);
         var product_3_1 = vec4f(0.0);
-        var product_4_0 = vec4f(0.0);
-        var product_4_1 = vec4f(0.0);
-        var product_5_0 = vec4f(0.0);
-        var product_5_1 = vec4f(0.0);
-        var product_6_0 = vec4f(0.0);
-        var product_6_1 = vec4f(0.0);
-        var product_7_0 = vec4f(0.0);
-        var product_7_1 = vec4f(0.0);
-        if (q_unit < 64u) {
+        if (q_unit < 32u) {
             q_load_line_0 = q[q_from_line_0];
             q_load_line_1 = q[q_from_line_1];
             q_load_line_2 = q[q_from_line_2];
@@ -171,7 +160,7 @@ fn main(
         k_load_line_2 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + k_j_line_2) * u.d + k_p_term) >> 2u];
         k_load_line_3 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + k_j_line_3) * u.d + k_p_term) >> 2u];
         for (var first = 0u; first < u.d; first += 16u) {
-            if (q_unit < 64u) {
+            if (q_unit < 32u) {
                 q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.x, q_load_line_1.x, q_load_line_2.x, q_load_line_3.x);
                 q_tile[q_p_term + 1u][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.y, q_load_line_1.y, q_load_line_2.y, q_load_line_3.y);
                 q_tile[q_p_term + 2u][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.z, q_load_line_1.z, q_load_line_2.z, q_load_line_3.z);
@@ -183,7 +172,7 @@ fn main(
             k_tile[k_p_term + 3u][k_at >> 4u][(k_at & 15u) ^ (((k_p_term >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0.w, k_load_line_1.w, k_load_line_2.w, k_load_line_3.w);
             workgroupBarrier();
             let following = min(first + 16u, u.d - 16u);
-            if (q_unit < 64u) {
+            if (q_unit < 32u) {
                 q_load_line_0 = q[q_from_line_0 + (following >> 2u)];
                 q_load_line_1 = q[q_from_line_1 + (following >> 2u)];
                 q_load_line_2 = q[q_from_line_2 + (following >> 2u)];
@@ -195,7 +184,6 @@ fn main(
             k_load_line_3 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + k_j_line_3) * u.d + (following + k_p_term)) >> 2u];
             {  // p_term = 0
                 let q_0 = q_tile[0u][0u][row_2];
-                let q_1 = q_tile[0u][1u][row_2];
                 let k_0 = k_tile[0u][0u][column_2];
                 let k_1 = k_tile[0u][1u][column_2];
                 product_0_0 += q_0.x * k_0;
@@ -206,18 +194,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 1
                 let q_0 = q_tile[1u][0u][row_2];
-                let q_1 = q_tile[1u][1u][row_2];
                 let k_0 = k_tile[1u][0u][column_2];
                 let k_1 = k_tile[1u][1u][column_2];
                 product_0_0 += q_0.x * k_0;
@@ -228,18 +207,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 2
                 let q_0 = q_tile[2u][0u][row_2];
-                let q_1 = q_tile[2u][1u][row_2];
                 let k_0 = k_tile[2u][0u][column_2];
                 let k_1 = k_tile[2u][1u][column_2];
                 product_0_0 += q_0.x * k_0;
@@ -250,18 +220,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 3
                 let q_0 = q_tile[3u][0u][row_2];
-                let q_1 = q_tile[3u][1u][row_2];
                 let k_0 = k_tile[3u][0u][column_2];
                 let k_1 = k_tile[3u][1u][column_2];
                 product_0_0 += q_0.x * k_0;
@@ -272,18 +233,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 4
                 let q_0 = q_tile[4u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[4u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[4u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[4u][1u][column_2 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -294,18 +246,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 5
                 let q_0 = q_tile[5u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[5u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[5u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[5u][1u][column_2 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -316,18 +259,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 6
                 let q_0 = q_tile[6u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[6u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[6u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[6u][1u][column_2 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -338,18 +272,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 7
                 let q_0 = q_tile[7u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[7u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[7u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[7u][1u][column_2 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -360,18 +285,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 8
                 let q_0 = q_tile[8u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[8u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[8u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[8u][1u][column_2 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -382,18 +298,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 9
                 let q_0 = q_tile[9u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[9u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[9u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[9u][1u][column_2 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -404,18 +311,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 10
                 let q_0 = q_tile[10u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[10u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[10u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[10u][1u][column_2 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -426,18 +324,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 11
                 let q_0 = q_tile[11u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[11u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[11u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[11u][1u][column_2 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -448,18 +337,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 12
                 let q_0 = q_tile[12u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[12u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[12u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[12u][1u][column_2 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -470,18 +350,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 13
                 let q_0 = q_tile[13u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[13u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[13u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[13u][1u][column_2 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -492,18 +363,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 14
                 let q_0 = q_tile[14u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_2 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -514,18 +376,9 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 15
                 let q_0 = q_tile[15u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[15u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[15u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[15u][1u][column_2 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -536,14 +389,6 @@ fn main(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -567,15 +412,7 @@ fn main(
         var product_2_1_ = vec4f(0.0);
         var product_3_0_ = vec4f(0.0);
         var product_3_1_ = vec4f(0.0);
-        var product_4_0_ = vec4f(0.0);
-        var product_4_1_ = vec4f(0.0);
-        var product_5_0_ = vec4f(0.0);
-        var product_5_1_ = vec4f(0.0);
-        var product_6_0_ = vec4f(0.0);
-        var product_6_1_ = vec4f(0.0);
-        var product_7_0_ = vec4f(0.0);
-        var product_7_1_ = vec4f(0.0);
-        if (q_unit_ < 64u) {
+        if (q_unit_ < 32u) {
             q_load_line_0_ = dy[q_from_line_0_];
             q_load_line_1_ = dy[q_from_line_1_];
             q_load_line_2_ = dy[q_from_line_2_];
@@ -586,7 +423,7 @@ fn main(
         k_load_line_2_ = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + k_j_line_2_) * u.e + k_c_term) >> 2u];
         k_load_line_3_ = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + k_j_line_3_) * u.e + k_c_term) >> 2u];
         for (var first_ = 0u; first_ < u.e; first_ += 16u) {
-            if (q_unit_ < 64u) {
+            if (q_unit_ < 32u) {
                 q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.x, q_load_line_1_.x, q_load_line_2_.x, q_load_line_3_.x);
                 q_tile[q_c_term + 1u][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.y, q_load_line_1_.y, q_load_line_2_.y, q_load_line_3_.y);
                 q_tile[q_c_term + 2u][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.z, q_load_line_1_.z, q_load_line_2_.z, q_load_line_3_.z);
@@ -598,7 +435,7 @@ fn main(
             k_tile[k_c_term + 3u][k_at_ >> 4u][(k_at_ & 15u) ^ (((k_c_term >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0_.w, k_load_line_1_.w, k_load_line_2_.w, k_load_line_3_.w);
             workgroupBarrier();
             let following_ = min(first_ + 16u, u.e - 16u);
-            if (q_unit_ < 64u) {
+            if (q_unit_ < 32u) {
                 q_load_line_0_ = dy[q_from_line_0_ + (following_ >> 2u)];
                 q_load_line_1_ = dy[q_from_line_1_ + (following_ >> 2u)];
                 q_load_line_2_ = dy[q_from_line_2_ + (following_ >> 2u)];
@@ -610,7 +447,6 @@ fn main(
             k_load_line_3_ = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + k_j_line_3_) * u.e + (following_ + k_c_term)) >> 2u];
             {  // c_term = 0
                 let q_0 = q_tile[0u][0u][row_2];
-                let q_1 = q_tile[0u][1u][row_2];
                 let k_0 = k_tile[0u][0u][column_2];
                 let k_1 = k_tile[0u][1u][column_2];
                 product_0_0_ += q_0.x * k_0;
@@ -621,18 +457,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 1
                 let q_0 = q_tile[1u][0u][row_2];
-                let q_1 = q_tile[1u][1u][row_2];
                 let k_0 = k_tile[1u][0u][column_2];
                 let k_1 = k_tile[1u][1u][column_2];
                 product_0_0_ += q_0.x * k_0;
@@ -643,18 +470,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 2
                 let q_0 = q_tile[2u][0u][row_2];
-                let q_1 = q_tile[2u][1u][row_2];
                 let k_0 = k_tile[2u][0u][column_2];
                 let k_1 = k_tile[2u][1u][column_2];
                 product_0_0_ += q_0.x * k_0;
@@ -665,18 +483,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 3
                 let q_0 = q_tile[3u][0u][row_2];
-                let q_1 = q_tile[3u][1u][row_2];
                 let k_0 = k_tile[3u][0u][column_2];
                 let k_1 = k_tile[3u][1u][column_2];
                 product_0_0_ += q_0.x * k_0;
@@ -687,18 +496,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 4
                 let q_0 = q_tile[4u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[4u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[4u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[4u][1u][column_2 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -709,18 +509,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 5
                 let q_0 = q_tile[5u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[5u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[5u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[5u][1u][column_2 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -731,18 +522,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 6
                 let q_0 = q_tile[6u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[6u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[6u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[6u][1u][column_2 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -753,18 +535,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 7
                 let q_0 = q_tile[7u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[7u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[7u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[7u][1u][column_2 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -775,18 +548,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 8
                 let q_0 = q_tile[8u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[8u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[8u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[8u][1u][column_2 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -797,18 +561,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 9
                 let q_0 = q_tile[9u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[9u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[9u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[9u][1u][column_2 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -819,18 +574,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 10
                 let q_0 = q_tile[10u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[10u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[10u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[10u][1u][column_2 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -841,18 +587,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 11
                 let q_0 = q_tile[11u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[11u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[11u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[11u][1u][column_2 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -863,18 +600,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 12
                 let q_0 = q_tile[12u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[12u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[12u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[12u][1u][column_2 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -885,18 +613,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 13
                 let q_0 = q_tile[13u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[13u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[13u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[13u][1u][column_2 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -907,18 +626,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 14
                 let q_0 = q_tile[14u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_2 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -929,18 +639,9 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 15
                 let q_0 = q_tile[15u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[15u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[15u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[15u][1u][column_2 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -951,14 +652,6 @@ fn main(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -979,27 +672,9 @@ fn main(
         product_3_0 = score(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, product_3_0, product_3_0_);
         let factor_3_1 = factor(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 64u), product_3_1, product_3_1_);
         product_3_1 = score(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 64u), product_3_1, product_3_1_);
-        let factor_4_0 = factor(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4_0, product_4_0_);
-        product_4_0 = score(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4_0, product_4_0_);
-        let factor_4_1 = factor(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 64u), product_4_1, product_4_1_);
-        product_4_1 = score(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 64u), product_4_1, product_4_1_);
-        let factor_5_0 = factor(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5_0, product_5_0_);
-        product_5_0 = score(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5_0, product_5_0_);
-        let factor_5_1 = factor(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 64u), product_5_1, product_5_1_);
-        product_5_1 = score(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 64u), product_5_1, product_5_1_);
-        let factor_6_0 = factor(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6_0, product_6_0_);
-        product_6_0 = score(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6_0, product_6_0_);
-        let factor_6_1 = factor(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 64u), product_6_1, product_6_1_);
-        product_6_1 = score(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 64u), product_6_1, product_6_1_);
-        let factor_7_0 = factor(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7_0, product_7_0_);
-        product_7_0 = score(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7_0, product_7_0_);
-        let factor_7_1 = factor(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 64u), product_7_1, product_7_1_);
-        product_7_1 = score(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 64u), product_7_1, product_7_1_);
 
         let own_0 = vec4f(max(max(max(product_0_0, product_0_1).xy, max(product_0_0, product_0_1).zw).x, max(max(product_0_0, product_0_1).xy, max(product_0_0, product_0_1).zw).y), max(max(max(product_1_0, product_1_1).xy, max(product_1_0, product_1_1).zw).x, max(max(product_1_0, product_1_1).xy, max(product_1_0, product_1_1).zw).y), max(max(max(product_2_0, product_2_1).xy, max(product_2_0, product_2_1).zw).x, max(max(product_2_0, product_2_1).xy, max(product_2_0, product_2_1).zw).y), max(max(max(product_3_0, product_3_1).xy, max(product_3_0, product_3_1).zw).x, max(max(product_3_0, product_3_1).xy, max(product_3_0, product_3_1).zw).y));
-        let own_1 = vec4f(max(max(max(product_4_0, product_4_1).xy, max(product_4_0, product_4_1).zw).x, max(max(product_4_0, product_4_1).xy, max(product_4_0, product_4_1).zw).y), max(max(max(product_5_0, product_5_1).xy, max(product_5_0, product_5_1).zw).x, max(max(product_5_0, product_5_1).xy, max(product_5_0, product_5_1).zw).y), max(max(max(product_6_0, product_6_1).xy, max(product_6_0, product_6_1).zw).x, max(max(product_6_0, product_6_1).xy, max(product_6_0, product_6_1).zw).y), max(max(max(product_7_0, product_7_1).xy, max(product_7_0, product_7_1).zw).x, max(max(product_7_0, product_7_1).xy, max(product_7_0, product_7_1).zw).y));
         weight_tile[column_2][row_2 ^ (column_2 & 7u)] = own_0;
-        weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = own_1;
         workgroupBarrier();
         var new_0 = weight_tile[0u][row_2];
         new_0 = max(new_0, weight_tile[1u][row_2 ^ 1u]);
@@ -1017,22 +692,6 @@ fn main(
         new_0 = max(new_0, weight_tile[13u][row_2 ^ 5u]);
         new_0 = max(new_0, weight_tile[14u][row_2 ^ 6u]);
         new_0 = max(new_0, weight_tile[15u][row_2 ^ 7u]);
-        var new_1 = weight_tile[0u][row_2 + 8u];
-        new_1 = max(new_1, weight_tile[1u][(row_2 ^ 1u) + 8u]);
-        new_1 = max(new_1, weight_tile[2u][(row_2 ^ 2u) + 8u]);
-        new_1 = max(new_1, weight_tile[3u][(row_2 ^ 3u) + 8u]);
-        new_1 = max(new_1, weight_tile[4u][(row_2 ^ 4u) + 8u]);
-        new_1 = max(new_1, weight_tile[5u][(row_2 ^ 5u) + 8u]);
-        new_1 = max(new_1, weight_tile[6u][(row_2 ^ 6u) + 8u]);
-        new_1 = max(new_1, weight_tile[7u][(row_2 ^ 7u) + 8u]);
-        new_1 = max(new_1, weight_tile[8u][row_2 + 8u]);
-        new_1 = max(new_1, weight_tile[9u][(row_2 ^ 1u) + 8u]);
-        new_1 = max(new_1, weight_tile[10u][(row_2 ^ 2u) + 8u]);
-        new_1 = max(new_1, weight_tile[11u][(row_2 ^ 3u) + 8u]);
-        new_1 = max(new_1, weight_tile[12u][(row_2 ^ 4u) + 8u]);
-        new_1 = max(new_1, weight_tile[13u][(row_2 ^ 5u) + 8u]);
-        new_1 = max(new_1, weight_tile[14u][(row_2 ^ 6u) + 8u]);
-        new_1 = max(new_1, weight_tile[15u][(row_2 ^ 7u) + 8u]);
         workgroupBarrier();
         new_0 = max(top_0, new_0);
         let scale_0 = exp(top_0 - new_0);
@@ -1047,23 +706,9 @@ fn main(
         product_3_1 = exp(product_3_1 - top_0.w) * share;
         total_0 = total_0 * scale_0 + vec4f(dot(product_0_0 + product_0_1, vec4f(1.0)), dot(product_1_0 + product_1_1, vec4f(1.0)), dot(product_2_0 + product_2_1, vec4f(1.0)), dot(product_3_0 + product_3_1, vec4f(1.0)));
         sum_0_0 = sum_0_0 * scale_0 + vec4f(dot(product_0_0, factor_0_0) + dot(product_0_1, factor_0_1), dot(product_1_0, factor_1_0) + dot(product_1_1, factor_1_1), dot(product_2_0, factor_2_0) + dot(product_2_1, factor_2_1), dot(product_3_0, factor_3_0) + dot(product_3_1, factor_3_1));
-        new_1 = max(top_1, new_1);
-        let scale_1 = exp(top_1 - new_1);
-        top_1 = new_1;
-        product_4_0 = exp(product_4_0 - top_1.x) * share;
-        product_4_1 = exp(product_4_1 - top_1.x) * share;
-        product_5_0 = exp(product_5_0 - top_1.y) * share;
-        product_5_1 = exp(product_5_1 - top_1.y) * share;
-        product_6_0 = exp(product_6_0 - top_1.z) * share;
-        product_6_1 = exp(product_6_1 - top_1.z) * share;
-        product_7_0 = exp(product_7_0 - top_1.w) * share;
-        product_7_1 = exp(product_7_1 - top_1.w) * share;
-        total_1 = total_1 * scale_1 + vec4f(dot(product_4_0 + product_4_1, vec4f(1.0)), dot(product_5_0 + product_5_1, vec4f(1.0)), dot(product_6_0 + product_6_1, vec4f(1.0)), dot(product_7_0 + product_7_1, vec4f(1.0)));
-        sum_0_1 = sum_0_1 * scale_1 + vec4f(dot(product_4_0, factor_4_0) + dot(product_4_1, factor_4_1), dot(product_5_0, factor_5_0) + dot(product_5_1, factor_5_1), dot(product_6_0, factor_6_0) + dot(product_6_1, factor_6_1), dot(product_7_0, factor_7_0) + dot(product_7_1, factor_7_1));
     }
 
     weight_tile[column_2][row_2 ^ (column_2 & 7u)] = total_0;
-    weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = total_1;
     workgroupBarrier();
     var whole_0 = weight_tile[0u][row_2];
     whole_0 += weight_tile[1u][row_2 ^ 1u];
@@ -1081,25 +726,8 @@ fn main(
     whole_0 += weight_tile[13u][row_2 ^ 5u];
     whole_0 += weight_tile[14u][row_2 ^ 6u];
     whole_0 += weight_tile[15u][row_2 ^ 7u];
-    var whole_1 = weight_tile[0u][row_2 + 8u];
-    whole_1 += weight_tile[1u][(row_2 ^ 1u) + 8u];
-    whole_1 += weight_tile[2u][(row_2 ^ 2u) + 8u];
-    whole_1 += weight_tile[3u][(row_2 ^ 3u) + 8u];
-    whole_1 += weight_tile[4u][(row_2 ^ 4u) + 8u];
-    whole_1 += weight_tile[5u][(row_2 ^ 5u) + 8u];
-    whole_1 += weight_tile[6u][(row_2 ^ 6u) + 8u];
-    whole_1 += weight_tile[7u][(row_2 ^ 7u) + 8u];
-    whole_1 += weight_tile[8u][row_2 + 8u];
-    whole_1 += weight_tile[9u][(row_2 ^ 1u) + 8u];
-    whole_1 += weight_tile[10u][(row_2 ^ 2u) + 8u];
-    whole_1 += weight_tile[11u][(row_2 ^ 3u) + 8u];
-    whole_1 += weight_tile[12u][(row_2 ^ 4u) + 8u];
-    whole_1 += weight_tile[13u][(row_2 ^ 5u) + 8u];
-    whole_1 += weight_tile[14u][(row_2 ^ 6u) + 8u];
-    whole_1 += weight_tile[15u][(row_2 ^ 7u) + 8u];
     workgroupBarrier();
     weight_tile[column_2][row_2 ^ (column_2 & 7u)] = sum_0_0;
-    weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = sum_0_1;
     workgroupBarrier();
     var whole_0_ = weight_tile[0u][row_2];
     whole_0_ += weight_tile[1u][row_2 ^ 1u];
@@ -1117,22 +745,6 @@ fn main(
     whole_0_ += weight_tile[13u][row_2 ^ 5u];
     whole_0_ += weight_tile[14u][row_2 ^ 6u];
     whole_0_ += weight_tile[15u][row_2 ^ 7u];
-    var whole_1_ = weight_tile[0u][row_2 + 8u];
-    whole_1_ += weight_tile[1u][(row_2 ^ 1u) + 8u];
-    whole_1_ += weight_tile[2u][(row_2 ^ 2u) + 8u];
-    whole_1_ += weight_tile[3u][(row_2 ^ 3u) + 8u];
-    whole_1_ += weight_tile[4u][(row_2 ^ 4u) + 8u];
-    whole_1_ += weight_tile[5u][(row_2 ^ 5u) + 8u];
-    whole_1_ += weight_tile[6u][(row_2 ^ 6u) + 8u];
-    whole_1_ += weight_tile[7u][(row_2 ^ 7u) + 8u];
-    whole_1_ += weight_tile[8u][row_2 + 8u];
-    whole_1_ += weight_tile[9u][(row_2 ^ 1u) + 8u];
-    whole_1_ += weight_tile[10u][(row_2 ^ 2u) + 8u];
-    whole_1_ += weight_tile[11u][(row_2 ^ 3u) + 8u];
-    whole_1_ += weight_tile[12u][(row_2 ^ 4u) + 8u];
-    whole_1_ += weight_tile[13u][(row_2 ^ 5u) + 8u];
-    whole_1_ += weight_tile[14u][(row_2 ^ 6u) + 8u];
-    whole_1_ += weight_tile[15u][(row_2 ^ 7u) + 8u];
     workgroupBarrier();
 
     if (column_2 == 0u) {
@@ -1140,16 +752,12 @@ fn main(
         keep(n, g, tile_row + (row_2 * 4u + 1u), top_0.y, whole_0.y, whole_0_.y);
         keep(n, g, tile_row + (row_2 * 4u + 2u), top_0.z, whole_0.z, whole_0_.z);
         keep(n, g, tile_row + (row_2 * 4u + 3u), top_0.w, whole_0.w, whole_0_.w);
-        keep(n, g, tile_row + (row_2 * 4u + 32u), top_1.x, whole_1.x, whole_1_.x);
-        keep(n, g, tile_row + (row_2 * 4u + 33u), top_1.y, whole_1.y, whole_1_.y);
-        keep(n, g, tile_row + (row_2 * 4u + 34u), top_1.z, whole_1.z, whole_1_.z);
-        keep(n, g, tile_row + (row_2 * 4u + 35u), top_1.w, whole_1.w, whole_1_.w);
     }
 }
 
 @group(0) @binding(5) var<storage, read_write> dq: array<vec4f>;
 @group(0) @binding(6) var<storage, read> row_numbers_dq_: array<f32>;
-var<workgroup> v_tile: array<array<vec4f, 16>, 16>;
+var<workgroup> v_tile: array<array<vec4f, 32>, 16>;
 
 // A weight; beyond the last key there is none.
 fn weight_(n: u32, g: u32, i: u32, j: u32, product_0: vec4f, product_1: vec4f) -> vec4f {
@@ -1168,7 +776,7 @@ fn finish(n: u32, g: u32, i: u32, p: u32, weighted: vec4f) {
     dq[(((n * u.h + g) * u.s + i) * u.d + p) >> 2u] = weighted;
 }
 
-// grouped_query_attention_gradient, stage dq: flash_tile64x128x64, one workgroup per 64 rows and 64 columns, 128 keys at a time.
+// grouped_query_attention_gradient, stage dq: flash_tile32x128x128_micro4x8, one workgroup per 32 rows and 128 columns, 128 keys at a time.
 //     dq[n, g, i, p] = sum[j] dproduct[n, g, i, j] * k[n, g / (h / r), j, p];
 @compute @workgroup_size(128)
 fn dq_(
@@ -1177,30 +785,30 @@ fn dq_(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let tile_rows = (u.s + 63u) >> 6u;
-    let tile_columns = (u.d + 63u) >> 6u;
+    let tile_rows = (u.s + 31u) >> 5u;
+    let tile_columns = (u.d + 127u) >> 7u;
     if (group >= u.b * u.h * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
-    let tile_column = group % tile_columns * 64u;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
-    let last_row = i32(min(tile_row + 64u, u.s) - 1u);
+    let last_row = i32(min(tile_row + 32u, u.s) - 1u);
     let end = u32(max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i));
 
     let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row_3 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
-    var acc_0: vec4f;
-    var acc_1: vec4f;
-    var acc_2: vec4f;
-    var acc_3: vec4f;
-    var acc_4: vec4f;
-    var acc_5: vec4f;
-    var acc_6: vec4f;
-    var acc_7: vec4f;
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
 
     let q_unit = lane;
     let q_at = q_unit >> 2u;
@@ -1233,15 +841,25 @@ fn dq_(
     var q_load_line_2_: vec4f;
     var q_load_line_3_: vec4f;
     let v_unit_0 = lane;
-    let v_at_0 = v_unit_0 & 15u;
-    let v_j_0 = v_unit_0 >> 4u;
+    let v_at_0 = v_unit_0 & 31u;
+    let v_j_0 = v_unit_0 >> 5u;
     let v_p_0 = min(tile_column + v_at_0 * 4u, u.d - 4u);
     let v_unit_1 = lane + 128u;
-    let v_at_1 = v_unit_1 & 15u;
-    let v_j_1 = v_unit_1 >> 4u;
+    let v_at_1 = v_unit_1 & 31u;
+    let v_j_1 = v_unit_1 >> 5u;
     let v_p_1 = min(tile_column + v_at_1 * 4u, u.d - 4u);
+    let v_unit_2 = lane + 256u;
+    let v_at_2 = v_unit_2 & 31u;
+    let v_j_2 = v_unit_2 >> 5u;
+    let v_p_2 = min(tile_column + v_at_2 * 4u, u.d - 4u);
+    let v_unit_3 = lane + 384u;
+    let v_at_3 = v_unit_3 & 31u;
+    let v_j_3 = v_unit_3 >> 5u;
+    let v_p_3 = min(tile_column + v_at_3 * 4u, u.d - 4u);
     var v_load_0: vec4f;
     var v_load_1: vec4f;
+    var v_load_2: vec4f;
+    var v_load_3: vec4f;
 
     for (var first_key = 0u; first_key < end; first_key += 128u) {
         let k_unit = lane;
@@ -1263,15 +881,7 @@ fn dq_(
         var product_2_1 = vec4f(0.0);
         var product_3_0 = vec4f(0.0);
         var product_3_1 = vec4f(0.0);
-        var product_4_0 = vec4f(0.0);
-        var product_4_1 = vec4f(0.0);
-        var product_5_0 = vec4f(0.0);
-        var product_5_1 = vec4f(0.0);
-        var product_6_0 = vec4f(0.0);
-        var product_6_1 = vec4f(0.0);
-        var product_7_0 = vec4f(0.0);
-        var product_7_1 = vec4f(0.0);
-        if (q_unit < 64u) {
+        if (q_unit < 32u) {
             q_load_line_0 = q[q_from_line_0];
             q_load_line_1 = q[q_from_line_1];
             q_load_line_2 = q[q_from_line_2];
@@ -1282,7 +892,7 @@ fn dq_(
         k_load_line_2 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + k_j_line_2) * u.d + k_p_term) >> 2u];
         k_load_line_3 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + k_j_line_3) * u.d + k_p_term) >> 2u];
         for (var first = 0u; first < u.d; first += 16u) {
-            if (q_unit < 64u) {
+            if (q_unit < 32u) {
                 q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.x, q_load_line_1.x, q_load_line_2.x, q_load_line_3.x);
                 q_tile[q_p_term + 1u][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.y, q_load_line_1.y, q_load_line_2.y, q_load_line_3.y);
                 q_tile[q_p_term + 2u][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.z, q_load_line_1.z, q_load_line_2.z, q_load_line_3.z);
@@ -1294,7 +904,7 @@ fn dq_(
             k_tile[k_p_term + 3u][k_at >> 4u][(k_at & 15u) ^ (((k_p_term >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0.w, k_load_line_1.w, k_load_line_2.w, k_load_line_3.w);
             workgroupBarrier();
             let following = min(first + 16u, u.d - 16u);
-            if (q_unit < 64u) {
+            if (q_unit < 32u) {
                 q_load_line_0 = q[q_from_line_0 + (following >> 2u)];
                 q_load_line_1 = q[q_from_line_1 + (following >> 2u)];
                 q_load_line_2 = q[q_from_line_2 + (following >> 2u)];
@@ -1306,7 +916,6 @@ fn dq_(
             k_load_line_3 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + k_j_line_3) * u.d + (following + k_p_term)) >> 2u];
             {  // p_term = 0
                 let q_0 = q_tile[0u][0u][row_3];
-                let q_1 = q_tile[0u][1u][row_3];
                 let k_0 = k_tile[0u][0u][column_3];
                 let k_1 = k_tile[0u][1u][column_3];
                 product_0_0 += q_0.x * k_0;
@@ -1317,18 +926,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 1
                 let q_0 = q_tile[1u][0u][row_3];
-                let q_1 = q_tile[1u][1u][row_3];
                 let k_0 = k_tile[1u][0u][column_3];
                 let k_1 = k_tile[1u][1u][column_3];
                 product_0_0 += q_0.x * k_0;
@@ -1339,18 +939,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 2
                 let q_0 = q_tile[2u][0u][row_3];
-                let q_1 = q_tile[2u][1u][row_3];
                 let k_0 = k_tile[2u][0u][column_3];
                 let k_1 = k_tile[2u][1u][column_3];
                 product_0_0 += q_0.x * k_0;
@@ -1361,18 +952,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 3
                 let q_0 = q_tile[3u][0u][row_3];
-                let q_1 = q_tile[3u][1u][row_3];
                 let k_0 = k_tile[3u][0u][column_3];
                 let k_1 = k_tile[3u][1u][column_3];
                 product_0_0 += q_0.x * k_0;
@@ -1383,18 +965,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 4
                 let q_0 = q_tile[4u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[4u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[4u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[4u][1u][column_3 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -1405,18 +978,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 5
                 let q_0 = q_tile[5u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[5u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[5u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[5u][1u][column_3 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -1427,18 +991,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 6
                 let q_0 = q_tile[6u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[6u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[6u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[6u][1u][column_3 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -1449,18 +1004,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 7
                 let q_0 = q_tile[7u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[7u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[7u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[7u][1u][column_3 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -1471,18 +1017,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 8
                 let q_0 = q_tile[8u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[8u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[8u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[8u][1u][column_3 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -1493,18 +1030,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 9
                 let q_0 = q_tile[9u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[9u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[9u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[9u][1u][column_3 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -1515,18 +1043,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 10
                 let q_0 = q_tile[10u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[10u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[10u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[10u][1u][column_3 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -1537,18 +1056,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 11
                 let q_0 = q_tile[11u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[11u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[11u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[11u][1u][column_3 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -1559,18 +1069,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 12
                 let q_0 = q_tile[12u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[12u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[12u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[12u][1u][column_3 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -1581,18 +1082,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 13
                 let q_0 = q_tile[13u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[13u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[13u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[13u][1u][column_3 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -1603,18 +1095,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 14
                 let q_0 = q_tile[14u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_3 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -1625,18 +1108,9 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 15
                 let q_0 = q_tile[15u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[15u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[15u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[15u][1u][column_3 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -1647,14 +1121,6 @@ fn dq_(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -1678,15 +1144,7 @@ fn dq_(
         var product_2_1_ = vec4f(0.0);
         var product_3_0_ = vec4f(0.0);
         var product_3_1_ = vec4f(0.0);
-        var product_4_0_ = vec4f(0.0);
-        var product_4_1_ = vec4f(0.0);
-        var product_5_0_ = vec4f(0.0);
-        var product_5_1_ = vec4f(0.0);
-        var product_6_0_ = vec4f(0.0);
-        var product_6_1_ = vec4f(0.0);
-        var product_7_0_ = vec4f(0.0);
-        var product_7_1_ = vec4f(0.0);
-        if (q_unit_ < 64u) {
+        if (q_unit_ < 32u) {
             q_load_line_0_ = dy[q_from_line_0_];
             q_load_line_1_ = dy[q_from_line_1_];
             q_load_line_2_ = dy[q_from_line_2_];
@@ -1697,7 +1155,7 @@ fn dq_(
         k_load_line_2_ = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + k_j_line_2_) * u.e + k_c_term) >> 2u];
         k_load_line_3_ = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + k_j_line_3_) * u.e + k_c_term) >> 2u];
         for (var first_ = 0u; first_ < u.e; first_ += 16u) {
-            if (q_unit_ < 64u) {
+            if (q_unit_ < 32u) {
                 q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.x, q_load_line_1_.x, q_load_line_2_.x, q_load_line_3_.x);
                 q_tile[q_c_term + 1u][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.y, q_load_line_1_.y, q_load_line_2_.y, q_load_line_3_.y);
                 q_tile[q_c_term + 2u][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.z, q_load_line_1_.z, q_load_line_2_.z, q_load_line_3_.z);
@@ -1709,7 +1167,7 @@ fn dq_(
             k_tile[k_c_term + 3u][k_at_ >> 4u][(k_at_ & 15u) ^ (((k_c_term >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0_.w, k_load_line_1_.w, k_load_line_2_.w, k_load_line_3_.w);
             workgroupBarrier();
             let following_ = min(first_ + 16u, u.e - 16u);
-            if (q_unit_ < 64u) {
+            if (q_unit_ < 32u) {
                 q_load_line_0_ = dy[q_from_line_0_ + (following_ >> 2u)];
                 q_load_line_1_ = dy[q_from_line_1_ + (following_ >> 2u)];
                 q_load_line_2_ = dy[q_from_line_2_ + (following_ >> 2u)];
@@ -1721,7 +1179,6 @@ fn dq_(
             k_load_line_3_ = v[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + k_j_line_3_) * u.e + (following_ + k_c_term)) >> 2u];
             {  // c_term = 0
                 let q_0 = q_tile[0u][0u][row_3];
-                let q_1 = q_tile[0u][1u][row_3];
                 let k_0 = k_tile[0u][0u][column_3];
                 let k_1 = k_tile[0u][1u][column_3];
                 product_0_0_ += q_0.x * k_0;
@@ -1732,18 +1189,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 1
                 let q_0 = q_tile[1u][0u][row_3];
-                let q_1 = q_tile[1u][1u][row_3];
                 let k_0 = k_tile[1u][0u][column_3];
                 let k_1 = k_tile[1u][1u][column_3];
                 product_0_0_ += q_0.x * k_0;
@@ -1754,18 +1202,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 2
                 let q_0 = q_tile[2u][0u][row_3];
-                let q_1 = q_tile[2u][1u][row_3];
                 let k_0 = k_tile[2u][0u][column_3];
                 let k_1 = k_tile[2u][1u][column_3];
                 product_0_0_ += q_0.x * k_0;
@@ -1776,18 +1215,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 3
                 let q_0 = q_tile[3u][0u][row_3];
-                let q_1 = q_tile[3u][1u][row_3];
                 let k_0 = k_tile[3u][0u][column_3];
                 let k_1 = k_tile[3u][1u][column_3];
                 product_0_0_ += q_0.x * k_0;
@@ -1798,18 +1228,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 4
                 let q_0 = q_tile[4u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[4u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[4u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[4u][1u][column_3 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -1820,18 +1241,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 5
                 let q_0 = q_tile[5u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[5u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[5u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[5u][1u][column_3 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -1842,18 +1254,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 6
                 let q_0 = q_tile[6u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[6u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[6u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[6u][1u][column_3 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -1864,18 +1267,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 7
                 let q_0 = q_tile[7u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[7u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[7u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[7u][1u][column_3 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -1886,18 +1280,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 8
                 let q_0 = q_tile[8u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[8u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[8u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[8u][1u][column_3 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -1908,18 +1293,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 9
                 let q_0 = q_tile[9u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[9u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[9u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[9u][1u][column_3 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -1930,18 +1306,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 10
                 let q_0 = q_tile[10u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[10u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[10u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[10u][1u][column_3 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -1952,18 +1319,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 11
                 let q_0 = q_tile[11u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[11u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[11u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[11u][1u][column_3 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -1974,18 +1332,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 12
                 let q_0 = q_tile[12u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[12u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[12u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[12u][1u][column_3 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -1996,18 +1345,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 13
                 let q_0 = q_tile[13u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[13u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[13u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[13u][1u][column_3 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -2018,18 +1358,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 14
                 let q_0 = q_tile[14u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_3 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -2040,18 +1371,9 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 15
                 let q_0 = q_tile[15u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[15u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[15u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[15u][1u][column_3 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -2062,20 +1384,14 @@ fn dq_(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             workgroupBarrier();
         }
 
         v_load_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (first_key + v_j_0)) * u.d + v_p_0) >> 2u];
         v_load_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (first_key + v_j_1)) * u.d + v_p_1) >> 2u];
+        v_load_2 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (first_key + v_j_2)) * u.d + v_p_2) >> 2u];
+        v_load_3 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (first_key + v_j_3)) * u.d + v_p_3) >> 2u];
         product_0_0 = weight_(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0_0, product_0_0_);
         product_0_1 = weight_(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 64u), product_0_1, product_0_1_);
         product_1_0 = weight_(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1_0, product_1_0_);
@@ -2084,245 +1400,239 @@ fn dq_(
         product_2_1 = weight_(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 64u), product_2_1, product_2_1_);
         product_3_0 = weight_(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3_0, product_3_0_);
         product_3_1 = weight_(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 64u), product_3_1, product_3_1_);
-        product_4_0 = weight_(n, g, tile_row + (row_3 * 4u + 32u), first_key + column_3 * 4u, product_4_0, product_4_0_);
-        product_4_1 = weight_(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 64u), product_4_1, product_4_1_);
-        product_5_0 = weight_(n, g, tile_row + (row_3 * 4u + 33u), first_key + column_3 * 4u, product_5_0, product_5_0_);
-        product_5_1 = weight_(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 64u), product_5_1, product_5_1_);
-        product_6_0 = weight_(n, g, tile_row + (row_3 * 4u + 34u), first_key + column_3 * 4u, product_6_0, product_6_0_);
-        product_6_1 = weight_(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 64u), product_6_1, product_6_1_);
-        product_7_0 = weight_(n, g, tile_row + (row_3 * 4u + 35u), first_key + column_3 * 4u, product_7_0, product_7_0_);
-        product_7_1 = weight_(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 64u), product_7_1, product_7_1_);
 
         for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
             let key = first_key + turn * 16u;
             if ((column_3 >> 2u) == turn) {
                 weight_tile[(column_3 & 3u) * 4u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.x, product_1_0.x, product_2_0.x, product_3_0.x);
-                weight_tile[(column_3 & 3u) * 4u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.x, product_5_0.x, product_6_0.x, product_7_0.x);
                 weight_tile[(column_3 & 3u) * 4u + 1u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.y, product_1_0.y, product_2_0.y, product_3_0.y);
-                weight_tile[(column_3 & 3u) * 4u + 1u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.y, product_5_0.y, product_6_0.y, product_7_0.y);
                 weight_tile[(column_3 & 3u) * 4u + 2u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.z, product_1_0.z, product_2_0.z, product_3_0.z);
-                weight_tile[(column_3 & 3u) * 4u + 2u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.z, product_5_0.z, product_6_0.z, product_7_0.z);
                 weight_tile[(column_3 & 3u) * 4u + 3u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.w, product_1_0.w, product_2_0.w, product_3_0.w);
-                weight_tile[(column_3 & 3u) * 4u + 3u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.w, product_5_0.w, product_6_0.w, product_7_0.w);
             }
             if (key + 16u > end) {
                 let left = end - key;
                 v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left);
                 v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_j_2 < left);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_j_3 < left);
             }
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
+            v_tile[v_j_2][v_at_2] = v_load_2;
+            v_tile[v_j_3][v_at_3] = v_load_3;
             workgroupBarrier();
             let next_key = min(key + 16u, u.t - 16u);
             v_load_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key + v_j_0)) * u.d + v_p_0) >> 2u];
             v_load_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key + v_j_1)) * u.d + v_p_1) >> 2u];
+            v_load_2 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key + v_j_2)) * u.d + v_p_2) >> 2u];
+            v_load_3 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key + v_j_3)) * u.d + v_p_3) >> 2u];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_3];
-                let w_1 = weight_tile[0u][row_3 + 8u];
                 let v_0 = v_tile[0u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[0u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 1
                 let w_0 = weight_tile[1u][row_3];
-                let w_1 = weight_tile[1u][row_3 + 8u];
                 let v_0 = v_tile[1u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[1u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 2
                 let w_0 = weight_tile[2u][row_3];
-                let w_1 = weight_tile[2u][row_3 + 8u];
                 let v_0 = v_tile[2u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[2u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 3
                 let w_0 = weight_tile[3u][row_3];
-                let w_1 = weight_tile[3u][row_3 + 8u];
                 let v_0 = v_tile[3u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[3u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 4
                 let w_0 = weight_tile[4u][row_3 ^ 1u];
-                let w_1 = weight_tile[4u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[4u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[4u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 5
                 let w_0 = weight_tile[5u][row_3 ^ 1u];
-                let w_1 = weight_tile[5u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[5u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[5u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 6
                 let w_0 = weight_tile[6u][row_3 ^ 1u];
-                let w_1 = weight_tile[6u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[6u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[6u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 7
                 let w_0 = weight_tile[7u][row_3 ^ 1u];
-                let w_1 = weight_tile[7u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[7u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[7u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 8
                 let w_0 = weight_tile[8u][row_3 ^ 2u];
-                let w_1 = weight_tile[8u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[8u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[8u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 9
                 let w_0 = weight_tile[9u][row_3 ^ 2u];
-                let w_1 = weight_tile[9u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[9u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[9u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 10
                 let w_0 = weight_tile[10u][row_3 ^ 2u];
-                let w_1 = weight_tile[10u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[10u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[10u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 11
                 let w_0 = weight_tile[11u][row_3 ^ 2u];
-                let w_1 = weight_tile[11u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[11u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[11u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 12
                 let w_0 = weight_tile[12u][row_3 ^ 3u];
-                let w_1 = weight_tile[12u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[12u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[12u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 13
                 let w_0 = weight_tile[13u][row_3 ^ 3u];
-                let w_1 = weight_tile[13u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[13u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[13u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 14
                 let w_0 = weight_tile[14u][row_3 ^ 3u];
-                let w_1 = weight_tile[14u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[14u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[14u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 15
                 let w_0 = weight_tile[15u][row_3 ^ 3u];
-                let w_1 = weight_tile[15u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[15u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[15u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             workgroupBarrier();
         }
@@ -2330,245 +1640,247 @@ fn dq_(
             let key_ = first_key + turn_ * 16u;
             if ((column_3 >> 2u) == turn_ - 4u) {
                 weight_tile[(column_3 & 3u) * 4u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.x, product_1_1.x, product_2_1.x, product_3_1.x);
-                weight_tile[(column_3 & 3u) * 4u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.x, product_5_1.x, product_6_1.x, product_7_1.x);
                 weight_tile[(column_3 & 3u) * 4u + 1u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.y, product_1_1.y, product_2_1.y, product_3_1.y);
-                weight_tile[(column_3 & 3u) * 4u + 1u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.y, product_5_1.y, product_6_1.y, product_7_1.y);
                 weight_tile[(column_3 & 3u) * 4u + 2u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.z, product_1_1.z, product_2_1.z, product_3_1.z);
-                weight_tile[(column_3 & 3u) * 4u + 2u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.z, product_5_1.z, product_6_1.z, product_7_1.z);
                 weight_tile[(column_3 & 3u) * 4u + 3u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.w, product_1_1.w, product_2_1.w, product_3_1.w);
-                weight_tile[(column_3 & 3u) * 4u + 3u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.w, product_5_1.w, product_6_1.w, product_7_1.w);
             }
             if (key_ + 16u > end) {
                 let left_ = end - key_;
                 v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left_);
                 v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left_);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_j_2 < left_);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_j_3 < left_);
             }
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
+            v_tile[v_j_2][v_at_2] = v_load_2;
+            v_tile[v_j_3][v_at_3] = v_load_3;
             workgroupBarrier();
             let next_key_ = min(key_ + 16u, u.t - 16u);
             v_load_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key_ + v_j_0)) * u.d + v_p_0) >> 2u];
             v_load_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key_ + v_j_1)) * u.d + v_p_1) >> 2u];
+            v_load_2 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key_ + v_j_2)) * u.d + v_p_2) >> 2u];
+            v_load_3 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + (next_key_ + v_j_3)) * u.d + v_p_3) >> 2u];
             {  // j = 0
                 let w_0 = weight_tile[0u][row_3];
-                let w_1 = weight_tile[0u][row_3 + 8u];
                 let v_0 = v_tile[0u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[0u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 1
                 let w_0 = weight_tile[1u][row_3];
-                let w_1 = weight_tile[1u][row_3 + 8u];
                 let v_0 = v_tile[1u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[1u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 2
                 let w_0 = weight_tile[2u][row_3];
-                let w_1 = weight_tile[2u][row_3 + 8u];
                 let v_0 = v_tile[2u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[2u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 3
                 let w_0 = weight_tile[3u][row_3];
-                let w_1 = weight_tile[3u][row_3 + 8u];
                 let v_0 = v_tile[3u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[3u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 4
                 let w_0 = weight_tile[4u][row_3 ^ 1u];
-                let w_1 = weight_tile[4u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[4u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[4u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 5
                 let w_0 = weight_tile[5u][row_3 ^ 1u];
-                let w_1 = weight_tile[5u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[5u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[5u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 6
                 let w_0 = weight_tile[6u][row_3 ^ 1u];
-                let w_1 = weight_tile[6u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[6u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[6u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 7
                 let w_0 = weight_tile[7u][row_3 ^ 1u];
-                let w_1 = weight_tile[7u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[7u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[7u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 8
                 let w_0 = weight_tile[8u][row_3 ^ 2u];
-                let w_1 = weight_tile[8u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[8u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[8u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 9
                 let w_0 = weight_tile[9u][row_3 ^ 2u];
-                let w_1 = weight_tile[9u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[9u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[9u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 10
                 let w_0 = weight_tile[10u][row_3 ^ 2u];
-                let w_1 = weight_tile[10u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[10u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[10u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 11
                 let w_0 = weight_tile[11u][row_3 ^ 2u];
-                let w_1 = weight_tile[11u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[11u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[11u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 12
                 let w_0 = weight_tile[12u][row_3 ^ 3u];
-                let w_1 = weight_tile[12u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[12u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[12u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 13
                 let w_0 = weight_tile[13u][row_3 ^ 3u];
-                let w_1 = weight_tile[13u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[13u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[13u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 14
                 let w_0 = weight_tile[14u][row_3 ^ 3u];
-                let w_1 = weight_tile[14u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[14u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[14u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 15
                 let w_0 = weight_tile[15u][row_3 ^ 3u];
-                let w_1 = weight_tile[15u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[15u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[15u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             workgroupBarrier();
         }
     }
 
-    finish(n, g, tile_row + row_3 * 4u, tile_column + column_3 * 4u, acc_0);
-    finish(n, g, tile_row + (row_3 * 4u + 1u), tile_column + column_3 * 4u, acc_1);
-    finish(n, g, tile_row + (row_3 * 4u + 2u), tile_column + column_3 * 4u, acc_2);
-    finish(n, g, tile_row + (row_3 * 4u + 3u), tile_column + column_3 * 4u, acc_3);
-    finish(n, g, tile_row + (row_3 * 4u + 32u), tile_column + column_3 * 4u, acc_4);
-    finish(n, g, tile_row + (row_3 * 4u + 33u), tile_column + column_3 * 4u, acc_5);
-    finish(n, g, tile_row + (row_3 * 4u + 34u), tile_column + column_3 * 4u, acc_6);
-    finish(n, g, tile_row + (row_3 * 4u + 35u), tile_column + column_3 * 4u, acc_7);
+    finish(n, g, tile_row + row_3 * 4u, tile_column + column_3 * 4u, acc_0_0);
+    finish(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 64u), acc_0_1);
+    finish(n, g, tile_row + (row_3 * 4u + 1u), tile_column + column_3 * 4u, acc_1_0);
+    finish(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 64u), acc_1_1);
+    finish(n, g, tile_row + (row_3 * 4u + 2u), tile_column + column_3 * 4u, acc_2_0);
+    finish(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 64u), acc_2_1);
+    finish(n, g, tile_row + (row_3 * 4u + 3u), tile_column + column_3 * 4u, acc_3_0);
+    finish(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 64u), acc_3_1);
 }
 
 @group(0) @binding(5) var<storage, read_write> dk: array<vec4f>;
@@ -2609,7 +1921,7 @@ fn finish_(n: u32, g: u32, j: u32, c: u32, weighted_: vec4f) {
     dv[(((n * u.r + g) * u.t + j) * u.e + c) >> 2u] = weighted_;
 }
 
-// grouped_query_attention_gradient, stage dk, dv: flash_tile64x128x64, one workgroup per 64 rows and 64 columns, 128 keys at a time.
+// grouped_query_attention_gradient, stage dk, dv: flash_tile32x128x128_micro4x8, one workgroup per 32 rows and 128 columns, 128 keys at a time.
 //     dk[n, g, j, p] = sum[i, u < h / r] dproduct[n, g * (h / r) + u, i, j] * q[n, g * (h / r) + u, i, p];
 //     dv[n, g, j, c] = sum[i, u < h / r] dy[n, g * (h / r) + u, i, c] * weight[n, g * (h / r) + u, i, j];
 @compute @workgroup_size(128)
@@ -2619,40 +1931,40 @@ fn dk_dv(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let tile_rows = (u.t + 63u) >> 6u;
-    let tile_columns = (max(u.d, u.e) + 63u) >> 6u;
+    let tile_rows = (u.t + 31u) >> 5u;
+    let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
     if (group >= u.b * u.r * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.r;
     let g = group / tile_columns / tile_rows % u.r;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
-    let tile_column = group % tile_columns * 64u;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.s);
     let first_row = i32(tile_row);
-    let last_row = i32(min(tile_row + 64u, u.t) - 1u);
+    let last_row = i32(min(tile_row + 32u, u.t) - 1u);
     let have_keys = 0i <= i32(u.t) - 1i && 0i <= 0i + i32(u.t - u.s) && 0i <= i32(u.t) - 1i && 0i <= i32(u.s) - 1i + i32(u.t - u.s);
     let begin = (u32(select(0i, max(0i, first_row + i32(0u - (u.t - u.s))), have_keys)) >> 7u) * 128u;
     let end = u32(select(all_keys, max(all_keys, 0i), have_keys));
 
     let column_4 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row_4 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
-    var acc_0: vec4f;
-    var acc_1: vec4f;
-    var acc_2: vec4f;
-    var acc_3: vec4f;
-    var acc_4: vec4f;
-    var acc_5: vec4f;
-    var acc_6: vec4f;
-    var acc_7: vec4f;
-    var acc_0_: vec4f;
-    var acc_1_: vec4f;
-    var acc_2_: vec4f;
-    var acc_3_: vec4f;
-    var acc_4_: vec4f;
-    var acc_5_: vec4f;
-    var acc_6_: vec4f;
-    var acc_7_: vec4f;
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+    var acc_0_0_: vec4f;
+    var acc_0_1_: vec4f;
+    var acc_1_0_: vec4f;
+    var acc_1_1_: vec4f;
+    var acc_2_0_: vec4f;
+    var acc_2_1_: vec4f;
+    var acc_3_0_: vec4f;
+    var acc_3_1_: vec4f;
 
     for (var u_ = 0u; u_ < u.u_range; u_ += 1u) {
         let q_unit = lane;
@@ -2678,25 +1990,45 @@ fn dk_dv(
         var q_load_line_2_: vec4f;
         var q_load_line_3_: vec4f;
         let v_unit_0 = lane;
-        let v_at_0 = v_unit_0 & 15u;
-        let v_i_0 = v_unit_0 >> 4u;
+        let v_at_0 = v_unit_0 & 31u;
+        let v_i_0 = v_unit_0 >> 5u;
         let v_p_0 = min(tile_column + v_at_0 * 4u, u.d - 4u);
         let v_unit_1 = lane + 128u;
-        let v_at_1 = v_unit_1 & 15u;
-        let v_i_1 = v_unit_1 >> 4u;
+        let v_at_1 = v_unit_1 & 31u;
+        let v_i_1 = v_unit_1 >> 5u;
         let v_p_1 = min(tile_column + v_at_1 * 4u, u.d - 4u);
+        let v_unit_2 = lane + 256u;
+        let v_at_2 = v_unit_2 & 31u;
+        let v_i_2 = v_unit_2 >> 5u;
+        let v_p_2 = min(tile_column + v_at_2 * 4u, u.d - 4u);
+        let v_unit_3 = lane + 384u;
+        let v_at_3 = v_unit_3 & 31u;
+        let v_i_3 = v_unit_3 >> 5u;
+        let v_p_3 = min(tile_column + v_at_3 * 4u, u.d - 4u);
         var v_load_0: vec4f;
         var v_load_1: vec4f;
+        var v_load_2: vec4f;
+        var v_load_3: vec4f;
         let v_unit_0_ = lane;
-        let v_at_0_ = v_unit_0_ & 15u;
-        let v_i_0_ = v_unit_0_ >> 4u;
+        let v_at_0_ = v_unit_0_ & 31u;
+        let v_i_0_ = v_unit_0_ >> 5u;
         let v_c_0 = min(tile_column + v_at_0_ * 4u, u.e - 4u);
         let v_unit_1_ = lane + 128u;
-        let v_at_1_ = v_unit_1_ & 15u;
-        let v_i_1_ = v_unit_1_ >> 4u;
+        let v_at_1_ = v_unit_1_ & 31u;
+        let v_i_1_ = v_unit_1_ >> 5u;
         let v_c_1 = min(tile_column + v_at_1_ * 4u, u.e - 4u);
+        let v_unit_2_ = lane + 256u;
+        let v_at_2_ = v_unit_2_ & 31u;
+        let v_i_2_ = v_unit_2_ >> 5u;
+        let v_c_2 = min(tile_column + v_at_2_ * 4u, u.e - 4u);
+        let v_unit_3_ = lane + 384u;
+        let v_at_3_ = v_unit_3_ & 31u;
+        let v_i_3_ = v_unit_3_ >> 5u;
+        let v_c_3 = min(tile_column + v_at_3_ * 4u, u.e - 4u);
         var v_load_0_: vec4f;
         var v_load_1_: vec4f;
+        var v_load_2_: vec4f;
+        var v_load_3_: vec4f;
 
         for (var first_key = begin; first_key < end; first_key += 128u) {
             let k_unit = lane;
@@ -2718,15 +2050,7 @@ fn dk_dv(
             var product_2_1 = vec4f(0.0);
             var product_3_0 = vec4f(0.0);
             var product_3_1 = vec4f(0.0);
-            var product_4_0 = vec4f(0.0);
-            var product_4_1 = vec4f(0.0);
-            var product_5_0 = vec4f(0.0);
-            var product_5_1 = vec4f(0.0);
-            var product_6_0 = vec4f(0.0);
-            var product_6_1 = vec4f(0.0);
-            var product_7_0 = vec4f(0.0);
-            var product_7_1 = vec4f(0.0);
-            if (q_unit < 64u) {
+            if (q_unit < 32u) {
                 q_load_line_0 = k[(((n * u.r + u32(clamp((i32(g) * (i32(u.h) / i32(u.r)) + i32(u_)) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + q_j_line_0) * u.d + q_p_term) >> 2u];
                 q_load_line_1 = k[(((n * u.r + u32(clamp((i32(g) * (i32(u.h) / i32(u.r)) + i32(u_)) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + q_j_line_1) * u.d + q_p_term) >> 2u];
                 q_load_line_2 = k[(((n * u.r + u32(clamp((i32(g) * (i32(u.h) / i32(u.r)) + i32(u_)) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + q_j_line_2) * u.d + q_p_term) >> 2u];
@@ -2737,7 +2061,7 @@ fn dk_dv(
             k_load_line_2 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + k_i_line_2) * u.d + k_p_term) >> 2u];
             k_load_line_3 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + k_i_line_3) * u.d + k_p_term) >> 2u];
             for (var first = 0u; first < u.d; first += 16u) {
-                if (q_unit < 64u) {
+                if (q_unit < 32u) {
                     q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.x, q_load_line_1.x, q_load_line_2.x, q_load_line_3.x);
                     q_tile[q_p_term + 1u][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.y, q_load_line_1.y, q_load_line_2.y, q_load_line_3.y);
                     q_tile[q_p_term + 2u][q_at >> 3u][(q_at & 7u) ^ (((q_p_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0.z, q_load_line_1.z, q_load_line_2.z, q_load_line_3.z);
@@ -2749,7 +2073,7 @@ fn dk_dv(
                 k_tile[k_p_term + 3u][k_at >> 4u][(k_at & 15u) ^ (((k_p_term >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0.w, k_load_line_1.w, k_load_line_2.w, k_load_line_3.w);
                 workgroupBarrier();
                 let following = min(first + 16u, u.d - 16u);
-                if (q_unit < 64u) {
+                if (q_unit < 32u) {
                     q_load_line_0 = k[(((n * u.r + u32(clamp((i32(g) * (i32(u.h) / i32(u.r)) + i32(u_)) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + q_j_line_0) * u.d + (following + q_p_term)) >> 2u];
                     q_load_line_1 = k[(((n * u.r + u32(clamp((i32(g) * (i32(u.h) / i32(u.r)) + i32(u_)) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + q_j_line_1) * u.d + (following + q_p_term)) >> 2u];
                     q_load_line_2 = k[(((n * u.r + u32(clamp((i32(g) * (i32(u.h) / i32(u.r)) + i32(u_)) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + q_j_line_2) * u.d + (following + q_p_term)) >> 2u];
@@ -2761,7 +2085,6 @@ fn dk_dv(
                 k_load_line_3 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + k_i_line_3) * u.d + (following + k_p_term)) >> 2u];
                 {  // p_term = 0
                     let q_0 = q_tile[0u][0u][row_4];
-                    let q_1 = q_tile[0u][1u][row_4];
                     let k_0 = k_tile[0u][0u][column_4];
                     let k_1 = k_tile[0u][1u][column_4];
                     product_0_0 += q_0.x * k_0;
@@ -2772,18 +2095,9 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 1
                     let q_0 = q_tile[1u][0u][row_4];
-                    let q_1 = q_tile[1u][1u][row_4];
                     let k_0 = k_tile[1u][0u][column_4];
                     let k_1 = k_tile[1u][1u][column_4];
                     product_0_0 += q_0.x * k_0;
@@ -2794,18 +2108,9 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 2
                     let q_0 = q_tile[2u][0u][row_4];
-                    let q_1 = q_tile[2u][1u][row_4];
                     let k_0 = k_tile[2u][0u][column_4];
                     let k_1 = k_tile[2u][1u][column_4];
                     product_0_0 += q_0.x * k_0;
@@ -2816,18 +2121,9 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 3
                     let q_0 = q_tile[3u][0u][row_4];
-                    let q_1 = q_tile[3u][1u][row_4];
                     let k_0 = k_tile[3u][0u][column_4];
                     let k_1 = k_tile[3u][1u][column_4];
                     product_0_0 += q_0.x * k_0;
@@ -2838,18 +2134,9 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 4
                     let q_0 = q_tile[4u][0u][row_4 ^ 2u];
-                    let q_1 = q_tile[4u][1u][row_4 ^ 2u];
                     let k_0 = k_tile[4u][0u][column_4 ^ 2u];
                     let k_1 = k_tile[4u][1u][column_4 ^ 2u];
                     product_0_0 += q_0.x * k_0;
@@ -2860,18 +2147,9 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 5
                     let q_0 = q_tile[5u][0u][row_4 ^ 2u];
-                    let q_1 = q_tile[5u][1u][row_4 ^ 2u];
                     let k_0 = k_tile[5u][0u][column_4 ^ 2u];
                     let k_1 = k_tile[5u][1u][column_4 ^ 2u];
                     product_0_0 += q_0.x * k_0;
@@ -2882,18 +2160,9 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 6
                     let q_0 = q_tile[6u][0u][row_4 ^ 2u];
-                    let q_1 = q_tile[6u][1u][row_4 ^ 2u];
                     let k_0 = k_tile[6u][0u][column_4 ^ 2u];
                     let k_1 = k_tile[6u][1u][column_4 ^ 2u];
                     product_0_0 += q_0.x * k_0;
@@ -2904,18 +2173,9 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 7
                     let q_0 = q_tile[7u][0u][row_4 ^ 2u];
-                    let q_1 = q_tile[7u][1u][row_4 ^ 2u];
                     let k_0 = k_tile[7u][0u][column_4 ^ 2u];
                     let k_1 = k_tile[7u][1u][column_4 ^ 2u];
                     product_0_0 += q_0.x * k_0;
@@ -2926,18 +2186,9 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 8
                     let q_0 = q_tile[8u][0u][row_4 ^ 4u];
-                    let q_1 = q_tile[8u][1u][row_4 ^ 4u];
                     let k_0 = k_tile[8u][0u][column_4 ^ 4u];
                     let k_1 = k_tile[8u][1u][column_4 ^ 4u];
                     product_0_0 += q_0.x * k_0;
@@ -2948,18 +2199,9 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 9
                     let q_0 = q_tile[9u][0u][row_4 ^ 4u];
-                    let q_1 = q_tile[9u][1u][row_4 ^ 4u];
                     let k_0 = k_tile[9u][0u][column_4 ^ 4u];
                     let k_1 = k_tile[9u][1u][column_4 ^ 4u];
                     product_0_0 += q_0.x * k_0;
@@ -2970,18 +2212,9 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 10
                     let q_0 = q_tile[10u][0u][row_4 ^ 4u];
-                    let q_1 = q_tile[10u][1u][row_4 ^ 4u];
                     let k_0 = k_tile[10u][0u][column_4 ^ 4u];
                     let k_1 = k_tile[10u][1u][column_4 ^ 4u];
                     product_0_0 += q_0.x * k_0;
@@ -2992,18 +2225,9 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 11
                     let q_0 = q_tile[11u][0u][row_4 ^ 4u];
-                    let q_1 = q_tile[11u][1u][row_4 ^ 4u];
                     let k_0 = k_tile[11u][0u][column_4 ^ 4u];
                     let k_1 = k_tile[11u][1u][column_4 ^ 4u];
                     product_0_0 += q_0.x * k_0;
@@ -3014,18 +2238,9 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 12
                     let q_0 = q_tile[12u][0u][row_4 ^ 6u];
-                    let q_1 = q_tile[12u][1u][row_4 ^ 6u];
                     let k_0 = k_tile[12u][0u][column_4 ^ 6u];
                     let k_1 = k_tile[12u][1u][column_4 ^ 6u];
                     product_0_0 += q_0.x * k_0;
@@ -3036,18 +2251,9 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 13
                     let q_0 = q_tile[13u][0u][row_4 ^ 6u];
-                    let q_1 = q_tile[13u][1u][row_4 ^ 6u];
                     let k_0 = k_tile[13u][0u][column_4 ^ 6u];
                     let k_1 = k_tile[13u][1u][column_4 ^ 6u];
                     product_0_0 += q_0.x * k_0;
@@ -3058,18 +2264,9 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 14
                     let q_0 = q_tile[14u][0u][row_4 ^ 6u];
-                    let q_1 = q_tile[14u][1u][row_4 ^ 6u];
                     let k_0 = k_tile[14u][0u][column_4 ^ 6u];
                     let k_1 = k_tile[14u][1u][column_4 ^ 6u];
                     product_0_0 += q_0.x * k_0;
@@ -3080,18 +2277,9 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 15
                     let q_0 = q_tile[15u][0u][row_4 ^ 6u];
-                    let q_1 = q_tile[15u][1u][row_4 ^ 6u];
                     let k_0 = k_tile[15u][0u][column_4 ^ 6u];
                     let k_1 = k_tile[15u][1u][column_4 ^ 6u];
                     product_0_0 += q_0.x * k_0;
@@ -3102,14 +2290,6 @@ fn dk_dv(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 workgroupBarrier();
             }
@@ -3133,16 +2313,8 @@ fn dk_dv(
             var product_2_1_ = vec4f(0.0);
             var product_3_0_ = vec4f(0.0);
             var product_3_1_ = vec4f(0.0);
-            var product_4_0_ = vec4f(0.0);
-            var product_4_1_ = vec4f(0.0);
-            var product_5_0_ = vec4f(0.0);
-            var product_5_1_ = vec4f(0.0);
-            var product_6_0_ = vec4f(0.0);
-            var product_6_1_ = vec4f(0.0);
-            var product_7_0_ = vec4f(0.0);
-            var product_7_1_ = vec4f(0.0);
             if (tile_column < u.d) {
-                if (q_unit_ < 64u) {
+                if (q_unit_ < 32u) {
                     q_load_line_0_ = v[(((n * u.r + u32(clamp((i32(g) * (i32(u.h) / i32(u.r)) + i32(u_)) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + q_j_line_0_) * u.e + q_c_term) >> 2u];
                     q_load_line_1_ = v[(((n * u.r + u32(clamp((i32(g) * (i32(u.h) / i32(u.r)) + i32(u_)) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + q_j_line_1_) * u.e + q_c_term) >> 2u];
                     q_load_line_2_ = v[(((n * u.r + u32(clamp((i32(g) * (i32(u.h) / i32(u.r)) + i32(u_)) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + q_j_line_2_) * u.e + q_c_term) >> 2u];
@@ -3153,7 +2325,7 @@ fn dk_dv(
                 k_load_line_2_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + k_i_line_2_) * u.e + k_c_term) >> 2u];
                 k_load_line_3_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + k_i_line_3_) * u.e + k_c_term) >> 2u];
                 for (var first_ = 0u; first_ < u.e; first_ += 16u) {
-                    if (q_unit_ < 64u) {
+                    if (q_unit_ < 32u) {
                         q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.x, q_load_line_1_.x, q_load_line_2_.x, q_load_line_3_.x);
                         q_tile[q_c_term + 1u][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.y, q_load_line_1_.y, q_load_line_2_.y, q_load_line_3_.y);
                         q_tile[q_c_term + 2u][q_at_ >> 3u][(q_at_ & 7u) ^ (((q_c_term >> 2u) * 4u) >> 1u)] = vec4f(q_load_line_0_.z, q_load_line_1_.z, q_load_line_2_.z, q_load_line_3_.z);
@@ -3165,7 +2337,7 @@ fn dk_dv(
                     k_tile[k_c_term + 3u][k_at_ >> 4u][(k_at_ & 15u) ^ (((k_c_term >> 2u) * 4u) >> 1u)] = vec4f(k_load_line_0_.w, k_load_line_1_.w, k_load_line_2_.w, k_load_line_3_.w);
                     workgroupBarrier();
                     let following_ = min(first_ + 16u, u.e - 16u);
-                    if (q_unit_ < 64u) {
+                    if (q_unit_ < 32u) {
                         q_load_line_0_ = v[(((n * u.r + u32(clamp((i32(g) * (i32(u.h) / i32(u.r)) + i32(u_)) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + q_j_line_0_) * u.e + (following_ + q_c_term)) >> 2u];
                         q_load_line_1_ = v[(((n * u.r + u32(clamp((i32(g) * (i32(u.h) / i32(u.r)) + i32(u_)) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + q_j_line_1_) * u.e + (following_ + q_c_term)) >> 2u];
                         q_load_line_2_ = v[(((n * u.r + u32(clamp((i32(g) * (i32(u.h) / i32(u.r)) + i32(u_)) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + q_j_line_2_) * u.e + (following_ + q_c_term)) >> 2u];
@@ -3177,7 +2349,6 @@ fn dk_dv(
                     k_load_line_3_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + k_i_line_3_) * u.e + (following_ + k_c_term)) >> 2u];
                     {  // c_term = 0
                         let q_0 = q_tile[0u][0u][row_4];
-                        let q_1 = q_tile[0u][1u][row_4];
                         let k_0 = k_tile[0u][0u][column_4];
                         let k_1 = k_tile[0u][1u][column_4];
                         product_0_0_ += q_0.x * k_0;
@@ -3188,18 +2359,9 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 1
                         let q_0 = q_tile[1u][0u][row_4];
-                        let q_1 = q_tile[1u][1u][row_4];
                         let k_0 = k_tile[1u][0u][column_4];
                         let k_1 = k_tile[1u][1u][column_4];
                         product_0_0_ += q_0.x * k_0;
@@ -3210,18 +2372,9 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 2
                         let q_0 = q_tile[2u][0u][row_4];
-                        let q_1 = q_tile[2u][1u][row_4];
                         let k_0 = k_tile[2u][0u][column_4];
                         let k_1 = k_tile[2u][1u][column_4];
                         product_0_0_ += q_0.x * k_0;
@@ -3232,18 +2385,9 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 3
                         let q_0 = q_tile[3u][0u][row_4];
-                        let q_1 = q_tile[3u][1u][row_4];
                         let k_0 = k_tile[3u][0u][column_4];
                         let k_1 = k_tile[3u][1u][column_4];
                         product_0_0_ += q_0.x * k_0;
@@ -3254,18 +2398,9 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 4
                         let q_0 = q_tile[4u][0u][row_4 ^ 2u];
-                        let q_1 = q_tile[4u][1u][row_4 ^ 2u];
                         let k_0 = k_tile[4u][0u][column_4 ^ 2u];
                         let k_1 = k_tile[4u][1u][column_4 ^ 2u];
                         product_0_0_ += q_0.x * k_0;
@@ -3276,18 +2411,9 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 5
                         let q_0 = q_tile[5u][0u][row_4 ^ 2u];
-                        let q_1 = q_tile[5u][1u][row_4 ^ 2u];
                         let k_0 = k_tile[5u][0u][column_4 ^ 2u];
                         let k_1 = k_tile[5u][1u][column_4 ^ 2u];
                         product_0_0_ += q_0.x * k_0;
@@ -3298,18 +2424,9 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 6
                         let q_0 = q_tile[6u][0u][row_4 ^ 2u];
-                        let q_1 = q_tile[6u][1u][row_4 ^ 2u];
                         let k_0 = k_tile[6u][0u][column_4 ^ 2u];
                         let k_1 = k_tile[6u][1u][column_4 ^ 2u];
                         product_0_0_ += q_0.x * k_0;
@@ -3320,18 +2437,9 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 7
                         let q_0 = q_tile[7u][0u][row_4 ^ 2u];
-                        let q_1 = q_tile[7u][1u][row_4 ^ 2u];
                         let k_0 = k_tile[7u][0u][column_4 ^ 2u];
                         let k_1 = k_tile[7u][1u][column_4 ^ 2u];
                         product_0_0_ += q_0.x * k_0;
@@ -3342,18 +2450,9 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 8
                         let q_0 = q_tile[8u][0u][row_4 ^ 4u];
-                        let q_1 = q_tile[8u][1u][row_4 ^ 4u];
                         let k_0 = k_tile[8u][0u][column_4 ^ 4u];
                         let k_1 = k_tile[8u][1u][column_4 ^ 4u];
                         product_0_0_ += q_0.x * k_0;
@@ -3364,18 +2463,9 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 9
                         let q_0 = q_tile[9u][0u][row_4 ^ 4u];
-                        let q_1 = q_tile[9u][1u][row_4 ^ 4u];
                         let k_0 = k_tile[9u][0u][column_4 ^ 4u];
                         let k_1 = k_tile[9u][1u][column_4 ^ 4u];
                         product_0_0_ += q_0.x * k_0;
@@ -3386,18 +2476,9 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 10
                         let q_0 = q_tile[10u][0u][row_4 ^ 4u];
-                        let q_1 = q_tile[10u][1u][row_4 ^ 4u];
                         let k_0 = k_tile[10u][0u][column_4 ^ 4u];
                         let k_1 = k_tile[10u][1u][column_4 ^ 4u];
                         product_0_0_ += q_0.x * k_0;
@@ -3408,18 +2489,9 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 11
                         let q_0 = q_tile[11u][0u][row_4 ^ 4u];
-                        let q_1 = q_tile[11u][1u][row_4 ^ 4u];
                         let k_0 = k_tile[11u][0u][column_4 ^ 4u];
                         let k_1 = k_tile[11u][1u][column_4 ^ 4u];
                         product_0_0_ += q_0.x * k_0;
@@ -3430,18 +2502,9 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 12
                         let q_0 = q_tile[12u][0u][row_4 ^ 6u];
-                        let q_1 = q_tile[12u][1u][row_4 ^ 6u];
                         let k_0 = k_tile[12u][0u][column_4 ^ 6u];
                         let k_1 = k_tile[12u][1u][column_4 ^ 6u];
                         product_0_0_ += q_0.x * k_0;
@@ -3452,18 +2515,9 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 13
                         let q_0 = q_tile[13u][0u][row_4 ^ 6u];
-                        let q_1 = q_tile[13u][1u][row_4 ^ 6u];
                         let k_0 = k_tile[13u][0u][column_4 ^ 6u];
                         let k_1 = k_tile[13u][1u][column_4 ^ 6u];
                         product_0_0_ += q_0.x * k_0;
@@ -3474,18 +2528,9 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 14
                         let q_0 = q_tile[14u][0u][row_4 ^ 6u];
-                        let q_1 = q_tile[14u][1u][row_4 ^ 6u];
                         let k_0 = k_tile[14u][0u][column_4 ^ 6u];
                         let k_1 = k_tile[14u][1u][column_4 ^ 6u];
                         product_0_0_ += q_0.x * k_0;
@@ -3496,18 +2541,9 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 15
                         let q_0 = q_tile[15u][0u][row_4 ^ 6u];
-                        let q_1 = q_tile[15u][1u][row_4 ^ 6u];
                         let k_0 = k_tile[15u][0u][column_4 ^ 6u];
                         let k_1 = k_tile[15u][1u][column_4 ^ 6u];
                         product_0_0_ += q_0.x * k_0;
@@ -3518,14 +2554,6 @@ fn dk_dv(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     workgroupBarrier();
                 }
@@ -3533,6 +2561,8 @@ fn dk_dv(
 
             v_load_0 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_0)) * u.d + v_p_0) >> 2u];
             v_load_1 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_1)) * u.d + v_p_1) >> 2u];
+            v_load_2 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_2)) * u.d + v_p_2) >> 2u];
+            v_load_3 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_3)) * u.d + v_p_3) >> 2u];
             let weight_2_0_0 = weight_2(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_);
             product_0_0 = weight__dk_dv(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0, product_0_0_);
             let weight_2_0_1 = weight_2(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1, product_0_1_);
@@ -3549,254 +2579,240 @@ fn dk_dv(
             product_3_0 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0, product_3_0_);
             let weight_2_3_1 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_);
             product_3_1 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_);
-            let weight_2_4_0 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4_0, product_4_0_);
-            product_4_0 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4_0, product_4_0_);
-            let weight_2_4_1 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 64u), product_4_1, product_4_1_);
-            product_4_1 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 64u), product_4_1, product_4_1_);
-            let weight_2_5_0 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5_0, product_5_0_);
-            product_5_0 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5_0, product_5_0_);
-            let weight_2_5_1 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 64u), product_5_1, product_5_1_);
-            product_5_1 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 64u), product_5_1, product_5_1_);
-            let weight_2_6_0 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6_0, product_6_0_);
-            product_6_0 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6_0, product_6_0_);
-            let weight_2_6_1 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 64u), product_6_1, product_6_1_);
-            product_6_1 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 64u), product_6_1, product_6_1_);
-            let weight_2_7_0 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7_0, product_7_0_);
-            product_7_0 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7_0, product_7_0_);
-            let weight_2_7_1 = weight_2(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 64u), product_7_1, product_7_1_);
-            product_7_1 = weight__dk_dv(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 64u), product_7_1, product_7_1_);
 
             if (tile_column < u.d) {
                 for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
                     let key = first_key + turn * 16u;
                     if ((column_4 >> 2u) == turn) {
                         weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.x, product_1_0.x, product_2_0.x, product_3_0.x);
-                        weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.x, product_5_0.x, product_6_0.x, product_7_0.x);
                         weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.y, product_1_0.y, product_2_0.y, product_3_0.y);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.y, product_5_0.y, product_6_0.y, product_7_0.y);
                         weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.z, product_1_0.z, product_2_0.z, product_3_0.z);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.z, product_5_0.z, product_6_0.z, product_7_0.z);
                         weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.w, product_1_0.w, product_2_0.w, product_3_0.w);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.w, product_5_0.w, product_6_0.w, product_7_0.w);
                     }
                     if (key + 16u > end) {
                         let left = end - key;
                         v_load_0 = select(vec4f(0.0), v_load_0, v_i_0 < left);
                         v_load_1 = select(vec4f(0.0), v_load_1, v_i_1 < left);
+                        v_load_2 = select(vec4f(0.0), v_load_2, v_i_2 < left);
+                        v_load_3 = select(vec4f(0.0), v_load_3, v_i_3 < left);
                     }
                     v_tile[v_i_0][v_at_0] = v_load_0;
                     v_tile[v_i_1][v_at_1] = v_load_1;
+                    v_tile[v_i_2][v_at_2] = v_load_2;
+                    v_tile[v_i_3][v_at_3] = v_load_3;
                     workgroupBarrier();
                     let next_key = min(key + 16u, u.s - 16u);
                     v_load_0 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key + v_i_0)) * u.d + v_p_0) >> 2u];
                     v_load_1 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key + v_i_1)) * u.d + v_p_1) >> 2u];
+                    v_load_2 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key + v_i_2)) * u.d + v_p_2) >> 2u];
+                    v_load_3 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key + v_i_3)) * u.d + v_p_3) >> 2u];
                     {  // i = 0
                         let w_0 = weight_tile[0u][row_4];
-                        let w_1 = weight_tile[0u][row_4 + 8u];
                         let v_0 = v_tile[0u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[0u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 1
                         let w_0 = weight_tile[1u][row_4];
-                        let w_1 = weight_tile[1u][row_4 + 8u];
                         let v_0 = v_tile[1u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[1u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 2
                         let w_0 = weight_tile[2u][row_4];
-                        let w_1 = weight_tile[2u][row_4 + 8u];
                         let v_0 = v_tile[2u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[2u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 3
                         let w_0 = weight_tile[3u][row_4];
-                        let w_1 = weight_tile[3u][row_4 + 8u];
                         let v_0 = v_tile[3u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[3u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 4
                         let w_0 = weight_tile[4u][row_4 ^ 1u];
-                        let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[4u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[4u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 5
                         let w_0 = weight_tile[5u][row_4 ^ 1u];
-                        let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[5u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[5u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 6
                         let w_0 = weight_tile[6u][row_4 ^ 1u];
-                        let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[6u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[6u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 7
                         let w_0 = weight_tile[7u][row_4 ^ 1u];
-                        let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[7u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[7u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 8
                         let w_0 = weight_tile[8u][row_4 ^ 2u];
-                        let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[8u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[8u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 9
                         let w_0 = weight_tile[9u][row_4 ^ 2u];
-                        let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[9u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[9u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 10
                         let w_0 = weight_tile[10u][row_4 ^ 2u];
-                        let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[10u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[10u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 11
                         let w_0 = weight_tile[11u][row_4 ^ 2u];
-                        let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[11u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[11u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 12
                         let w_0 = weight_tile[12u][row_4 ^ 3u];
-                        let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[12u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[12u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 13
                         let w_0 = weight_tile[13u][row_4 ^ 3u];
-                        let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[13u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[13u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 14
                         let w_0 = weight_tile[14u][row_4 ^ 3u];
-                        let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[14u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[14u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 15
                         let w_0 = weight_tile[15u][row_4 ^ 3u];
-                        let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[15u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[15u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     workgroupBarrier();
                 }
@@ -3804,232 +2820,234 @@ fn dk_dv(
                     let key_ = first_key + turn_ * 16u;
                     if ((column_4 >> 2u) == turn_ - 4u) {
                         weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.x, product_1_1.x, product_2_1.x, product_3_1.x);
-                        weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.x, product_5_1.x, product_6_1.x, product_7_1.x);
                         weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.y, product_1_1.y, product_2_1.y, product_3_1.y);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.y, product_5_1.y, product_6_1.y, product_7_1.y);
                         weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.z, product_1_1.z, product_2_1.z, product_3_1.z);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.z, product_5_1.z, product_6_1.z, product_7_1.z);
                         weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.w, product_1_1.w, product_2_1.w, product_3_1.w);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.w, product_5_1.w, product_6_1.w, product_7_1.w);
                     }
                     if (key_ + 16u > end) {
                         let left_ = end - key_;
                         v_load_0 = select(vec4f(0.0), v_load_0, v_i_0 < left_);
                         v_load_1 = select(vec4f(0.0), v_load_1, v_i_1 < left_);
+                        v_load_2 = select(vec4f(0.0), v_load_2, v_i_2 < left_);
+                        v_load_3 = select(vec4f(0.0), v_load_3, v_i_3 < left_);
                     }
                     v_tile[v_i_0][v_at_0] = v_load_0;
                     v_tile[v_i_1][v_at_1] = v_load_1;
+                    v_tile[v_i_2][v_at_2] = v_load_2;
+                    v_tile[v_i_3][v_at_3] = v_load_3;
                     workgroupBarrier();
                     let next_key_ = min(key_ + 16u, u.s - 16u);
                     v_load_0 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_ + v_i_0)) * u.d + v_p_0) >> 2u];
                     v_load_1 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_ + v_i_1)) * u.d + v_p_1) >> 2u];
+                    v_load_2 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_ + v_i_2)) * u.d + v_p_2) >> 2u];
+                    v_load_3 = q[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_ + v_i_3)) * u.d + v_p_3) >> 2u];
                     {  // i = 0
                         let w_0 = weight_tile[0u][row_4];
-                        let w_1 = weight_tile[0u][row_4 + 8u];
                         let v_0 = v_tile[0u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[0u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 1
                         let w_0 = weight_tile[1u][row_4];
-                        let w_1 = weight_tile[1u][row_4 + 8u];
                         let v_0 = v_tile[1u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[1u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 2
                         let w_0 = weight_tile[2u][row_4];
-                        let w_1 = weight_tile[2u][row_4 + 8u];
                         let v_0 = v_tile[2u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[2u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 3
                         let w_0 = weight_tile[3u][row_4];
-                        let w_1 = weight_tile[3u][row_4 + 8u];
                         let v_0 = v_tile[3u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[3u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 4
                         let w_0 = weight_tile[4u][row_4 ^ 1u];
-                        let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[4u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[4u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 5
                         let w_0 = weight_tile[5u][row_4 ^ 1u];
-                        let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[5u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[5u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 6
                         let w_0 = weight_tile[6u][row_4 ^ 1u];
-                        let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[6u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[6u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 7
                         let w_0 = weight_tile[7u][row_4 ^ 1u];
-                        let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[7u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[7u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 8
                         let w_0 = weight_tile[8u][row_4 ^ 2u];
-                        let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[8u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[8u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 9
                         let w_0 = weight_tile[9u][row_4 ^ 2u];
-                        let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[9u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[9u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 10
                         let w_0 = weight_tile[10u][row_4 ^ 2u];
-                        let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[10u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[10u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 11
                         let w_0 = weight_tile[11u][row_4 ^ 2u];
-                        let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[11u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[11u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 12
                         let w_0 = weight_tile[12u][row_4 ^ 3u];
-                        let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[12u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[12u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 13
                         let w_0 = weight_tile[13u][row_4 ^ 3u];
-                        let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[13u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[13u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 14
                         let w_0 = weight_tile[14u][row_4 ^ 3u];
-                        let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[14u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[14u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 15
                         let w_0 = weight_tile[15u][row_4 ^ 3u];
-                        let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[15u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[15u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     workgroupBarrier();
                 }
@@ -4038,236 +3056,240 @@ fn dk_dv(
             if (tile_column < u.e) {
                 v_load_0_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_0_)) * u.e + v_c_0) >> 2u];
                 v_load_1_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_1_)) * u.e + v_c_1) >> 2u];
+                v_load_2_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_2_)) * u.e + v_c_2) >> 2u];
+                v_load_3_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (first_key + v_i_3_)) * u.e + v_c_3) >> 2u];
                 for (var turn_2 = 0u; turn_2 < 4u && first_key + turn_2 * 16u < end; turn_2 += 1u) {
                     let key_2 = first_key + turn_2 * 16u;
                     if ((column_4 >> 2u) == turn_2) {
                         weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.x, weight_2_1_0.x, weight_2_2_0.x, weight_2_3_0.x);
-                        weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.x, weight_2_5_0.x, weight_2_6_0.x, weight_2_7_0.x);
                         weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.y, weight_2_1_0.y, weight_2_2_0.y, weight_2_3_0.y);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.y, weight_2_5_0.y, weight_2_6_0.y, weight_2_7_0.y);
                         weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.z, weight_2_1_0.z, weight_2_2_0.z, weight_2_3_0.z);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.z, weight_2_5_0.z, weight_2_6_0.z, weight_2_7_0.z);
                         weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.w, weight_2_1_0.w, weight_2_2_0.w, weight_2_3_0.w);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.w, weight_2_5_0.w, weight_2_6_0.w, weight_2_7_0.w);
                     }
                     if (key_2 + 16u > end) {
                         let left_2 = end - key_2;
                         v_load_0_ = select(vec4f(0.0), v_load_0_, v_i_0_ < left_2);
                         v_load_1_ = select(vec4f(0.0), v_load_1_, v_i_1_ < left_2);
+                        v_load_2_ = select(vec4f(0.0), v_load_2_, v_i_2_ < left_2);
+                        v_load_3_ = select(vec4f(0.0), v_load_3_, v_i_3_ < left_2);
                     }
                     v_tile[v_i_0_][v_at_0_] = v_load_0_;
                     v_tile[v_i_1_][v_at_1_] = v_load_1_;
+                    v_tile[v_i_2_][v_at_2_] = v_load_2_;
+                    v_tile[v_i_3_][v_at_3_] = v_load_3_;
                     workgroupBarrier();
                     let next_key_2 = min(key_2 + 16u, u.s - 16u);
                     v_load_0_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_2 + v_i_0_)) * u.e + v_c_0) >> 2u];
                     v_load_1_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_2 + v_i_1_)) * u.e + v_c_1) >> 2u];
+                    v_load_2_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_2 + v_i_2_)) * u.e + v_c_2) >> 2u];
+                    v_load_3_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_2 + v_i_3_)) * u.e + v_c_3) >> 2u];
                     {  // i = 0
                         let w_0 = weight_tile[0u][row_4];
-                        let w_1 = weight_tile[0u][row_4 + 8u];
                         let v_0 = v_tile[0u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[0u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 1
                         let w_0 = weight_tile[1u][row_4];
-                        let w_1 = weight_tile[1u][row_4 + 8u];
                         let v_0 = v_tile[1u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[1u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 2
                         let w_0 = weight_tile[2u][row_4];
-                        let w_1 = weight_tile[2u][row_4 + 8u];
                         let v_0 = v_tile[2u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[2u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 3
                         let w_0 = weight_tile[3u][row_4];
-                        let w_1 = weight_tile[3u][row_4 + 8u];
                         let v_0 = v_tile[3u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[3u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 4
                         let w_0 = weight_tile[4u][row_4 ^ 1u];
-                        let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[4u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[4u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 5
                         let w_0 = weight_tile[5u][row_4 ^ 1u];
-                        let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[5u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[5u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 6
                         let w_0 = weight_tile[6u][row_4 ^ 1u];
-                        let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[6u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[6u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 7
                         let w_0 = weight_tile[7u][row_4 ^ 1u];
-                        let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[7u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[7u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 8
                         let w_0 = weight_tile[8u][row_4 ^ 2u];
-                        let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[8u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[8u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 9
                         let w_0 = weight_tile[9u][row_4 ^ 2u];
-                        let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[9u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[9u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 10
                         let w_0 = weight_tile[10u][row_4 ^ 2u];
-                        let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[10u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[10u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 11
                         let w_0 = weight_tile[11u][row_4 ^ 2u];
-                        let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[11u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[11u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 12
                         let w_0 = weight_tile[12u][row_4 ^ 3u];
-                        let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[12u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[12u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 13
                         let w_0 = weight_tile[13u][row_4 ^ 3u];
-                        let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[13u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[13u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 14
                         let w_0 = weight_tile[14u][row_4 ^ 3u];
-                        let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[14u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[14u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 15
                         let w_0 = weight_tile[15u][row_4 ^ 3u];
-                        let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[15u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[15u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     workgroupBarrier();
                 }
@@ -4275,232 +3297,234 @@ fn dk_dv(
                     let key_3 = first_key + turn_3 * 16u;
                     if ((column_4 >> 2u) == turn_3 - 4u) {
                         weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.x, weight_2_1_1.x, weight_2_2_1.x, weight_2_3_1.x);
-                        weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.x, weight_2_5_1.x, weight_2_6_1.x, weight_2_7_1.x);
                         weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.y, weight_2_1_1.y, weight_2_2_1.y, weight_2_3_1.y);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.y, weight_2_5_1.y, weight_2_6_1.y, weight_2_7_1.y);
                         weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.z, weight_2_1_1.z, weight_2_2_1.z, weight_2_3_1.z);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.z, weight_2_5_1.z, weight_2_6_1.z, weight_2_7_1.z);
                         weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.w, weight_2_1_1.w, weight_2_2_1.w, weight_2_3_1.w);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.w, weight_2_5_1.w, weight_2_6_1.w, weight_2_7_1.w);
                     }
                     if (key_3 + 16u > end) {
                         let left_3 = end - key_3;
                         v_load_0_ = select(vec4f(0.0), v_load_0_, v_i_0_ < left_3);
                         v_load_1_ = select(vec4f(0.0), v_load_1_, v_i_1_ < left_3);
+                        v_load_2_ = select(vec4f(0.0), v_load_2_, v_i_2_ < left_3);
+                        v_load_3_ = select(vec4f(0.0), v_load_3_, v_i_3_ < left_3);
                     }
                     v_tile[v_i_0_][v_at_0_] = v_load_0_;
                     v_tile[v_i_1_][v_at_1_] = v_load_1_;
+                    v_tile[v_i_2_][v_at_2_] = v_load_2_;
+                    v_tile[v_i_3_][v_at_3_] = v_load_3_;
                     workgroupBarrier();
                     let next_key_3 = min(key_3 + 16u, u.s - 16u);
                     v_load_0_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_3 + v_i_0_)) * u.e + v_c_0) >> 2u];
                     v_load_1_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_3 + v_i_1_)) * u.e + v_c_1) >> 2u];
+                    v_load_2_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_3 + v_i_2_)) * u.e + v_c_2) >> 2u];
+                    v_load_3_ = dy[(((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + (next_key_3 + v_i_3_)) * u.e + v_c_3) >> 2u];
                     {  // i = 0
                         let w_0 = weight_tile[0u][row_4];
-                        let w_1 = weight_tile[0u][row_4 + 8u];
                         let v_0 = v_tile[0u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[0u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 1
                         let w_0 = weight_tile[1u][row_4];
-                        let w_1 = weight_tile[1u][row_4 + 8u];
                         let v_0 = v_tile[1u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[1u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 2
                         let w_0 = weight_tile[2u][row_4];
-                        let w_1 = weight_tile[2u][row_4 + 8u];
                         let v_0 = v_tile[2u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[2u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 3
                         let w_0 = weight_tile[3u][row_4];
-                        let w_1 = weight_tile[3u][row_4 + 8u];
                         let v_0 = v_tile[3u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[3u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 4
                         let w_0 = weight_tile[4u][row_4 ^ 1u];
-                        let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[4u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[4u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 5
                         let w_0 = weight_tile[5u][row_4 ^ 1u];
-                        let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[5u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[5u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 6
                         let w_0 = weight_tile[6u][row_4 ^ 1u];
-                        let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[6u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[6u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 7
                         let w_0 = weight_tile[7u][row_4 ^ 1u];
-                        let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[7u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[7u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 8
                         let w_0 = weight_tile[8u][row_4 ^ 2u];
-                        let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[8u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[8u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 9
                         let w_0 = weight_tile[9u][row_4 ^ 2u];
-                        let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[9u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[9u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 10
                         let w_0 = weight_tile[10u][row_4 ^ 2u];
-                        let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[10u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[10u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 11
                         let w_0 = weight_tile[11u][row_4 ^ 2u];
-                        let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[11u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[11u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 12
                         let w_0 = weight_tile[12u][row_4 ^ 3u];
-                        let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[12u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[12u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 13
                         let w_0 = weight_tile[13u][row_4 ^ 3u];
-                        let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[13u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[13u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 14
                         let w_0 = weight_tile[14u][row_4 ^ 3u];
-                        let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[14u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[14u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 15
                         let w_0 = weight_tile[15u][row_4 ^ 3u];
-                        let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[15u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[15u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     workgroupBarrier();
                 }
@@ -4508,22 +3532,22 @@ fn dk_dv(
         }
     }
 
-    finish_dk_dv(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0);
-    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1);
-    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2);
-    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3);
-    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 32u), tile_column + column_4 * 4u, acc_4);
-    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 33u), tile_column + column_4 * 4u, acc_5);
-    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 34u), tile_column + column_4 * 4u, acc_6);
-    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 35u), tile_column + column_4 * 4u, acc_7);
-    finish_(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0_);
-    finish_(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1_);
-    finish_(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2_);
-    finish_(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3_);
-    finish_(n, g, tile_row + (row_4 * 4u + 32u), tile_column + column_4 * 4u, acc_4_);
-    finish_(n, g, tile_row + (row_4 * 4u + 33u), tile_column + column_4 * 4u, acc_5_);
-    finish_(n, g, tile_row + (row_4 * 4u + 34u), tile_column + column_4 * 4u, acc_6_);
-    finish_(n, g, tile_row + (row_4 * 4u + 35u), tile_column + column_4 * 4u, acc_7_);
+    finish_dk_dv(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0_0);
+    finish_dk_dv(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 64u), acc_0_1);
+    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1_0);
+    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 64u), acc_1_1);
+    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2_0);
+    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 64u), acc_2_1);
+    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3_0);
+    finish_dk_dv(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 64u), acc_3_1);
+    finish_(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0_0_);
+    finish_(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 64u), acc_0_1_);
+    finish_(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1_0_);
+    finish_(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 64u), acc_1_1_);
+    finish_(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2_0_);
+    finish_(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 64u), acc_2_1_);
+    finish_(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3_0_);
+    finish_(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 64u), acc_3_1_);
 }
 
 @group(0) @binding(1) var<storage, read> q_edge: array<f32>;
@@ -4573,7 +3597,7 @@ fn k_vector_(n: u32, g: u32, j: u32, c_term: u32) -> vec4f {
     return vec4f(v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j, u.t - 1u)) * u.e + nearest_], v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j + 1u, u.t - 1u)) * u.e + nearest_], v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j + 2u, u.t - 1u)) * u.e + nearest_], v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j + 3u, u.t - 1u)) * u.e + nearest_]);
 }
 
-// One workgroup per 64 rows, 128 keys at a time.
+// One workgroup per 32 rows, 128 keys at a time.
 @compute @workgroup_size(128)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -4581,54 +3605,39 @@ fn edge(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let tile_rows = (u.s + 63u) >> 6u;
+    let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = 1u;
     if (group >= u.b * u.h * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
-    let tile_column = group % tile_columns * 64u;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
-    let last_row = i32(min(tile_row + 64u, u.s) - 1u);
+    let last_row = i32(min(tile_row + 32u, u.s) - 1u);
     let have_keys = 0i <= all_keys - 1i && 0i <= first_row + i32(u.t - u.s) && 0i <= all_keys - 1i && 0i <= last_row + i32(u.t - u.s);
     let end = u32(select(all_keys, max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i), have_keys));
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
 
     let column_2 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row_2 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
-    let q_unit_0 = lane;
-    let q_at_0 = q_unit_0 >> 4u;
-    let q_p_term_0 = q_unit_0 & 15u;
-    let q_i_0 = tile_row + q_at_0 * 4u;
-    let q_from_0 = ((n * u.h + g) * u.s + q_i_0) * u.d + q_p_term_0;
-    let q_unit_1 = lane + 128u;
-    let q_at_1 = q_unit_1 >> 4u;
-    let q_p_term_1 = q_unit_1 & 15u;
-    let q_i_1 = tile_row + q_at_1 * 4u;
-    let q_from_1 = ((n * u.h + g) * u.s + q_i_1) * u.d + q_p_term_1;
-    var q_load_0: vec4f;
-    var q_load_1: vec4f;
-    let q_unit_0_ = lane;
-    let q_at_0_ = q_unit_0_ >> 4u;
-    let q_c_term_0 = q_unit_0_ & 15u;
-    let q_i_0_ = tile_row + q_at_0_ * 4u;
-    let q_from_0_ = ((n * u.h + g) * u.s + q_i_0_) * u.e + q_c_term_0;
-    let q_unit_1_ = lane + 128u;
-    let q_at_1_ = q_unit_1_ >> 4u;
-    let q_c_term_1 = q_unit_1_ & 15u;
-    let q_i_1_ = tile_row + q_at_1_ * 4u;
-    let q_from_1_ = ((n * u.h + g) * u.s + q_i_1_) * u.e + q_c_term_1;
-    var q_load_0_: vec4f;
-    var q_load_1_: vec4f;
+    let q_unit = lane;
+    let q_at = q_unit >> 4u;
+    let q_p_term = q_unit & 15u;
+    let q_i = tile_row + q_at * 4u;
+    let q_from = ((n * u.h + g) * u.s + q_i) * u.d + q_p_term;
+    var q_load: vec4f;
+    let q_unit_ = lane;
+    let q_at_ = q_unit_ >> 4u;
+    let q_c_term = q_unit_ & 15u;
+    let q_i_ = tile_row + q_at_ * 4u;
+    let q_from_ = ((n * u.h + g) * u.s + q_i_) * u.e + q_c_term;
+    var q_load_: vec4f;
     var top_0 = vec4f(-3.4028234663852886e+38);
     var total_0: vec4f;
     var sum_0_0: vec4f;
-    var top_1 = vec4f(-3.4028234663852886e+38);
-    var total_1: vec4f;
-    var sum_0_1: vec4f;
 
     for (var first_key = 0u; first_key < end; first_key += 128u) {
         let k_unit_0 = lane;
@@ -4659,17 +3668,8 @@ fn edge(
         var product_2_1 = vec4f(0.0);
         var product_3_0 = vec4f(0.0);
         var product_3_1 = vec4f(0.0);
-        var product_4_0 = vec4f(0.0);
-        var product_4_1 = vec4f(0.0);
-        var product_5_0 = vec4f(0.0);
-        var product_5_1 = vec4f(0.0);
-        var product_6_0 = vec4f(0.0);
-        var product_6_1 = vec4f(0.0);
-        var product_7_0 = vec4f(0.0);
-        var product_7_1 = vec4f(0.0);
         if (u.d > 0u) {
-            q_load_0 = q_vector(q_from_0);
-            q_load_1 = q_vector(q_from_1);
+            q_load = q_vector(q_from);
             k_load_0 = k_vector(n, g, k_j_0, k_p_term_0);
             k_load_1 = k_vector(n, g, k_j_1, k_p_term_1);
             k_load_2 = k_vector(n, g, k_j_2, k_p_term_2);
@@ -4678,30 +3678,26 @@ fn edge(
         for (var first = 0u; first < u.d; first += 16u) {
             if (first + 16u > u.d) {
                 let left = u.d - first;
-                q_load_0 = select(vec4f(0.0), q_load_0, q_p_term_0 < left);
-                q_load_1 = select(vec4f(0.0), q_load_1, q_p_term_1 < left);
+                q_load = select(vec4f(0.0), q_load, q_p_term < left);
                 k_load_0 = select(vec4f(0.0), k_load_0, k_p_term_0 < left);
                 k_load_1 = select(vec4f(0.0), k_load_1, k_p_term_1 < left);
                 k_load_2 = select(vec4f(0.0), k_load_2, k_p_term_2 < left);
                 k_load_3 = select(vec4f(0.0), k_load_3, k_p_term_3 < left);
             }
-            q_tile[q_p_term_0][q_at_0 >> 3u][(q_at_0 & 7u) ^ (q_p_term_0 & 7u)] = q_load_0;
-            q_tile[q_p_term_1][q_at_1 >> 3u][(q_at_1 & 7u) ^ (q_p_term_1 & 7u)] = q_load_1;
+            q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (q_p_term & 7u)] = q_load;
             k_tile[k_p_term_0][k_at_0 >> 4u][(k_at_0 & 15u) ^ (k_p_term_0 & 7u)] = k_load_0;
             k_tile[k_p_term_1][k_at_1 >> 4u][(k_at_1 & 15u) ^ (k_p_term_1 & 7u)] = k_load_1;
             k_tile[k_p_term_2][k_at_2 >> 4u][(k_at_2 & 15u) ^ (k_p_term_2 & 7u)] = k_load_2;
             k_tile[k_p_term_3][k_at_3 >> 4u][(k_at_3 & 15u) ^ (k_p_term_3 & 7u)] = k_load_3;
             workgroupBarrier();
             let following = first + 16u;
-            q_load_0 = q_vector(q_from_0 + following);
-            q_load_1 = q_vector(q_from_1 + following);
+            q_load = q_vector(q_from + following);
             k_load_0 = k_vector(n, g, k_j_0, following + k_p_term_0);
             k_load_1 = k_vector(n, g, k_j_1, following + k_p_term_1);
             k_load_2 = k_vector(n, g, k_j_2, following + k_p_term_2);
             k_load_3 = k_vector(n, g, k_j_3, following + k_p_term_3);
             {  // p_term = 0
                 let q_0 = q_tile[0u][0u][row_2];
-                let q_1 = q_tile[0u][1u][row_2];
                 let k_0 = k_tile[0u][0u][column_2];
                 let k_1 = k_tile[0u][1u][column_2];
                 product_0_0 += q_0.x * k_0;
@@ -4712,18 +3708,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 1
                 let q_0 = q_tile[1u][0u][row_2 ^ 1u];
-                let q_1 = q_tile[1u][1u][row_2 ^ 1u];
                 let k_0 = k_tile[1u][0u][column_2 ^ 1u];
                 let k_1 = k_tile[1u][1u][column_2 ^ 1u];
                 product_0_0 += q_0.x * k_0;
@@ -4734,18 +3721,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 2
                 let q_0 = q_tile[2u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[2u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[2u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[2u][1u][column_2 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -4756,18 +3734,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 3
                 let q_0 = q_tile[3u][0u][row_2 ^ 3u];
-                let q_1 = q_tile[3u][1u][row_2 ^ 3u];
                 let k_0 = k_tile[3u][0u][column_2 ^ 3u];
                 let k_1 = k_tile[3u][1u][column_2 ^ 3u];
                 product_0_0 += q_0.x * k_0;
@@ -4778,18 +3747,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 4
                 let q_0 = q_tile[4u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[4u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[4u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[4u][1u][column_2 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -4800,18 +3760,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 5
                 let q_0 = q_tile[5u][0u][row_2 ^ 5u];
-                let q_1 = q_tile[5u][1u][row_2 ^ 5u];
                 let k_0 = k_tile[5u][0u][column_2 ^ 5u];
                 let k_1 = k_tile[5u][1u][column_2 ^ 5u];
                 product_0_0 += q_0.x * k_0;
@@ -4822,18 +3773,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 6
                 let q_0 = q_tile[6u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[6u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[6u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[6u][1u][column_2 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -4844,18 +3786,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 7
                 let q_0 = q_tile[7u][0u][row_2 ^ 7u];
-                let q_1 = q_tile[7u][1u][row_2 ^ 7u];
                 let k_0 = k_tile[7u][0u][column_2 ^ 7u];
                 let k_1 = k_tile[7u][1u][column_2 ^ 7u];
                 product_0_0 += q_0.x * k_0;
@@ -4866,18 +3799,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 8
                 let q_0 = q_tile[8u][0u][row_2];
-                let q_1 = q_tile[8u][1u][row_2];
                 let k_0 = k_tile[8u][0u][column_2];
                 let k_1 = k_tile[8u][1u][column_2];
                 product_0_0 += q_0.x * k_0;
@@ -4888,18 +3812,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 9
                 let q_0 = q_tile[9u][0u][row_2 ^ 1u];
-                let q_1 = q_tile[9u][1u][row_2 ^ 1u];
                 let k_0 = k_tile[9u][0u][column_2 ^ 1u];
                 let k_1 = k_tile[9u][1u][column_2 ^ 1u];
                 product_0_0 += q_0.x * k_0;
@@ -4910,18 +3825,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 10
                 let q_0 = q_tile[10u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[10u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[10u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[10u][1u][column_2 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -4932,18 +3838,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 11
                 let q_0 = q_tile[11u][0u][row_2 ^ 3u];
-                let q_1 = q_tile[11u][1u][row_2 ^ 3u];
                 let k_0 = k_tile[11u][0u][column_2 ^ 3u];
                 let k_1 = k_tile[11u][1u][column_2 ^ 3u];
                 product_0_0 += q_0.x * k_0;
@@ -4954,18 +3851,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 12
                 let q_0 = q_tile[12u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[12u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[12u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[12u][1u][column_2 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -4976,18 +3864,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 13
                 let q_0 = q_tile[13u][0u][row_2 ^ 5u];
-                let q_1 = q_tile[13u][1u][row_2 ^ 5u];
                 let k_0 = k_tile[13u][0u][column_2 ^ 5u];
                 let k_1 = k_tile[13u][1u][column_2 ^ 5u];
                 product_0_0 += q_0.x * k_0;
@@ -4998,18 +3877,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 14
                 let q_0 = q_tile[14u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_2 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -5020,18 +3890,9 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 15
                 let q_0 = q_tile[15u][0u][row_2 ^ 7u];
-                let q_1 = q_tile[15u][1u][row_2 ^ 7u];
                 let k_0 = k_tile[15u][0u][column_2 ^ 7u];
                 let k_1 = k_tile[15u][1u][column_2 ^ 7u];
                 product_0_0 += q_0.x * k_0;
@@ -5042,14 +3903,6 @@ fn edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -5082,17 +3935,8 @@ fn edge(
         var product_2_1_ = vec4f(0.0);
         var product_3_0_ = vec4f(0.0);
         var product_3_1_ = vec4f(0.0);
-        var product_4_0_ = vec4f(0.0);
-        var product_4_1_ = vec4f(0.0);
-        var product_5_0_ = vec4f(0.0);
-        var product_5_1_ = vec4f(0.0);
-        var product_6_0_ = vec4f(0.0);
-        var product_6_1_ = vec4f(0.0);
-        var product_7_0_ = vec4f(0.0);
-        var product_7_1_ = vec4f(0.0);
         if (u.e > 0u) {
-            q_load_0_ = q_vector_(q_from_0_);
-            q_load_1_ = q_vector_(q_from_1_);
+            q_load_ = q_vector_(q_from_);
             k_load_0_ = k_vector_(n, g, k_j_0_, k_c_term_0);
             k_load_1_ = k_vector_(n, g, k_j_1_, k_c_term_1);
             k_load_2_ = k_vector_(n, g, k_j_2_, k_c_term_2);
@@ -5101,30 +3945,26 @@ fn edge(
         for (var first_ = 0u; first_ < u.e; first_ += 16u) {
             if (first_ + 16u > u.e) {
                 let left_ = u.e - first_;
-                q_load_0_ = select(vec4f(0.0), q_load_0_, q_c_term_0 < left_);
-                q_load_1_ = select(vec4f(0.0), q_load_1_, q_c_term_1 < left_);
+                q_load_ = select(vec4f(0.0), q_load_, q_c_term < left_);
                 k_load_0_ = select(vec4f(0.0), k_load_0_, k_c_term_0 < left_);
                 k_load_1_ = select(vec4f(0.0), k_load_1_, k_c_term_1 < left_);
                 k_load_2_ = select(vec4f(0.0), k_load_2_, k_c_term_2 < left_);
                 k_load_3_ = select(vec4f(0.0), k_load_3_, k_c_term_3 < left_);
             }
-            q_tile[q_c_term_0][q_at_0_ >> 3u][(q_at_0_ & 7u) ^ (q_c_term_0 & 7u)] = q_load_0_;
-            q_tile[q_c_term_1][q_at_1_ >> 3u][(q_at_1_ & 7u) ^ (q_c_term_1 & 7u)] = q_load_1_;
+            q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ (q_c_term & 7u)] = q_load_;
             k_tile[k_c_term_0][k_at_0_ >> 4u][(k_at_0_ & 15u) ^ (k_c_term_0 & 7u)] = k_load_0_;
             k_tile[k_c_term_1][k_at_1_ >> 4u][(k_at_1_ & 15u) ^ (k_c_term_1 & 7u)] = k_load_1_;
             k_tile[k_c_term_2][k_at_2_ >> 4u][(k_at_2_ & 15u) ^ (k_c_term_2 & 7u)] = k_load_2_;
             k_tile[k_c_term_3][k_at_3_ >> 4u][(k_at_3_ & 15u) ^ (k_c_term_3 & 7u)] = k_load_3_;
             workgroupBarrier();
             let following_ = first_ + 16u;
-            q_load_0_ = q_vector_(q_from_0_ + following_);
-            q_load_1_ = q_vector_(q_from_1_ + following_);
+            q_load_ = q_vector_(q_from_ + following_);
             k_load_0_ = k_vector_(n, g, k_j_0_, following_ + k_c_term_0);
             k_load_1_ = k_vector_(n, g, k_j_1_, following_ + k_c_term_1);
             k_load_2_ = k_vector_(n, g, k_j_2_, following_ + k_c_term_2);
             k_load_3_ = k_vector_(n, g, k_j_3_, following_ + k_c_term_3);
             {  // c_term = 0
                 let q_0 = q_tile[0u][0u][row_2];
-                let q_1 = q_tile[0u][1u][row_2];
                 let k_0 = k_tile[0u][0u][column_2];
                 let k_1 = k_tile[0u][1u][column_2];
                 product_0_0_ += q_0.x * k_0;
@@ -5135,18 +3975,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 1
                 let q_0 = q_tile[1u][0u][row_2 ^ 1u];
-                let q_1 = q_tile[1u][1u][row_2 ^ 1u];
                 let k_0 = k_tile[1u][0u][column_2 ^ 1u];
                 let k_1 = k_tile[1u][1u][column_2 ^ 1u];
                 product_0_0_ += q_0.x * k_0;
@@ -5157,18 +3988,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 2
                 let q_0 = q_tile[2u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[2u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[2u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[2u][1u][column_2 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -5179,18 +4001,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 3
                 let q_0 = q_tile[3u][0u][row_2 ^ 3u];
-                let q_1 = q_tile[3u][1u][row_2 ^ 3u];
                 let k_0 = k_tile[3u][0u][column_2 ^ 3u];
                 let k_1 = k_tile[3u][1u][column_2 ^ 3u];
                 product_0_0_ += q_0.x * k_0;
@@ -5201,18 +4014,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 4
                 let q_0 = q_tile[4u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[4u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[4u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[4u][1u][column_2 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -5223,18 +4027,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 5
                 let q_0 = q_tile[5u][0u][row_2 ^ 5u];
-                let q_1 = q_tile[5u][1u][row_2 ^ 5u];
                 let k_0 = k_tile[5u][0u][column_2 ^ 5u];
                 let k_1 = k_tile[5u][1u][column_2 ^ 5u];
                 product_0_0_ += q_0.x * k_0;
@@ -5245,18 +4040,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 6
                 let q_0 = q_tile[6u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[6u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[6u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[6u][1u][column_2 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -5267,18 +4053,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 7
                 let q_0 = q_tile[7u][0u][row_2 ^ 7u];
-                let q_1 = q_tile[7u][1u][row_2 ^ 7u];
                 let k_0 = k_tile[7u][0u][column_2 ^ 7u];
                 let k_1 = k_tile[7u][1u][column_2 ^ 7u];
                 product_0_0_ += q_0.x * k_0;
@@ -5289,18 +4066,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 8
                 let q_0 = q_tile[8u][0u][row_2];
-                let q_1 = q_tile[8u][1u][row_2];
                 let k_0 = k_tile[8u][0u][column_2];
                 let k_1 = k_tile[8u][1u][column_2];
                 product_0_0_ += q_0.x * k_0;
@@ -5311,18 +4079,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 9
                 let q_0 = q_tile[9u][0u][row_2 ^ 1u];
-                let q_1 = q_tile[9u][1u][row_2 ^ 1u];
                 let k_0 = k_tile[9u][0u][column_2 ^ 1u];
                 let k_1 = k_tile[9u][1u][column_2 ^ 1u];
                 product_0_0_ += q_0.x * k_0;
@@ -5333,18 +4092,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 10
                 let q_0 = q_tile[10u][0u][row_2 ^ 2u];
-                let q_1 = q_tile[10u][1u][row_2 ^ 2u];
                 let k_0 = k_tile[10u][0u][column_2 ^ 2u];
                 let k_1 = k_tile[10u][1u][column_2 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -5355,18 +4105,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 11
                 let q_0 = q_tile[11u][0u][row_2 ^ 3u];
-                let q_1 = q_tile[11u][1u][row_2 ^ 3u];
                 let k_0 = k_tile[11u][0u][column_2 ^ 3u];
                 let k_1 = k_tile[11u][1u][column_2 ^ 3u];
                 product_0_0_ += q_0.x * k_0;
@@ -5377,18 +4118,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 12
                 let q_0 = q_tile[12u][0u][row_2 ^ 4u];
-                let q_1 = q_tile[12u][1u][row_2 ^ 4u];
                 let k_0 = k_tile[12u][0u][column_2 ^ 4u];
                 let k_1 = k_tile[12u][1u][column_2 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -5399,18 +4131,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 13
                 let q_0 = q_tile[13u][0u][row_2 ^ 5u];
-                let q_1 = q_tile[13u][1u][row_2 ^ 5u];
                 let k_0 = k_tile[13u][0u][column_2 ^ 5u];
                 let k_1 = k_tile[13u][1u][column_2 ^ 5u];
                 product_0_0_ += q_0.x * k_0;
@@ -5421,18 +4144,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 14
                 let q_0 = q_tile[14u][0u][row_2 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_2 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_2 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_2 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -5443,18 +4157,9 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 15
                 let q_0 = q_tile[15u][0u][row_2 ^ 7u];
-                let q_1 = q_tile[15u][1u][row_2 ^ 7u];
                 let k_0 = k_tile[15u][0u][column_2 ^ 7u];
                 let k_1 = k_tile[15u][1u][column_2 ^ 7u];
                 product_0_0_ += q_0.x * k_0;
@@ -5465,14 +4170,6 @@ fn edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -5493,27 +4190,9 @@ fn edge(
         product_3_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, product_3_0.x, product_3_0_.x), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 1u), product_3_0.y, product_3_0_.y), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 2u), product_3_0.z, product_3_0_.z), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 3u), product_3_0.w, product_3_0_.w));
         let factor_3_1 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 64u), product_3_1.x, product_3_1_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 65u), product_3_1.y, product_3_1_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 66u), product_3_1.z, product_3_1_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 67u), product_3_1.w, product_3_1_.w));
         product_3_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 64u), product_3_1.x, product_3_1_.x), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 65u), product_3_1.y, product_3_1_.y), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 66u), product_3_1.z, product_3_1_.z), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 67u), product_3_1.w, product_3_1_.w));
-        let factor_4_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4_0.x, product_4_0_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 1u), product_4_0.y, product_4_0_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 2u), product_4_0.z, product_4_0_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 3u), product_4_0.w, product_4_0_.w));
-        product_4_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4_0.x, product_4_0_.x), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 1u), product_4_0.y, product_4_0_.y), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 2u), product_4_0.z, product_4_0_.z), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 3u), product_4_0.w, product_4_0_.w));
-        let factor_4_1 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 64u), product_4_1.x, product_4_1_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 65u), product_4_1.y, product_4_1_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 66u), product_4_1.z, product_4_1_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 67u), product_4_1.w, product_4_1_.w));
-        product_4_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 64u), product_4_1.x, product_4_1_.x), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 65u), product_4_1.y, product_4_1_.y), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 66u), product_4_1.z, product_4_1_.z), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 67u), product_4_1.w, product_4_1_.w));
-        let factor_5_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5_0.x, product_5_0_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 1u), product_5_0.y, product_5_0_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 2u), product_5_0.z, product_5_0_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 3u), product_5_0.w, product_5_0_.w));
-        product_5_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5_0.x, product_5_0_.x), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 1u), product_5_0.y, product_5_0_.y), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 2u), product_5_0.z, product_5_0_.z), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 3u), product_5_0.w, product_5_0_.w));
-        let factor_5_1 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 64u), product_5_1.x, product_5_1_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 65u), product_5_1.y, product_5_1_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 66u), product_5_1.z, product_5_1_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 67u), product_5_1.w, product_5_1_.w));
-        product_5_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 64u), product_5_1.x, product_5_1_.x), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 65u), product_5_1.y, product_5_1_.y), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 66u), product_5_1.z, product_5_1_.z), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 67u), product_5_1.w, product_5_1_.w));
-        let factor_6_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6_0.x, product_6_0_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 1u), product_6_0.y, product_6_0_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 2u), product_6_0.z, product_6_0_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 3u), product_6_0.w, product_6_0_.w));
-        product_6_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6_0.x, product_6_0_.x), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 1u), product_6_0.y, product_6_0_.y), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 2u), product_6_0.z, product_6_0_.z), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 3u), product_6_0.w, product_6_0_.w));
-        let factor_6_1 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 64u), product_6_1.x, product_6_1_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 65u), product_6_1.y, product_6_1_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 66u), product_6_1.z, product_6_1_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 67u), product_6_1.w, product_6_1_.w));
-        product_6_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 64u), product_6_1.x, product_6_1_.x), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 65u), product_6_1.y, product_6_1_.y), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 66u), product_6_1.z, product_6_1_.z), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 67u), product_6_1.w, product_6_1_.w));
-        let factor_7_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7_0.x, product_7_0_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 1u), product_7_0.y, product_7_0_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 2u), product_7_0.z, product_7_0_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 3u), product_7_0.w, product_7_0_.w));
-        product_7_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7_0.x, product_7_0_.x), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 1u), product_7_0.y, product_7_0_.y), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 2u), product_7_0.z, product_7_0_.z), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 3u), product_7_0.w, product_7_0_.w));
-        let factor_7_1 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 64u), product_7_1.x, product_7_1_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 65u), product_7_1.y, product_7_1_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 66u), product_7_1.z, product_7_1_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 67u), product_7_1.w, product_7_1_.w));
-        product_7_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 64u), product_7_1.x, product_7_1_.x), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 65u), product_7_1.y, product_7_1_.y), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 66u), product_7_1.z, product_7_1_.z), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 67u), product_7_1.w, product_7_1_.w));
 
         let own_0 = vec4f(max(max(max(product_0_0, product_0_1).xy, max(product_0_0, product_0_1).zw).x, max(max(product_0_0, product_0_1).xy, max(product_0_0, product_0_1).zw).y), max(max(max(product_1_0, product_1_1).xy, max(product_1_0, product_1_1).zw).x, max(max(product_1_0, product_1_1).xy, max(product_1_0, product_1_1).zw).y), max(max(max(product_2_0, product_2_1).xy, max(product_2_0, product_2_1).zw).x, max(max(product_2_0, product_2_1).xy, max(product_2_0, product_2_1).zw).y), max(max(max(product_3_0, product_3_1).xy, max(product_3_0, product_3_1).zw).x, max(max(product_3_0, product_3_1).xy, max(product_3_0, product_3_1).zw).y));
-        let own_1 = vec4f(max(max(max(product_4_0, product_4_1).xy, max(product_4_0, product_4_1).zw).x, max(max(product_4_0, product_4_1).xy, max(product_4_0, product_4_1).zw).y), max(max(max(product_5_0, product_5_1).xy, max(product_5_0, product_5_1).zw).x, max(max(product_5_0, product_5_1).xy, max(product_5_0, product_5_1).zw).y), max(max(max(product_6_0, product_6_1).xy, max(product_6_0, product_6_1).zw).x, max(max(product_6_0, product_6_1).xy, max(product_6_0, product_6_1).zw).y), max(max(max(product_7_0, product_7_1).xy, max(product_7_0, product_7_1).zw).x, max(max(product_7_0, product_7_1).xy, max(product_7_0, product_7_1).zw).y));
         weight_tile[column_2][row_2 ^ (column_2 & 7u)] = own_0;
-        weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = own_1;
         workgroupBarrier();
         var new_0 = weight_tile[0u][row_2];
         new_0 = max(new_0, weight_tile[1u][row_2 ^ 1u]);
@@ -5531,22 +4210,6 @@ fn edge(
         new_0 = max(new_0, weight_tile[13u][row_2 ^ 5u]);
         new_0 = max(new_0, weight_tile[14u][row_2 ^ 6u]);
         new_0 = max(new_0, weight_tile[15u][row_2 ^ 7u]);
-        var new_1 = weight_tile[0u][row_2 + 8u];
-        new_1 = max(new_1, weight_tile[1u][(row_2 ^ 1u) + 8u]);
-        new_1 = max(new_1, weight_tile[2u][(row_2 ^ 2u) + 8u]);
-        new_1 = max(new_1, weight_tile[3u][(row_2 ^ 3u) + 8u]);
-        new_1 = max(new_1, weight_tile[4u][(row_2 ^ 4u) + 8u]);
-        new_1 = max(new_1, weight_tile[5u][(row_2 ^ 5u) + 8u]);
-        new_1 = max(new_1, weight_tile[6u][(row_2 ^ 6u) + 8u]);
-        new_1 = max(new_1, weight_tile[7u][(row_2 ^ 7u) + 8u]);
-        new_1 = max(new_1, weight_tile[8u][row_2 + 8u]);
-        new_1 = max(new_1, weight_tile[9u][(row_2 ^ 1u) + 8u]);
-        new_1 = max(new_1, weight_tile[10u][(row_2 ^ 2u) + 8u]);
-        new_1 = max(new_1, weight_tile[11u][(row_2 ^ 3u) + 8u]);
-        new_1 = max(new_1, weight_tile[12u][(row_2 ^ 4u) + 8u]);
-        new_1 = max(new_1, weight_tile[13u][(row_2 ^ 5u) + 8u]);
-        new_1 = max(new_1, weight_tile[14u][(row_2 ^ 6u) + 8u]);
-        new_1 = max(new_1, weight_tile[15u][(row_2 ^ 7u) + 8u]);
         workgroupBarrier();
         new_0 = max(top_0, new_0);
         let scale_0 = exp(top_0 - new_0);
@@ -5561,23 +4224,9 @@ fn edge(
         product_3_1 = exp(product_3_1 - top_0.w) * share;
         total_0 = total_0 * scale_0 + vec4f(dot(product_0_0 + product_0_1, vec4f(1.0)), dot(product_1_0 + product_1_1, vec4f(1.0)), dot(product_2_0 + product_2_1, vec4f(1.0)), dot(product_3_0 + product_3_1, vec4f(1.0)));
         sum_0_0 = sum_0_0 * scale_0 + vec4f(dot(product_0_0, factor_0_0) + dot(product_0_1, factor_0_1), dot(product_1_0, factor_1_0) + dot(product_1_1, factor_1_1), dot(product_2_0, factor_2_0) + dot(product_2_1, factor_2_1), dot(product_3_0, factor_3_0) + dot(product_3_1, factor_3_1));
-        new_1 = max(top_1, new_1);
-        let scale_1 = exp(top_1 - new_1);
-        top_1 = new_1;
-        product_4_0 = exp(product_4_0 - top_1.x) * share;
-        product_4_1 = exp(product_4_1 - top_1.x) * share;
-        product_5_0 = exp(product_5_0 - top_1.y) * share;
-        product_5_1 = exp(product_5_1 - top_1.y) * share;
-        product_6_0 = exp(product_6_0 - top_1.z) * share;
-        product_6_1 = exp(product_6_1 - top_1.z) * share;
-        product_7_0 = exp(product_7_0 - top_1.w) * share;
-        product_7_1 = exp(product_7_1 - top_1.w) * share;
-        total_1 = total_1 * scale_1 + vec4f(dot(product_4_0 + product_4_1, vec4f(1.0)), dot(product_5_0 + product_5_1, vec4f(1.0)), dot(product_6_0 + product_6_1, vec4f(1.0)), dot(product_7_0 + product_7_1, vec4f(1.0)));
-        sum_0_1 = sum_0_1 * scale_1 + vec4f(dot(product_4_0, factor_4_0) + dot(product_4_1, factor_4_1), dot(product_5_0, factor_5_0) + dot(product_5_1, factor_5_1), dot(product_6_0, factor_6_0) + dot(product_6_1, factor_6_1), dot(product_7_0, factor_7_0) + dot(product_7_1, factor_7_1));
     }
 
     weight_tile[column_2][row_2 ^ (column_2 & 7u)] = total_0;
-    weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = total_1;
     workgroupBarrier();
     var whole_0 = weight_tile[0u][row_2];
     whole_0 += weight_tile[1u][row_2 ^ 1u];
@@ -5595,25 +4244,8 @@ fn edge(
     whole_0 += weight_tile[13u][row_2 ^ 5u];
     whole_0 += weight_tile[14u][row_2 ^ 6u];
     whole_0 += weight_tile[15u][row_2 ^ 7u];
-    var whole_1 = weight_tile[0u][row_2 + 8u];
-    whole_1 += weight_tile[1u][(row_2 ^ 1u) + 8u];
-    whole_1 += weight_tile[2u][(row_2 ^ 2u) + 8u];
-    whole_1 += weight_tile[3u][(row_2 ^ 3u) + 8u];
-    whole_1 += weight_tile[4u][(row_2 ^ 4u) + 8u];
-    whole_1 += weight_tile[5u][(row_2 ^ 5u) + 8u];
-    whole_1 += weight_tile[6u][(row_2 ^ 6u) + 8u];
-    whole_1 += weight_tile[7u][(row_2 ^ 7u) + 8u];
-    whole_1 += weight_tile[8u][row_2 + 8u];
-    whole_1 += weight_tile[9u][(row_2 ^ 1u) + 8u];
-    whole_1 += weight_tile[10u][(row_2 ^ 2u) + 8u];
-    whole_1 += weight_tile[11u][(row_2 ^ 3u) + 8u];
-    whole_1 += weight_tile[12u][(row_2 ^ 4u) + 8u];
-    whole_1 += weight_tile[13u][(row_2 ^ 5u) + 8u];
-    whole_1 += weight_tile[14u][(row_2 ^ 6u) + 8u];
-    whole_1 += weight_tile[15u][(row_2 ^ 7u) + 8u];
     workgroupBarrier();
     weight_tile[column_2][row_2 ^ (column_2 & 7u)] = sum_0_0;
-    weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = sum_0_1;
     workgroupBarrier();
     var whole_0_ = weight_tile[0u][row_2];
     whole_0_ += weight_tile[1u][row_2 ^ 1u];
@@ -5631,22 +4263,6 @@ fn edge(
     whole_0_ += weight_tile[13u][row_2 ^ 5u];
     whole_0_ += weight_tile[14u][row_2 ^ 6u];
     whole_0_ += weight_tile[15u][row_2 ^ 7u];
-    var whole_1_ = weight_tile[0u][row_2 + 8u];
-    whole_1_ += weight_tile[1u][(row_2 ^ 1u) + 8u];
-    whole_1_ += weight_tile[2u][(row_2 ^ 2u) + 8u];
-    whole_1_ += weight_tile[3u][(row_2 ^ 3u) + 8u];
-    whole_1_ += weight_tile[4u][(row_2 ^ 4u) + 8u];
-    whole_1_ += weight_tile[5u][(row_2 ^ 5u) + 8u];
-    whole_1_ += weight_tile[6u][(row_2 ^ 6u) + 8u];
-    whole_1_ += weight_tile[7u][(row_2 ^ 7u) + 8u];
-    whole_1_ += weight_tile[8u][row_2 + 8u];
-    whole_1_ += weight_tile[9u][(row_2 ^ 1u) + 8u];
-    whole_1_ += weight_tile[10u][(row_2 ^ 2u) + 8u];
-    whole_1_ += weight_tile[11u][(row_2 ^ 3u) + 8u];
-    whole_1_ += weight_tile[12u][(row_2 ^ 4u) + 8u];
-    whole_1_ += weight_tile[13u][(row_2 ^ 5u) + 8u];
-    whole_1_ += weight_tile[14u][(row_2 ^ 6u) + 8u];
-    whole_1_ += weight_tile[15u][(row_2 ^ 7u) + 8u];
     workgroupBarrier();
 
     if (column_2 == 0u) {
@@ -5654,10 +4270,6 @@ fn edge(
         keep(n, g, tile_row + (row_2 * 4u + 1u), top_0.y, whole_0.y, whole_0_.y);
         keep(n, g, tile_row + (row_2 * 4u + 2u), top_0.z, whole_0.z, whole_0_.z);
         keep(n, g, tile_row + (row_2 * 4u + 3u), top_0.w, whole_0.w, whole_0_.w);
-        keep(n, g, tile_row + (row_2 * 4u + 32u), top_1.x, whole_1.x, whole_1_.x);
-        keep(n, g, tile_row + (row_2 * 4u + 33u), top_1.y, whole_1.y, whole_1_.y);
-        keep(n, g, tile_row + (row_2 * 4u + 34u), top_1.z, whole_1.z, whole_1_.z);
-        keep(n, g, tile_row + (row_2 * 4u + 35u), top_1.w, whole_1.w, whole_1_.w);
     }
 }
 
@@ -5698,7 +4310,7 @@ fn finish_dq_edge(n: u32, g: u32, i: u32, p: u32, weighted: f32) {
     dq_dq_edge[((n * u.h + g) * u.s + i) * u.d + p] = weighted;
 }
 
-// grouped_query_attention_gradient, stage dq: flash_tile64x128x64, one workgroup per 64 rows and 64 columns, 128 keys at a time.
+// grouped_query_attention_gradient, stage dq: flash_tile32x128x128_micro4x8, one workgroup per 32 rows and 128 columns, 128 keys at a time.
 //     dq[n, g, i, p] = sum[j] dproduct[n, g, i, j] * k[n, g / (h / r), j, p];
 @compute @workgroup_size(128)
 fn dq_edge(
@@ -5707,65 +4319,63 @@ fn dq_edge(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let tile_rows = (u.s + 63u) >> 6u;
-    let tile_columns = (u.d + 63u) >> 6u;
+    let tile_rows = (u.s + 31u) >> 5u;
+    let tile_columns = (u.d + 127u) >> 7u;
     if (group >= u.b * u.h * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
-    let tile_column = group % tile_columns * 64u;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
-    let last_row = i32(min(tile_row + 64u, u.s) - 1u);
+    let last_row = i32(min(tile_row + 32u, u.s) - 1u);
     let end = u32(max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i));
 
     let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row_3 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
-    var acc_0: vec4f;
-    var acc_1: vec4f;
-    var acc_2: vec4f;
-    var acc_3: vec4f;
-    var acc_4: vec4f;
-    var acc_5: vec4f;
-    var acc_6: vec4f;
-    var acc_7: vec4f;
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
 
-    let q_unit_0 = lane;
-    let q_at_0 = q_unit_0 >> 4u;
-    let q_p_term_0 = q_unit_0 & 15u;
-    let q_i_0 = tile_row + q_at_0 * 4u;
-    let q_from_0 = ((n * u.h + g) * u.s + q_i_0) * u.d + q_p_term_0;
-    let q_unit_1 = lane + 128u;
-    let q_at_1 = q_unit_1 >> 4u;
-    let q_p_term_1 = q_unit_1 & 15u;
-    let q_i_1 = tile_row + q_at_1 * 4u;
-    let q_from_1 = ((n * u.h + g) * u.s + q_i_1) * u.d + q_p_term_1;
-    var q_load_0: vec4f;
-    var q_load_1: vec4f;
-    let q_unit_0_ = lane;
-    let q_at_0_ = q_unit_0_ >> 4u;
-    let q_c_term_0 = q_unit_0_ & 15u;
-    let q_i_0_ = tile_row + q_at_0_ * 4u;
-    let q_from_0_ = ((n * u.h + g) * u.s + q_i_0_) * u.e + q_c_term_0;
-    let q_unit_1_ = lane + 128u;
-    let q_at_1_ = q_unit_1_ >> 4u;
-    let q_c_term_1 = q_unit_1_ & 15u;
-    let q_i_1_ = tile_row + q_at_1_ * 4u;
-    let q_from_1_ = ((n * u.h + g) * u.s + q_i_1_) * u.e + q_c_term_1;
-    var q_load_0_: vec4f;
-    var q_load_1_: vec4f;
+    let q_unit = lane;
+    let q_at = q_unit >> 4u;
+    let q_p_term = q_unit & 15u;
+    let q_i = tile_row + q_at * 4u;
+    let q_from = ((n * u.h + g) * u.s + q_i) * u.d + q_p_term;
+    var q_load: vec4f;
+    let q_unit_ = lane;
+    let q_at_ = q_unit_ >> 4u;
+    let q_c_term = q_unit_ & 15u;
+    let q_i_ = tile_row + q_at_ * 4u;
+    let q_from_ = ((n * u.h + g) * u.s + q_i_) * u.e + q_c_term;
+    var q_load_: vec4f;
     let v_unit_0 = lane;
-    let v_at_0 = v_unit_0 & 15u;
-    let v_j_0 = v_unit_0 >> 4u;
+    let v_at_0 = v_unit_0 & 31u;
+    let v_j_0 = v_unit_0 >> 5u;
     let v_p_0 = tile_column + v_at_0 * 4u;
     let v_unit_1 = lane + 128u;
-    let v_at_1 = v_unit_1 & 15u;
-    let v_j_1 = v_unit_1 >> 4u;
+    let v_at_1 = v_unit_1 & 31u;
+    let v_j_1 = v_unit_1 >> 5u;
     let v_p_1 = tile_column + v_at_1 * 4u;
+    let v_unit_2 = lane + 256u;
+    let v_at_2 = v_unit_2 & 31u;
+    let v_j_2 = v_unit_2 >> 5u;
+    let v_p_2 = tile_column + v_at_2 * 4u;
+    let v_unit_3 = lane + 384u;
+    let v_at_3 = v_unit_3 & 31u;
+    let v_j_3 = v_unit_3 >> 5u;
+    let v_p_3 = tile_column + v_at_3 * 4u;
     var v_load_0: vec4f;
     var v_load_1: vec4f;
+    var v_load_2: vec4f;
+    var v_load_3: vec4f;
 
     for (var first_key = 0u; first_key < end; first_key += 128u) {
         let k_unit_0 = lane;
@@ -5796,17 +4406,8 @@ fn dq_edge(
         var product_2_1 = vec4f(0.0);
         var product_3_0 = vec4f(0.0);
         var product_3_1 = vec4f(0.0);
-        var product_4_0 = vec4f(0.0);
-        var product_4_1 = vec4f(0.0);
-        var product_5_0 = vec4f(0.0);
-        var product_5_1 = vec4f(0.0);
-        var product_6_0 = vec4f(0.0);
-        var product_6_1 = vec4f(0.0);
-        var product_7_0 = vec4f(0.0);
-        var product_7_1 = vec4f(0.0);
         if (u.d > 0u) {
-            q_load_0 = q_vector(q_from_0);
-            q_load_1 = q_vector(q_from_1);
+            q_load = q_vector(q_from);
             k_load_0 = k_vector_dq_edge(n, g, k_j_0, k_p_term_0);
             k_load_1 = k_vector_dq_edge(n, g, k_j_1, k_p_term_1);
             k_load_2 = k_vector_dq_edge(n, g, k_j_2, k_p_term_2);
@@ -5815,30 +4416,26 @@ fn dq_edge(
         for (var first = 0u; first < u.d; first += 16u) {
             if (first + 16u > u.d) {
                 let left = u.d - first;
-                q_load_0 = select(vec4f(0.0), q_load_0, q_p_term_0 < left);
-                q_load_1 = select(vec4f(0.0), q_load_1, q_p_term_1 < left);
+                q_load = select(vec4f(0.0), q_load, q_p_term < left);
                 k_load_0 = select(vec4f(0.0), k_load_0, k_p_term_0 < left);
                 k_load_1 = select(vec4f(0.0), k_load_1, k_p_term_1 < left);
                 k_load_2 = select(vec4f(0.0), k_load_2, k_p_term_2 < left);
                 k_load_3 = select(vec4f(0.0), k_load_3, k_p_term_3 < left);
             }
-            q_tile[q_p_term_0][q_at_0 >> 3u][(q_at_0 & 7u) ^ (q_p_term_0 & 7u)] = q_load_0;
-            q_tile[q_p_term_1][q_at_1 >> 3u][(q_at_1 & 7u) ^ (q_p_term_1 & 7u)] = q_load_1;
+            q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (q_p_term & 7u)] = q_load;
             k_tile[k_p_term_0][k_at_0 >> 4u][(k_at_0 & 15u) ^ (k_p_term_0 & 7u)] = k_load_0;
             k_tile[k_p_term_1][k_at_1 >> 4u][(k_at_1 & 15u) ^ (k_p_term_1 & 7u)] = k_load_1;
             k_tile[k_p_term_2][k_at_2 >> 4u][(k_at_2 & 15u) ^ (k_p_term_2 & 7u)] = k_load_2;
             k_tile[k_p_term_3][k_at_3 >> 4u][(k_at_3 & 15u) ^ (k_p_term_3 & 7u)] = k_load_3;
             workgroupBarrier();
             let following = first + 16u;
-            q_load_0 = q_vector(q_from_0 + following);
-            q_load_1 = q_vector(q_from_1 + following);
+            q_load = q_vector(q_from + following);
             k_load_0 = k_vector_dq_edge(n, g, k_j_0, following + k_p_term_0);
             k_load_1 = k_vector_dq_edge(n, g, k_j_1, following + k_p_term_1);
             k_load_2 = k_vector_dq_edge(n, g, k_j_2, following + k_p_term_2);
             k_load_3 = k_vector_dq_edge(n, g, k_j_3, following + k_p_term_3);
             {  // p_term = 0
                 let q_0 = q_tile[0u][0u][row_3];
-                let q_1 = q_tile[0u][1u][row_3];
                 let k_0 = k_tile[0u][0u][column_3];
                 let k_1 = k_tile[0u][1u][column_3];
                 product_0_0 += q_0.x * k_0;
@@ -5849,18 +4446,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 1
                 let q_0 = q_tile[1u][0u][row_3 ^ 1u];
-                let q_1 = q_tile[1u][1u][row_3 ^ 1u];
                 let k_0 = k_tile[1u][0u][column_3 ^ 1u];
                 let k_1 = k_tile[1u][1u][column_3 ^ 1u];
                 product_0_0 += q_0.x * k_0;
@@ -5871,18 +4459,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 2
                 let q_0 = q_tile[2u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[2u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[2u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[2u][1u][column_3 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -5893,18 +4472,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 3
                 let q_0 = q_tile[3u][0u][row_3 ^ 3u];
-                let q_1 = q_tile[3u][1u][row_3 ^ 3u];
                 let k_0 = k_tile[3u][0u][column_3 ^ 3u];
                 let k_1 = k_tile[3u][1u][column_3 ^ 3u];
                 product_0_0 += q_0.x * k_0;
@@ -5915,18 +4485,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 4
                 let q_0 = q_tile[4u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[4u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[4u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[4u][1u][column_3 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -5937,18 +4498,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 5
                 let q_0 = q_tile[5u][0u][row_3 ^ 5u];
-                let q_1 = q_tile[5u][1u][row_3 ^ 5u];
                 let k_0 = k_tile[5u][0u][column_3 ^ 5u];
                 let k_1 = k_tile[5u][1u][column_3 ^ 5u];
                 product_0_0 += q_0.x * k_0;
@@ -5959,18 +4511,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 6
                 let q_0 = q_tile[6u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[6u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[6u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[6u][1u][column_3 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -5981,18 +4524,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 7
                 let q_0 = q_tile[7u][0u][row_3 ^ 7u];
-                let q_1 = q_tile[7u][1u][row_3 ^ 7u];
                 let k_0 = k_tile[7u][0u][column_3 ^ 7u];
                 let k_1 = k_tile[7u][1u][column_3 ^ 7u];
                 product_0_0 += q_0.x * k_0;
@@ -6003,18 +4537,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 8
                 let q_0 = q_tile[8u][0u][row_3];
-                let q_1 = q_tile[8u][1u][row_3];
                 let k_0 = k_tile[8u][0u][column_3];
                 let k_1 = k_tile[8u][1u][column_3];
                 product_0_0 += q_0.x * k_0;
@@ -6025,18 +4550,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 9
                 let q_0 = q_tile[9u][0u][row_3 ^ 1u];
-                let q_1 = q_tile[9u][1u][row_3 ^ 1u];
                 let k_0 = k_tile[9u][0u][column_3 ^ 1u];
                 let k_1 = k_tile[9u][1u][column_3 ^ 1u];
                 product_0_0 += q_0.x * k_0;
@@ -6047,18 +4563,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 10
                 let q_0 = q_tile[10u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[10u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[10u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[10u][1u][column_3 ^ 2u];
                 product_0_0 += q_0.x * k_0;
@@ -6069,18 +4576,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 11
                 let q_0 = q_tile[11u][0u][row_3 ^ 3u];
-                let q_1 = q_tile[11u][1u][row_3 ^ 3u];
                 let k_0 = k_tile[11u][0u][column_3 ^ 3u];
                 let k_1 = k_tile[11u][1u][column_3 ^ 3u];
                 product_0_0 += q_0.x * k_0;
@@ -6091,18 +4589,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 12
                 let q_0 = q_tile[12u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[12u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[12u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[12u][1u][column_3 ^ 4u];
                 product_0_0 += q_0.x * k_0;
@@ -6113,18 +4602,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 13
                 let q_0 = q_tile[13u][0u][row_3 ^ 5u];
-                let q_1 = q_tile[13u][1u][row_3 ^ 5u];
                 let k_0 = k_tile[13u][0u][column_3 ^ 5u];
                 let k_1 = k_tile[13u][1u][column_3 ^ 5u];
                 product_0_0 += q_0.x * k_0;
@@ -6135,18 +4615,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 14
                 let q_0 = q_tile[14u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_3 ^ 6u];
                 product_0_0 += q_0.x * k_0;
@@ -6157,18 +4628,9 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             {  // p_term = 15
                 let q_0 = q_tile[15u][0u][row_3 ^ 7u];
-                let q_1 = q_tile[15u][1u][row_3 ^ 7u];
                 let k_0 = k_tile[15u][0u][column_3 ^ 7u];
                 let k_1 = k_tile[15u][1u][column_3 ^ 7u];
                 product_0_0 += q_0.x * k_0;
@@ -6179,14 +4641,6 @@ fn dq_edge(
                 product_2_1 += q_0.z * k_1;
                 product_3_1 += q_0.w * k_1;
                 product_3_0 += q_0.w * k_0;
-                product_4_0 += q_1.x * k_0;
-                product_4_1 += q_1.x * k_1;
-                product_5_1 += q_1.y * k_1;
-                product_5_0 += q_1.y * k_0;
-                product_6_0 += q_1.z * k_0;
-                product_6_1 += q_1.z * k_1;
-                product_7_1 += q_1.w * k_1;
-                product_7_0 += q_1.w * k_0;
             }
             workgroupBarrier();
         }
@@ -6219,17 +4673,8 @@ fn dq_edge(
         var product_2_1_ = vec4f(0.0);
         var product_3_0_ = vec4f(0.0);
         var product_3_1_ = vec4f(0.0);
-        var product_4_0_ = vec4f(0.0);
-        var product_4_1_ = vec4f(0.0);
-        var product_5_0_ = vec4f(0.0);
-        var product_5_1_ = vec4f(0.0);
-        var product_6_0_ = vec4f(0.0);
-        var product_6_1_ = vec4f(0.0);
-        var product_7_0_ = vec4f(0.0);
-        var product_7_1_ = vec4f(0.0);
         if (u.e > 0u) {
-            q_load_0_ = q_vector_(q_from_0_);
-            q_load_1_ = q_vector_(q_from_1_);
+            q_load_ = q_vector_(q_from_);
             k_load_0_ = k_vector__dq_edge(n, g, k_j_0_, k_c_term_0);
             k_load_1_ = k_vector__dq_edge(n, g, k_j_1_, k_c_term_1);
             k_load_2_ = k_vector__dq_edge(n, g, k_j_2_, k_c_term_2);
@@ -6238,30 +4683,26 @@ fn dq_edge(
         for (var first_ = 0u; first_ < u.e; first_ += 16u) {
             if (first_ + 16u > u.e) {
                 let left_ = u.e - first_;
-                q_load_0_ = select(vec4f(0.0), q_load_0_, q_c_term_0 < left_);
-                q_load_1_ = select(vec4f(0.0), q_load_1_, q_c_term_1 < left_);
+                q_load_ = select(vec4f(0.0), q_load_, q_c_term < left_);
                 k_load_0_ = select(vec4f(0.0), k_load_0_, k_c_term_0 < left_);
                 k_load_1_ = select(vec4f(0.0), k_load_1_, k_c_term_1 < left_);
                 k_load_2_ = select(vec4f(0.0), k_load_2_, k_c_term_2 < left_);
                 k_load_3_ = select(vec4f(0.0), k_load_3_, k_c_term_3 < left_);
             }
-            q_tile[q_c_term_0][q_at_0_ >> 3u][(q_at_0_ & 7u) ^ (q_c_term_0 & 7u)] = q_load_0_;
-            q_tile[q_c_term_1][q_at_1_ >> 3u][(q_at_1_ & 7u) ^ (q_c_term_1 & 7u)] = q_load_1_;
+            q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ (q_c_term & 7u)] = q_load_;
             k_tile[k_c_term_0][k_at_0_ >> 4u][(k_at_0_ & 15u) ^ (k_c_term_0 & 7u)] = k_load_0_;
             k_tile[k_c_term_1][k_at_1_ >> 4u][(k_at_1_ & 15u) ^ (k_c_term_1 & 7u)] = k_load_1_;
             k_tile[k_c_term_2][k_at_2_ >> 4u][(k_at_2_ & 15u) ^ (k_c_term_2 & 7u)] = k_load_2_;
             k_tile[k_c_term_3][k_at_3_ >> 4u][(k_at_3_ & 15u) ^ (k_c_term_3 & 7u)] = k_load_3_;
             workgroupBarrier();
             let following_ = first_ + 16u;
-            q_load_0_ = q_vector_(q_from_0_ + following_);
-            q_load_1_ = q_vector_(q_from_1_ + following_);
+            q_load_ = q_vector_(q_from_ + following_);
             k_load_0_ = k_vector__dq_edge(n, g, k_j_0_, following_ + k_c_term_0);
             k_load_1_ = k_vector__dq_edge(n, g, k_j_1_, following_ + k_c_term_1);
             k_load_2_ = k_vector__dq_edge(n, g, k_j_2_, following_ + k_c_term_2);
             k_load_3_ = k_vector__dq_edge(n, g, k_j_3_, following_ + k_c_term_3);
             {  // c_term = 0
                 let q_0 = q_tile[0u][0u][row_3];
-                let q_1 = q_tile[0u][1u][row_3];
                 let k_0 = k_tile[0u][0u][column_3];
                 let k_1 = k_tile[0u][1u][column_3];
                 product_0_0_ += q_0.x * k_0;
@@ -6272,18 +4713,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 1
                 let q_0 = q_tile[1u][0u][row_3 ^ 1u];
-                let q_1 = q_tile[1u][1u][row_3 ^ 1u];
                 let k_0 = k_tile[1u][0u][column_3 ^ 1u];
                 let k_1 = k_tile[1u][1u][column_3 ^ 1u];
                 product_0_0_ += q_0.x * k_0;
@@ -6294,18 +4726,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 2
                 let q_0 = q_tile[2u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[2u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[2u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[2u][1u][column_3 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -6316,18 +4739,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 3
                 let q_0 = q_tile[3u][0u][row_3 ^ 3u];
-                let q_1 = q_tile[3u][1u][row_3 ^ 3u];
                 let k_0 = k_tile[3u][0u][column_3 ^ 3u];
                 let k_1 = k_tile[3u][1u][column_3 ^ 3u];
                 product_0_0_ += q_0.x * k_0;
@@ -6338,18 +4752,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 4
                 let q_0 = q_tile[4u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[4u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[4u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[4u][1u][column_3 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -6360,18 +4765,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 5
                 let q_0 = q_tile[5u][0u][row_3 ^ 5u];
-                let q_1 = q_tile[5u][1u][row_3 ^ 5u];
                 let k_0 = k_tile[5u][0u][column_3 ^ 5u];
                 let k_1 = k_tile[5u][1u][column_3 ^ 5u];
                 product_0_0_ += q_0.x * k_0;
@@ -6382,18 +4778,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 6
                 let q_0 = q_tile[6u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[6u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[6u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[6u][1u][column_3 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -6404,18 +4791,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 7
                 let q_0 = q_tile[7u][0u][row_3 ^ 7u];
-                let q_1 = q_tile[7u][1u][row_3 ^ 7u];
                 let k_0 = k_tile[7u][0u][column_3 ^ 7u];
                 let k_1 = k_tile[7u][1u][column_3 ^ 7u];
                 product_0_0_ += q_0.x * k_0;
@@ -6426,18 +4804,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 8
                 let q_0 = q_tile[8u][0u][row_3];
-                let q_1 = q_tile[8u][1u][row_3];
                 let k_0 = k_tile[8u][0u][column_3];
                 let k_1 = k_tile[8u][1u][column_3];
                 product_0_0_ += q_0.x * k_0;
@@ -6448,18 +4817,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 9
                 let q_0 = q_tile[9u][0u][row_3 ^ 1u];
-                let q_1 = q_tile[9u][1u][row_3 ^ 1u];
                 let k_0 = k_tile[9u][0u][column_3 ^ 1u];
                 let k_1 = k_tile[9u][1u][column_3 ^ 1u];
                 product_0_0_ += q_0.x * k_0;
@@ -6470,18 +4830,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 10
                 let q_0 = q_tile[10u][0u][row_3 ^ 2u];
-                let q_1 = q_tile[10u][1u][row_3 ^ 2u];
                 let k_0 = k_tile[10u][0u][column_3 ^ 2u];
                 let k_1 = k_tile[10u][1u][column_3 ^ 2u];
                 product_0_0_ += q_0.x * k_0;
@@ -6492,18 +4843,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 11
                 let q_0 = q_tile[11u][0u][row_3 ^ 3u];
-                let q_1 = q_tile[11u][1u][row_3 ^ 3u];
                 let k_0 = k_tile[11u][0u][column_3 ^ 3u];
                 let k_1 = k_tile[11u][1u][column_3 ^ 3u];
                 product_0_0_ += q_0.x * k_0;
@@ -6514,18 +4856,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 12
                 let q_0 = q_tile[12u][0u][row_3 ^ 4u];
-                let q_1 = q_tile[12u][1u][row_3 ^ 4u];
                 let k_0 = k_tile[12u][0u][column_3 ^ 4u];
                 let k_1 = k_tile[12u][1u][column_3 ^ 4u];
                 product_0_0_ += q_0.x * k_0;
@@ -6536,18 +4869,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 13
                 let q_0 = q_tile[13u][0u][row_3 ^ 5u];
-                let q_1 = q_tile[13u][1u][row_3 ^ 5u];
                 let k_0 = k_tile[13u][0u][column_3 ^ 5u];
                 let k_1 = k_tile[13u][1u][column_3 ^ 5u];
                 product_0_0_ += q_0.x * k_0;
@@ -6558,18 +4882,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 14
                 let q_0 = q_tile[14u][0u][row_3 ^ 6u];
-                let q_1 = q_tile[14u][1u][row_3 ^ 6u];
                 let k_0 = k_tile[14u][0u][column_3 ^ 6u];
                 let k_1 = k_tile[14u][1u][column_3 ^ 6u];
                 product_0_0_ += q_0.x * k_0;
@@ -6580,18 +4895,9 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             {  // c_term = 15
                 let q_0 = q_tile[15u][0u][row_3 ^ 7u];
-                let q_1 = q_tile[15u][1u][row_3 ^ 7u];
                 let k_0 = k_tile[15u][0u][column_3 ^ 7u];
                 let k_1 = k_tile[15u][1u][column_3 ^ 7u];
                 product_0_0_ += q_0.x * k_0;
@@ -6602,20 +4908,14 @@ fn dq_edge(
                 product_2_1_ += q_0.z * k_1;
                 product_3_1_ += q_0.w * k_1;
                 product_3_0_ += q_0.w * k_0;
-                product_4_0_ += q_1.x * k_0;
-                product_4_1_ += q_1.x * k_1;
-                product_5_1_ += q_1.y * k_1;
-                product_5_0_ += q_1.y * k_0;
-                product_6_0_ += q_1.z * k_0;
-                product_6_1_ += q_1.z * k_1;
-                product_7_1_ += q_1.w * k_1;
-                product_7_0_ += q_1.w * k_0;
             }
             workgroupBarrier();
         }
 
         v_load_0 = v_vector(n, g, first_key + v_j_0, v_p_0);
         v_load_1 = v_vector(n, g, first_key + v_j_1, v_p_1);
+        v_load_2 = v_vector(n, g, first_key + v_j_2, v_p_2);
+        v_load_3 = v_vector(n, g, first_key + v_j_3, v_p_3);
         product_0_0 = vec4f(weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0_0.x, product_0_0_.x), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 1u), product_0_0.y, product_0_0_.y), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 2u), product_0_0.z, product_0_0_.z), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 3u), product_0_0.w, product_0_0_.w));
         product_0_1 = vec4f(weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 64u), product_0_1.x, product_0_1_.x), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 65u), product_0_1.y, product_0_1_.y), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 66u), product_0_1.z, product_0_1_.z), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 67u), product_0_1.w, product_0_1_.w));
         product_1_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1_0.x, product_1_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 1u), product_1_0.y, product_1_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 2u), product_1_0.z, product_1_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 3u), product_1_0.w, product_1_0_.w));
@@ -6624,245 +4924,239 @@ fn dq_edge(
         product_2_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 64u), product_2_1.x, product_2_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 65u), product_2_1.y, product_2_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 66u), product_2_1.z, product_2_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 67u), product_2_1.w, product_2_1_.w));
         product_3_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3_0.x, product_3_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 1u), product_3_0.y, product_3_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 2u), product_3_0.z, product_3_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 3u), product_3_0.w, product_3_0_.w));
         product_3_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 64u), product_3_1.x, product_3_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 65u), product_3_1.y, product_3_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 66u), product_3_1.z, product_3_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 67u), product_3_1.w, product_3_1_.w));
-        product_4_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + column_3 * 4u, product_4_0.x, product_4_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 1u), product_4_0.y, product_4_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 2u), product_4_0.z, product_4_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 3u), product_4_0.w, product_4_0_.w));
-        product_4_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 64u), product_4_1.x, product_4_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 65u), product_4_1.y, product_4_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 66u), product_4_1.z, product_4_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 67u), product_4_1.w, product_4_1_.w));
-        product_5_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + column_3 * 4u, product_5_0.x, product_5_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 1u), product_5_0.y, product_5_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 2u), product_5_0.z, product_5_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 3u), product_5_0.w, product_5_0_.w));
-        product_5_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 64u), product_5_1.x, product_5_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 65u), product_5_1.y, product_5_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 66u), product_5_1.z, product_5_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 67u), product_5_1.w, product_5_1_.w));
-        product_6_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + column_3 * 4u, product_6_0.x, product_6_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 1u), product_6_0.y, product_6_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 2u), product_6_0.z, product_6_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 3u), product_6_0.w, product_6_0_.w));
-        product_6_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 64u), product_6_1.x, product_6_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 65u), product_6_1.y, product_6_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 66u), product_6_1.z, product_6_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 67u), product_6_1.w, product_6_1_.w));
-        product_7_0 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + column_3 * 4u, product_7_0.x, product_7_0_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 1u), product_7_0.y, product_7_0_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 2u), product_7_0.z, product_7_0_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 3u), product_7_0.w, product_7_0_.w));
-        product_7_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 64u), product_7_1.x, product_7_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 65u), product_7_1.y, product_7_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 66u), product_7_1.z, product_7_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 67u), product_7_1.w, product_7_1_.w));
 
         for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
             let key = first_key + turn * 16u;
             if ((column_3 >> 2u) == turn) {
                 weight_tile[(column_3 & 3u) * 4u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.x, product_1_0.x, product_2_0.x, product_3_0.x);
-                weight_tile[(column_3 & 3u) * 4u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.x, product_5_0.x, product_6_0.x, product_7_0.x);
                 weight_tile[(column_3 & 3u) * 4u + 1u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.y, product_1_0.y, product_2_0.y, product_3_0.y);
-                weight_tile[(column_3 & 3u) * 4u + 1u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.y, product_5_0.y, product_6_0.y, product_7_0.y);
                 weight_tile[(column_3 & 3u) * 4u + 2u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.z, product_1_0.z, product_2_0.z, product_3_0.z);
-                weight_tile[(column_3 & 3u) * 4u + 2u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.z, product_5_0.z, product_6_0.z, product_7_0.z);
                 weight_tile[(column_3 & 3u) * 4u + 3u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_0.w, product_1_0.w, product_2_0.w, product_3_0.w);
-                weight_tile[(column_3 & 3u) * 4u + 3u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_0.w, product_5_0.w, product_6_0.w, product_7_0.w);
             }
             if (key + 16u > end) {
                 let left_2 = end - key;
                 v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left_2);
                 v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left_2);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_j_2 < left_2);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_j_3 < left_2);
             }
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
+            v_tile[v_j_2][v_at_2] = v_load_2;
+            v_tile[v_j_3][v_at_3] = v_load_3;
             workgroupBarrier();
             let next_key = key + 16u;
             v_load_0 = v_vector(n, g, next_key + v_j_0, v_p_0);
             v_load_1 = v_vector(n, g, next_key + v_j_1, v_p_1);
+            v_load_2 = v_vector(n, g, next_key + v_j_2, v_p_2);
+            v_load_3 = v_vector(n, g, next_key + v_j_3, v_p_3);
             {  // j = 0
                 let w_0 = weight_tile[0u][row_3];
-                let w_1 = weight_tile[0u][row_3 + 8u];
                 let v_0 = v_tile[0u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[0u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 1
                 let w_0 = weight_tile[1u][row_3];
-                let w_1 = weight_tile[1u][row_3 + 8u];
                 let v_0 = v_tile[1u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[1u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 2
                 let w_0 = weight_tile[2u][row_3];
-                let w_1 = weight_tile[2u][row_3 + 8u];
                 let v_0 = v_tile[2u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[2u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 3
                 let w_0 = weight_tile[3u][row_3];
-                let w_1 = weight_tile[3u][row_3 + 8u];
                 let v_0 = v_tile[3u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[3u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 4
                 let w_0 = weight_tile[4u][row_3 ^ 1u];
-                let w_1 = weight_tile[4u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[4u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[4u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 5
                 let w_0 = weight_tile[5u][row_3 ^ 1u];
-                let w_1 = weight_tile[5u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[5u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[5u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 6
                 let w_0 = weight_tile[6u][row_3 ^ 1u];
-                let w_1 = weight_tile[6u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[6u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[6u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 7
                 let w_0 = weight_tile[7u][row_3 ^ 1u];
-                let w_1 = weight_tile[7u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[7u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[7u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 8
                 let w_0 = weight_tile[8u][row_3 ^ 2u];
-                let w_1 = weight_tile[8u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[8u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[8u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 9
                 let w_0 = weight_tile[9u][row_3 ^ 2u];
-                let w_1 = weight_tile[9u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[9u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[9u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 10
                 let w_0 = weight_tile[10u][row_3 ^ 2u];
-                let w_1 = weight_tile[10u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[10u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[10u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 11
                 let w_0 = weight_tile[11u][row_3 ^ 2u];
-                let w_1 = weight_tile[11u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[11u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[11u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 12
                 let w_0 = weight_tile[12u][row_3 ^ 3u];
-                let w_1 = weight_tile[12u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[12u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[12u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 13
                 let w_0 = weight_tile[13u][row_3 ^ 3u];
-                let w_1 = weight_tile[13u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[13u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[13u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 14
                 let w_0 = weight_tile[14u][row_3 ^ 3u];
-                let w_1 = weight_tile[14u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[14u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[14u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 15
                 let w_0 = weight_tile[15u][row_3 ^ 3u];
-                let w_1 = weight_tile[15u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[15u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[15u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             workgroupBarrier();
         }
@@ -6870,269 +5164,271 @@ fn dq_edge(
             let key_ = first_key + turn_ * 16u;
             if ((column_3 >> 2u) == turn_ - 4u) {
                 weight_tile[(column_3 & 3u) * 4u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.x, product_1_1.x, product_2_1.x, product_3_1.x);
-                weight_tile[(column_3 & 3u) * 4u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.x, product_5_1.x, product_6_1.x, product_7_1.x);
                 weight_tile[(column_3 & 3u) * 4u + 1u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.y, product_1_1.y, product_2_1.y, product_3_1.y);
-                weight_tile[(column_3 & 3u) * 4u + 1u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.y, product_5_1.y, product_6_1.y, product_7_1.y);
                 weight_tile[(column_3 & 3u) * 4u + 2u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.z, product_1_1.z, product_2_1.z, product_3_1.z);
-                weight_tile[(column_3 & 3u) * 4u + 2u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.z, product_5_1.z, product_6_1.z, product_7_1.z);
                 weight_tile[(column_3 & 3u) * 4u + 3u][row_3 ^ (column_3 & 3u)] = vec4f(product_0_1.w, product_1_1.w, product_2_1.w, product_3_1.w);
-                weight_tile[(column_3 & 3u) * 4u + 3u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4_1.w, product_5_1.w, product_6_1.w, product_7_1.w);
             }
             if (key_ + 16u > end) {
                 let left_3 = end - key_;
                 v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left_3);
                 v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left_3);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_j_2 < left_3);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_j_3 < left_3);
             }
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
+            v_tile[v_j_2][v_at_2] = v_load_2;
+            v_tile[v_j_3][v_at_3] = v_load_3;
             workgroupBarrier();
             let next_key_ = key_ + 16u;
             v_load_0 = v_vector(n, g, next_key_ + v_j_0, v_p_0);
             v_load_1 = v_vector(n, g, next_key_ + v_j_1, v_p_1);
+            v_load_2 = v_vector(n, g, next_key_ + v_j_2, v_p_2);
+            v_load_3 = v_vector(n, g, next_key_ + v_j_3, v_p_3);
             {  // j = 0
                 let w_0 = weight_tile[0u][row_3];
-                let w_1 = weight_tile[0u][row_3 + 8u];
                 let v_0 = v_tile[0u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[0u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 1
                 let w_0 = weight_tile[1u][row_3];
-                let w_1 = weight_tile[1u][row_3 + 8u];
                 let v_0 = v_tile[1u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[1u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 2
                 let w_0 = weight_tile[2u][row_3];
-                let w_1 = weight_tile[2u][row_3 + 8u];
                 let v_0 = v_tile[2u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[2u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 3
                 let w_0 = weight_tile[3u][row_3];
-                let w_1 = weight_tile[3u][row_3 + 8u];
                 let v_0 = v_tile[3u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[3u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 4
                 let w_0 = weight_tile[4u][row_3 ^ 1u];
-                let w_1 = weight_tile[4u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[4u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[4u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 5
                 let w_0 = weight_tile[5u][row_3 ^ 1u];
-                let w_1 = weight_tile[5u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[5u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[5u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 6
                 let w_0 = weight_tile[6u][row_3 ^ 1u];
-                let w_1 = weight_tile[6u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[6u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[6u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 7
                 let w_0 = weight_tile[7u][row_3 ^ 1u];
-                let w_1 = weight_tile[7u][(row_3 ^ 1u) + 8u];
                 let v_0 = v_tile[7u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[7u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 8
                 let w_0 = weight_tile[8u][row_3 ^ 2u];
-                let w_1 = weight_tile[8u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[8u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[8u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 9
                 let w_0 = weight_tile[9u][row_3 ^ 2u];
-                let w_1 = weight_tile[9u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[9u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[9u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 10
                 let w_0 = weight_tile[10u][row_3 ^ 2u];
-                let w_1 = weight_tile[10u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[10u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[10u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 11
                 let w_0 = weight_tile[11u][row_3 ^ 2u];
-                let w_1 = weight_tile[11u][(row_3 ^ 2u) + 8u];
                 let v_0 = v_tile[11u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[11u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 12
                 let w_0 = weight_tile[12u][row_3 ^ 3u];
-                let w_1 = weight_tile[12u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[12u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[12u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 13
                 let w_0 = weight_tile[13u][row_3 ^ 3u];
-                let w_1 = weight_tile[13u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[13u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[13u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 14
                 let w_0 = weight_tile[14u][row_3 ^ 3u];
-                let w_1 = weight_tile[14u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[14u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[14u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             {  // j = 15
                 let w_0 = weight_tile[15u][row_3 ^ 3u];
-                let w_1 = weight_tile[15u][(row_3 ^ 3u) + 8u];
                 let v_0 = v_tile[15u][column_3];
-                acc_0 += w_0.x * v_0;
-                acc_1 += w_0.y * v_0;
-                acc_2 += w_0.z * v_0;
-                acc_3 += w_0.w * v_0;
-                acc_4 += w_1.x * v_0;
-                acc_5 += w_1.y * v_0;
-                acc_6 += w_1.z * v_0;
-                acc_7 += w_1.w * v_0;
+                let v_1 = v_tile[15u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
             }
             workgroupBarrier();
         }
     }
 
-    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + column_3 * 4u, acc_0.x);
-    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 1u), acc_0.y);
-    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 2u), acc_0.z);
-    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 3u), acc_0.w);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + column_3 * 4u, acc_1.x);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 1u), acc_1.y);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 2u), acc_1.z);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 3u), acc_1.w);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + column_3 * 4u, acc_2.x);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 1u), acc_2.y);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 2u), acc_2.z);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 3u), acc_2.w);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + column_3 * 4u, acc_3.x);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 1u), acc_3.y);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 2u), acc_3.z);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 3u), acc_3.w);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + column_3 * 4u, acc_4.x);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 1u), acc_4.y);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 2u), acc_4.z);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 3u), acc_4.w);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + column_3 * 4u, acc_5.x);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 1u), acc_5.y);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 2u), acc_5.z);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 3u), acc_5.w);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + column_3 * 4u, acc_6.x);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 1u), acc_6.y);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 2u), acc_6.z);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 3u), acc_6.w);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + column_3 * 4u, acc_7.x);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 1u), acc_7.y);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 2u), acc_7.z);
-    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 3u), acc_7.w);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + column_3 * 4u, acc_0_0.x);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 1u), acc_0_0.y);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 2u), acc_0_0.z);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 3u), acc_0_0.w);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 64u), acc_0_1.x);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 65u), acc_0_1.y);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 66u), acc_0_1.z);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 67u), acc_0_1.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + column_3 * 4u, acc_1_0.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 1u), acc_1_0.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 2u), acc_1_0.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 3u), acc_1_0.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 64u), acc_1_1.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 65u), acc_1_1.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 66u), acc_1_1.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 67u), acc_1_1.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + column_3 * 4u, acc_2_0.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 1u), acc_2_0.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 2u), acc_2_0.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 3u), acc_2_0.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 64u), acc_2_1.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 65u), acc_2_1.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 66u), acc_2_1.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 67u), acc_2_1.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + column_3 * 4u, acc_3_0.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 1u), acc_3_0.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 2u), acc_3_0.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 3u), acc_3_0.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 64u), acc_3_1.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 65u), acc_3_1.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 66u), acc_3_1.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 67u), acc_3_1.w);
 }
 
 @group(0) @binding(5) var<storage, read_write> dk_dk_dv_edge: array<f32>;
@@ -7209,7 +5505,7 @@ fn finish__dk_dv_edge(n: u32, g: u32, j: u32, c: u32, weighted_: f32) {
     dv_dk_dv_edge[((n * u.r + g) * u.t + j) * u.e + c] = weighted_;
 }
 
-// grouped_query_attention_gradient, stage dk, dv: flash_tile64x128x64, one workgroup per 64 rows and 64 columns, 128 keys at a time.
+// grouped_query_attention_gradient, stage dk, dv: flash_tile32x128x128_micro4x8, one workgroup per 32 rows and 128 columns, 128 keys at a time.
 //     dk[n, g, j, p] = sum[i, u < h / r] dproduct[n, g * (h / r) + u, i, j] * q[n, g * (h / r) + u, i, p];
 //     dv[n, g, j, c] = sum[i, u < h / r] dy[n, g * (h / r) + u, i, c] * weight[n, g * (h / r) + u, i, j];
 @compute @workgroup_size(128)
@@ -7219,82 +5515,92 @@ fn dk_dv_edge(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let group = workgroup.y * grid.x + workgroup.x;
-    let tile_rows = (u.t + 63u) >> 6u;
-    let tile_columns = (max(u.d, u.e) + 63u) >> 6u;
+    let tile_rows = (u.t + 31u) >> 5u;
+    let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
     if (group >= u.b * u.r * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.r;
     let g = group / tile_columns / tile_rows % u.r;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
-    let tile_column = group % tile_columns * 64u;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.s);
     let first_row = i32(tile_row);
-    let last_row = i32(min(tile_row + 64u, u.t) - 1u);
+    let last_row = i32(min(tile_row + 32u, u.t) - 1u);
     let have_keys = 0i <= i32(u.t) - 1i && 0i <= 0i + i32(u.t - u.s) && 0i <= i32(u.t) - 1i && 0i <= i32(u.s) - 1i + i32(u.t - u.s);
     let begin = (u32(select(0i, max(0i, first_row + i32(0u - (u.t - u.s))), have_keys)) >> 7u) * 128u;
     let end = u32(select(all_keys, max(all_keys, 0i), have_keys));
 
     let column_4 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row_4 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
-    var acc_0: vec4f;
-    var acc_1: vec4f;
-    var acc_2: vec4f;
-    var acc_3: vec4f;
-    var acc_4: vec4f;
-    var acc_5: vec4f;
-    var acc_6: vec4f;
-    var acc_7: vec4f;
-    var acc_0_: vec4f;
-    var acc_1_: vec4f;
-    var acc_2_: vec4f;
-    var acc_3_: vec4f;
-    var acc_4_: vec4f;
-    var acc_5_: vec4f;
-    var acc_6_: vec4f;
-    var acc_7_: vec4f;
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+    var acc_0_0_: vec4f;
+    var acc_0_1_: vec4f;
+    var acc_1_0_: vec4f;
+    var acc_1_1_: vec4f;
+    var acc_2_0_: vec4f;
+    var acc_2_1_: vec4f;
+    var acc_3_0_: vec4f;
+    var acc_3_1_: vec4f;
 
     for (var u_ = 0u; u_ < u.u_range; u_ += 1u) {
-        let q_unit_0 = lane;
-        let q_at_0 = q_unit_0 >> 4u;
-        let q_p_term_0 = q_unit_0 & 15u;
-        let q_j_0 = tile_row + q_at_0 * 4u;
-        let q_unit_1 = lane + 128u;
-        let q_at_1 = q_unit_1 >> 4u;
-        let q_p_term_1 = q_unit_1 & 15u;
-        let q_j_1 = tile_row + q_at_1 * 4u;
-        var q_load_0: vec4f;
-        var q_load_1: vec4f;
-        let q_unit_0_ = lane;
-        let q_at_0_ = q_unit_0_ >> 4u;
-        let q_c_term_0 = q_unit_0_ & 15u;
-        let q_j_0_ = tile_row + q_at_0_ * 4u;
-        let q_unit_1_ = lane + 128u;
-        let q_at_1_ = q_unit_1_ >> 4u;
-        let q_c_term_1 = q_unit_1_ & 15u;
-        let q_j_1_ = tile_row + q_at_1_ * 4u;
-        var q_load_0_: vec4f;
-        var q_load_1_: vec4f;
+        let q_unit = lane;
+        let q_at = q_unit >> 4u;
+        let q_p_term = q_unit & 15u;
+        let q_j = tile_row + q_at * 4u;
+        var q_load: vec4f;
+        let q_unit_ = lane;
+        let q_at_ = q_unit_ >> 4u;
+        let q_c_term = q_unit_ & 15u;
+        let q_j_ = tile_row + q_at_ * 4u;
+        var q_load_: vec4f;
         let v_unit_0 = lane;
-        let v_at_0 = v_unit_0 & 15u;
-        let v_i_0 = v_unit_0 >> 4u;
+        let v_at_0 = v_unit_0 & 31u;
+        let v_i_0 = v_unit_0 >> 5u;
         let v_p_0 = tile_column + v_at_0 * 4u;
         let v_unit_1 = lane + 128u;
-        let v_at_1 = v_unit_1 & 15u;
-        let v_i_1 = v_unit_1 >> 4u;
+        let v_at_1 = v_unit_1 & 31u;
+        let v_i_1 = v_unit_1 >> 5u;
         let v_p_1 = tile_column + v_at_1 * 4u;
+        let v_unit_2 = lane + 256u;
+        let v_at_2 = v_unit_2 & 31u;
+        let v_i_2 = v_unit_2 >> 5u;
+        let v_p_2 = tile_column + v_at_2 * 4u;
+        let v_unit_3 = lane + 384u;
+        let v_at_3 = v_unit_3 & 31u;
+        let v_i_3 = v_unit_3 >> 5u;
+        let v_p_3 = tile_column + v_at_3 * 4u;
         var v_load_0: vec4f;
         var v_load_1: vec4f;
+        var v_load_2: vec4f;
+        var v_load_3: vec4f;
         let v_unit_0_ = lane;
-        let v_at_0_ = v_unit_0_ & 15u;
-        let v_i_0_ = v_unit_0_ >> 4u;
+        let v_at_0_ = v_unit_0_ & 31u;
+        let v_i_0_ = v_unit_0_ >> 5u;
         let v_c_0 = tile_column + v_at_0_ * 4u;
         let v_unit_1_ = lane + 128u;
-        let v_at_1_ = v_unit_1_ & 15u;
-        let v_i_1_ = v_unit_1_ >> 4u;
+        let v_at_1_ = v_unit_1_ & 31u;
+        let v_i_1_ = v_unit_1_ >> 5u;
         let v_c_1 = tile_column + v_at_1_ * 4u;
+        let v_unit_2_ = lane + 256u;
+        let v_at_2_ = v_unit_2_ & 31u;
+        let v_i_2_ = v_unit_2_ >> 5u;
+        let v_c_2 = tile_column + v_at_2_ * 4u;
+        let v_unit_3_ = lane + 384u;
+        let v_at_3_ = v_unit_3_ & 31u;
+        let v_i_3_ = v_unit_3_ >> 5u;
+        let v_c_3 = tile_column + v_at_3_ * 4u;
         var v_load_0_: vec4f;
         var v_load_1_: vec4f;
+        var v_load_2_: vec4f;
+        var v_load_3_: vec4f;
 
         for (var first_key = begin; first_key < end; first_key += 128u) {
             let k_unit_0 = lane;
@@ -7325,17 +5631,8 @@ fn dk_dv_edge(
             var product_2_1 = vec4f(0.0);
             var product_3_0 = vec4f(0.0);
             var product_3_1 = vec4f(0.0);
-            var product_4_0 = vec4f(0.0);
-            var product_4_1 = vec4f(0.0);
-            var product_5_0 = vec4f(0.0);
-            var product_5_1 = vec4f(0.0);
-            var product_6_0 = vec4f(0.0);
-            var product_6_1 = vec4f(0.0);
-            var product_7_0 = vec4f(0.0);
-            var product_7_1 = vec4f(0.0);
             if (u.d > 0u) {
-                q_load_0 = q_vector_dk_dv_edge(n, g, u_, q_j_0, q_p_term_0);
-                q_load_1 = q_vector_dk_dv_edge(n, g, u_, q_j_1, q_p_term_1);
+                q_load = q_vector_dk_dv_edge(n, g, u_, q_j, q_p_term);
                 k_load_0 = k_vector_dk_dv_edge(n, g, u_, k_i_0, k_p_term_0);
                 k_load_1 = k_vector_dk_dv_edge(n, g, u_, k_i_1, k_p_term_1);
                 k_load_2 = k_vector_dk_dv_edge(n, g, u_, k_i_2, k_p_term_2);
@@ -7344,30 +5641,26 @@ fn dk_dv_edge(
             for (var first = 0u; first < u.d; first += 16u) {
                 if (first + 16u > u.d) {
                     let left = u.d - first;
-                    q_load_0 = select(vec4f(0.0), q_load_0, q_p_term_0 < left);
-                    q_load_1 = select(vec4f(0.0), q_load_1, q_p_term_1 < left);
+                    q_load = select(vec4f(0.0), q_load, q_p_term < left);
                     k_load_0 = select(vec4f(0.0), k_load_0, k_p_term_0 < left);
                     k_load_1 = select(vec4f(0.0), k_load_1, k_p_term_1 < left);
                     k_load_2 = select(vec4f(0.0), k_load_2, k_p_term_2 < left);
                     k_load_3 = select(vec4f(0.0), k_load_3, k_p_term_3 < left);
                 }
-                q_tile[q_p_term_0][q_at_0 >> 3u][(q_at_0 & 7u) ^ (q_p_term_0 & 7u)] = q_load_0;
-                q_tile[q_p_term_1][q_at_1 >> 3u][(q_at_1 & 7u) ^ (q_p_term_1 & 7u)] = q_load_1;
+                q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (q_p_term & 7u)] = q_load;
                 k_tile[k_p_term_0][k_at_0 >> 4u][(k_at_0 & 15u) ^ (k_p_term_0 & 7u)] = k_load_0;
                 k_tile[k_p_term_1][k_at_1 >> 4u][(k_at_1 & 15u) ^ (k_p_term_1 & 7u)] = k_load_1;
                 k_tile[k_p_term_2][k_at_2 >> 4u][(k_at_2 & 15u) ^ (k_p_term_2 & 7u)] = k_load_2;
                 k_tile[k_p_term_3][k_at_3 >> 4u][(k_at_3 & 15u) ^ (k_p_term_3 & 7u)] = k_load_3;
                 workgroupBarrier();
                 let following = first + 16u;
-                q_load_0 = q_vector_dk_dv_edge(n, g, u_, q_j_0, following + q_p_term_0);
-                q_load_1 = q_vector_dk_dv_edge(n, g, u_, q_j_1, following + q_p_term_1);
+                q_load = q_vector_dk_dv_edge(n, g, u_, q_j, following + q_p_term);
                 k_load_0 = k_vector_dk_dv_edge(n, g, u_, k_i_0, following + k_p_term_0);
                 k_load_1 = k_vector_dk_dv_edge(n, g, u_, k_i_1, following + k_p_term_1);
                 k_load_2 = k_vector_dk_dv_edge(n, g, u_, k_i_2, following + k_p_term_2);
                 k_load_3 = k_vector_dk_dv_edge(n, g, u_, k_i_3, following + k_p_term_3);
                 {  // p_term = 0
                     let q_0 = q_tile[0u][0u][row_4];
-                    let q_1 = q_tile[0u][1u][row_4];
                     let k_0 = k_tile[0u][0u][column_4];
                     let k_1 = k_tile[0u][1u][column_4];
                     product_0_0 += q_0.x * k_0;
@@ -7378,18 +5671,9 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 1
                     let q_0 = q_tile[1u][0u][row_4 ^ 1u];
-                    let q_1 = q_tile[1u][1u][row_4 ^ 1u];
                     let k_0 = k_tile[1u][0u][column_4 ^ 1u];
                     let k_1 = k_tile[1u][1u][column_4 ^ 1u];
                     product_0_0 += q_0.x * k_0;
@@ -7400,18 +5684,9 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 2
                     let q_0 = q_tile[2u][0u][row_4 ^ 2u];
-                    let q_1 = q_tile[2u][1u][row_4 ^ 2u];
                     let k_0 = k_tile[2u][0u][column_4 ^ 2u];
                     let k_1 = k_tile[2u][1u][column_4 ^ 2u];
                     product_0_0 += q_0.x * k_0;
@@ -7422,18 +5697,9 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 3
                     let q_0 = q_tile[3u][0u][row_4 ^ 3u];
-                    let q_1 = q_tile[3u][1u][row_4 ^ 3u];
                     let k_0 = k_tile[3u][0u][column_4 ^ 3u];
                     let k_1 = k_tile[3u][1u][column_4 ^ 3u];
                     product_0_0 += q_0.x * k_0;
@@ -7444,18 +5710,9 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 4
                     let q_0 = q_tile[4u][0u][row_4 ^ 4u];
-                    let q_1 = q_tile[4u][1u][row_4 ^ 4u];
                     let k_0 = k_tile[4u][0u][column_4 ^ 4u];
                     let k_1 = k_tile[4u][1u][column_4 ^ 4u];
                     product_0_0 += q_0.x * k_0;
@@ -7466,18 +5723,9 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 5
                     let q_0 = q_tile[5u][0u][row_4 ^ 5u];
-                    let q_1 = q_tile[5u][1u][row_4 ^ 5u];
                     let k_0 = k_tile[5u][0u][column_4 ^ 5u];
                     let k_1 = k_tile[5u][1u][column_4 ^ 5u];
                     product_0_0 += q_0.x * k_0;
@@ -7488,18 +5736,9 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 6
                     let q_0 = q_tile[6u][0u][row_4 ^ 6u];
-                    let q_1 = q_tile[6u][1u][row_4 ^ 6u];
                     let k_0 = k_tile[6u][0u][column_4 ^ 6u];
                     let k_1 = k_tile[6u][1u][column_4 ^ 6u];
                     product_0_0 += q_0.x * k_0;
@@ -7510,18 +5749,9 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 7
                     let q_0 = q_tile[7u][0u][row_4 ^ 7u];
-                    let q_1 = q_tile[7u][1u][row_4 ^ 7u];
                     let k_0 = k_tile[7u][0u][column_4 ^ 7u];
                     let k_1 = k_tile[7u][1u][column_4 ^ 7u];
                     product_0_0 += q_0.x * k_0;
@@ -7532,18 +5762,9 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 8
                     let q_0 = q_tile[8u][0u][row_4];
-                    let q_1 = q_tile[8u][1u][row_4];
                     let k_0 = k_tile[8u][0u][column_4];
                     let k_1 = k_tile[8u][1u][column_4];
                     product_0_0 += q_0.x * k_0;
@@ -7554,18 +5775,9 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 9
                     let q_0 = q_tile[9u][0u][row_4 ^ 1u];
-                    let q_1 = q_tile[9u][1u][row_4 ^ 1u];
                     let k_0 = k_tile[9u][0u][column_4 ^ 1u];
                     let k_1 = k_tile[9u][1u][column_4 ^ 1u];
                     product_0_0 += q_0.x * k_0;
@@ -7576,18 +5788,9 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 10
                     let q_0 = q_tile[10u][0u][row_4 ^ 2u];
-                    let q_1 = q_tile[10u][1u][row_4 ^ 2u];
                     let k_0 = k_tile[10u][0u][column_4 ^ 2u];
                     let k_1 = k_tile[10u][1u][column_4 ^ 2u];
                     product_0_0 += q_0.x * k_0;
@@ -7598,18 +5801,9 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 11
                     let q_0 = q_tile[11u][0u][row_4 ^ 3u];
-                    let q_1 = q_tile[11u][1u][row_4 ^ 3u];
                     let k_0 = k_tile[11u][0u][column_4 ^ 3u];
                     let k_1 = k_tile[11u][1u][column_4 ^ 3u];
                     product_0_0 += q_0.x * k_0;
@@ -7620,18 +5814,9 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 12
                     let q_0 = q_tile[12u][0u][row_4 ^ 4u];
-                    let q_1 = q_tile[12u][1u][row_4 ^ 4u];
                     let k_0 = k_tile[12u][0u][column_4 ^ 4u];
                     let k_1 = k_tile[12u][1u][column_4 ^ 4u];
                     product_0_0 += q_0.x * k_0;
@@ -7642,18 +5827,9 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 13
                     let q_0 = q_tile[13u][0u][row_4 ^ 5u];
-                    let q_1 = q_tile[13u][1u][row_4 ^ 5u];
                     let k_0 = k_tile[13u][0u][column_4 ^ 5u];
                     let k_1 = k_tile[13u][1u][column_4 ^ 5u];
                     product_0_0 += q_0.x * k_0;
@@ -7664,18 +5840,9 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 14
                     let q_0 = q_tile[14u][0u][row_4 ^ 6u];
-                    let q_1 = q_tile[14u][1u][row_4 ^ 6u];
                     let k_0 = k_tile[14u][0u][column_4 ^ 6u];
                     let k_1 = k_tile[14u][1u][column_4 ^ 6u];
                     product_0_0 += q_0.x * k_0;
@@ -7686,18 +5853,9 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 {  // p_term = 15
                     let q_0 = q_tile[15u][0u][row_4 ^ 7u];
-                    let q_1 = q_tile[15u][1u][row_4 ^ 7u];
                     let k_0 = k_tile[15u][0u][column_4 ^ 7u];
                     let k_1 = k_tile[15u][1u][column_4 ^ 7u];
                     product_0_0 += q_0.x * k_0;
@@ -7708,14 +5866,6 @@ fn dk_dv_edge(
                     product_2_1 += q_0.z * k_1;
                     product_3_1 += q_0.w * k_1;
                     product_3_0 += q_0.w * k_0;
-                    product_4_0 += q_1.x * k_0;
-                    product_4_1 += q_1.x * k_1;
-                    product_5_1 += q_1.y * k_1;
-                    product_5_0 += q_1.y * k_0;
-                    product_6_0 += q_1.z * k_0;
-                    product_6_1 += q_1.z * k_1;
-                    product_7_1 += q_1.w * k_1;
-                    product_7_0 += q_1.w * k_0;
                 }
                 workgroupBarrier();
             }
@@ -7748,18 +5898,9 @@ fn dk_dv_edge(
             var product_2_1_ = vec4f(0.0);
             var product_3_0_ = vec4f(0.0);
             var product_3_1_ = vec4f(0.0);
-            var product_4_0_ = vec4f(0.0);
-            var product_4_1_ = vec4f(0.0);
-            var product_5_0_ = vec4f(0.0);
-            var product_5_1_ = vec4f(0.0);
-            var product_6_0_ = vec4f(0.0);
-            var product_6_1_ = vec4f(0.0);
-            var product_7_0_ = vec4f(0.0);
-            var product_7_1_ = vec4f(0.0);
             if (tile_column < u.d) {
                 if (u.e > 0u) {
-                    q_load_0_ = q_vector__dk_dv_edge(n, g, u_, q_j_0_, q_c_term_0);
-                    q_load_1_ = q_vector__dk_dv_edge(n, g, u_, q_j_1_, q_c_term_1);
+                    q_load_ = q_vector__dk_dv_edge(n, g, u_, q_j_, q_c_term);
                     k_load_0_ = k_vector__dk_dv_edge(n, g, u_, k_i_0_, k_c_term_0);
                     k_load_1_ = k_vector__dk_dv_edge(n, g, u_, k_i_1_, k_c_term_1);
                     k_load_2_ = k_vector__dk_dv_edge(n, g, u_, k_i_2_, k_c_term_2);
@@ -7768,30 +5909,26 @@ fn dk_dv_edge(
                 for (var first_ = 0u; first_ < u.e; first_ += 16u) {
                     if (first_ + 16u > u.e) {
                         let left_ = u.e - first_;
-                        q_load_0_ = select(vec4f(0.0), q_load_0_, q_c_term_0 < left_);
-                        q_load_1_ = select(vec4f(0.0), q_load_1_, q_c_term_1 < left_);
+                        q_load_ = select(vec4f(0.0), q_load_, q_c_term < left_);
                         k_load_0_ = select(vec4f(0.0), k_load_0_, k_c_term_0 < left_);
                         k_load_1_ = select(vec4f(0.0), k_load_1_, k_c_term_1 < left_);
                         k_load_2_ = select(vec4f(0.0), k_load_2_, k_c_term_2 < left_);
                         k_load_3_ = select(vec4f(0.0), k_load_3_, k_c_term_3 < left_);
                     }
-                    q_tile[q_c_term_0][q_at_0_ >> 3u][(q_at_0_ & 7u) ^ (q_c_term_0 & 7u)] = q_load_0_;
-                    q_tile[q_c_term_1][q_at_1_ >> 3u][(q_at_1_ & 7u) ^ (q_c_term_1 & 7u)] = q_load_1_;
+                    q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ (q_c_term & 7u)] = q_load_;
                     k_tile[k_c_term_0][k_at_0_ >> 4u][(k_at_0_ & 15u) ^ (k_c_term_0 & 7u)] = k_load_0_;
                     k_tile[k_c_term_1][k_at_1_ >> 4u][(k_at_1_ & 15u) ^ (k_c_term_1 & 7u)] = k_load_1_;
                     k_tile[k_c_term_2][k_at_2_ >> 4u][(k_at_2_ & 15u) ^ (k_c_term_2 & 7u)] = k_load_2_;
                     k_tile[k_c_term_3][k_at_3_ >> 4u][(k_at_3_ & 15u) ^ (k_c_term_3 & 7u)] = k_load_3_;
                     workgroupBarrier();
                     let following_ = first_ + 16u;
-                    q_load_0_ = q_vector__dk_dv_edge(n, g, u_, q_j_0_, following_ + q_c_term_0);
-                    q_load_1_ = q_vector__dk_dv_edge(n, g, u_, q_j_1_, following_ + q_c_term_1);
+                    q_load_ = q_vector__dk_dv_edge(n, g, u_, q_j_, following_ + q_c_term);
                     k_load_0_ = k_vector__dk_dv_edge(n, g, u_, k_i_0_, following_ + k_c_term_0);
                     k_load_1_ = k_vector__dk_dv_edge(n, g, u_, k_i_1_, following_ + k_c_term_1);
                     k_load_2_ = k_vector__dk_dv_edge(n, g, u_, k_i_2_, following_ + k_c_term_2);
                     k_load_3_ = k_vector__dk_dv_edge(n, g, u_, k_i_3_, following_ + k_c_term_3);
                     {  // c_term = 0
                         let q_0 = q_tile[0u][0u][row_4];
-                        let q_1 = q_tile[0u][1u][row_4];
                         let k_0 = k_tile[0u][0u][column_4];
                         let k_1 = k_tile[0u][1u][column_4];
                         product_0_0_ += q_0.x * k_0;
@@ -7802,18 +5939,9 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 1
                         let q_0 = q_tile[1u][0u][row_4 ^ 1u];
-                        let q_1 = q_tile[1u][1u][row_4 ^ 1u];
                         let k_0 = k_tile[1u][0u][column_4 ^ 1u];
                         let k_1 = k_tile[1u][1u][column_4 ^ 1u];
                         product_0_0_ += q_0.x * k_0;
@@ -7824,18 +5952,9 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 2
                         let q_0 = q_tile[2u][0u][row_4 ^ 2u];
-                        let q_1 = q_tile[2u][1u][row_4 ^ 2u];
                         let k_0 = k_tile[2u][0u][column_4 ^ 2u];
                         let k_1 = k_tile[2u][1u][column_4 ^ 2u];
                         product_0_0_ += q_0.x * k_0;
@@ -7846,18 +5965,9 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 3
                         let q_0 = q_tile[3u][0u][row_4 ^ 3u];
-                        let q_1 = q_tile[3u][1u][row_4 ^ 3u];
                         let k_0 = k_tile[3u][0u][column_4 ^ 3u];
                         let k_1 = k_tile[3u][1u][column_4 ^ 3u];
                         product_0_0_ += q_0.x * k_0;
@@ -7868,18 +5978,9 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 4
                         let q_0 = q_tile[4u][0u][row_4 ^ 4u];
-                        let q_1 = q_tile[4u][1u][row_4 ^ 4u];
                         let k_0 = k_tile[4u][0u][column_4 ^ 4u];
                         let k_1 = k_tile[4u][1u][column_4 ^ 4u];
                         product_0_0_ += q_0.x * k_0;
@@ -7890,18 +5991,9 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 5
                         let q_0 = q_tile[5u][0u][row_4 ^ 5u];
-                        let q_1 = q_tile[5u][1u][row_4 ^ 5u];
                         let k_0 = k_tile[5u][0u][column_4 ^ 5u];
                         let k_1 = k_tile[5u][1u][column_4 ^ 5u];
                         product_0_0_ += q_0.x * k_0;
@@ -7912,18 +6004,9 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 6
                         let q_0 = q_tile[6u][0u][row_4 ^ 6u];
-                        let q_1 = q_tile[6u][1u][row_4 ^ 6u];
                         let k_0 = k_tile[6u][0u][column_4 ^ 6u];
                         let k_1 = k_tile[6u][1u][column_4 ^ 6u];
                         product_0_0_ += q_0.x * k_0;
@@ -7934,18 +6017,9 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 7
                         let q_0 = q_tile[7u][0u][row_4 ^ 7u];
-                        let q_1 = q_tile[7u][1u][row_4 ^ 7u];
                         let k_0 = k_tile[7u][0u][column_4 ^ 7u];
                         let k_1 = k_tile[7u][1u][column_4 ^ 7u];
                         product_0_0_ += q_0.x * k_0;
@@ -7956,18 +6030,9 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 8
                         let q_0 = q_tile[8u][0u][row_4];
-                        let q_1 = q_tile[8u][1u][row_4];
                         let k_0 = k_tile[8u][0u][column_4];
                         let k_1 = k_tile[8u][1u][column_4];
                         product_0_0_ += q_0.x * k_0;
@@ -7978,18 +6043,9 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 9
                         let q_0 = q_tile[9u][0u][row_4 ^ 1u];
-                        let q_1 = q_tile[9u][1u][row_4 ^ 1u];
                         let k_0 = k_tile[9u][0u][column_4 ^ 1u];
                         let k_1 = k_tile[9u][1u][column_4 ^ 1u];
                         product_0_0_ += q_0.x * k_0;
@@ -8000,18 +6056,9 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 10
                         let q_0 = q_tile[10u][0u][row_4 ^ 2u];
-                        let q_1 = q_tile[10u][1u][row_4 ^ 2u];
                         let k_0 = k_tile[10u][0u][column_4 ^ 2u];
                         let k_1 = k_tile[10u][1u][column_4 ^ 2u];
                         product_0_0_ += q_0.x * k_0;
@@ -8022,18 +6069,9 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 11
                         let q_0 = q_tile[11u][0u][row_4 ^ 3u];
-                        let q_1 = q_tile[11u][1u][row_4 ^ 3u];
                         let k_0 = k_tile[11u][0u][column_4 ^ 3u];
                         let k_1 = k_tile[11u][1u][column_4 ^ 3u];
                         product_0_0_ += q_0.x * k_0;
@@ -8044,18 +6082,9 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 12
                         let q_0 = q_tile[12u][0u][row_4 ^ 4u];
-                        let q_1 = q_tile[12u][1u][row_4 ^ 4u];
                         let k_0 = k_tile[12u][0u][column_4 ^ 4u];
                         let k_1 = k_tile[12u][1u][column_4 ^ 4u];
                         product_0_0_ += q_0.x * k_0;
@@ -8066,18 +6095,9 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 13
                         let q_0 = q_tile[13u][0u][row_4 ^ 5u];
-                        let q_1 = q_tile[13u][1u][row_4 ^ 5u];
                         let k_0 = k_tile[13u][0u][column_4 ^ 5u];
                         let k_1 = k_tile[13u][1u][column_4 ^ 5u];
                         product_0_0_ += q_0.x * k_0;
@@ -8088,18 +6108,9 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 14
                         let q_0 = q_tile[14u][0u][row_4 ^ 6u];
-                        let q_1 = q_tile[14u][1u][row_4 ^ 6u];
                         let k_0 = k_tile[14u][0u][column_4 ^ 6u];
                         let k_1 = k_tile[14u][1u][column_4 ^ 6u];
                         product_0_0_ += q_0.x * k_0;
@@ -8110,18 +6121,9 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     {  // c_term = 15
                         let q_0 = q_tile[15u][0u][row_4 ^ 7u];
-                        let q_1 = q_tile[15u][1u][row_4 ^ 7u];
                         let k_0 = k_tile[15u][0u][column_4 ^ 7u];
                         let k_1 = k_tile[15u][1u][column_4 ^ 7u];
                         product_0_0_ += q_0.x * k_0;
@@ -8132,14 +6134,6 @@ fn dk_dv_edge(
                         product_2_1_ += q_0.z * k_1;
                         product_3_1_ += q_0.w * k_1;
                         product_3_0_ += q_0.w * k_0;
-                        product_4_0_ += q_1.x * k_0;
-                        product_4_1_ += q_1.x * k_1;
-                        product_5_1_ += q_1.y * k_1;
-                        product_5_0_ += q_1.y * k_0;
-                        product_6_0_ += q_1.z * k_0;
-                        product_6_1_ += q_1.z * k_1;
-                        product_7_1_ += q_1.w * k_1;
-                        product_7_0_ += q_1.w * k_0;
                     }
                     workgroupBarrier();
                 }
@@ -8147,6 +6141,8 @@ fn dk_dv_edge(
 
             v_load_0 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_0, v_p_0);
             v_load_1 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_1, v_p_1);
+            v_load_2 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_2, v_p_2);
+            v_load_3 = v_vector_dk_dv_edge(n, g, u_, first_key + v_i_3, v_p_3);
             let weight_2_0_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0.x, product_0_0_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0_0.y, product_0_0_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0_0.z, product_0_0_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0_0.w, product_0_0_.w));
             product_0_0 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + column_4 * 4u, product_0_0.x, product_0_0_.x), weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 1u), product_0_0.y, product_0_0_.y), weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 2u), product_0_0.z, product_0_0_.z), weight__dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 3u), product_0_0.w, product_0_0_.w));
             let weight_2_0_1 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 64u), product_0_1.x, product_0_1_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 65u), product_0_1.y, product_0_1_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 66u), product_0_1.z, product_0_1_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + row_4 * 4u, first_key + (column_4 * 4u + 67u), product_0_1.w, product_0_1_.w));
@@ -8163,254 +6159,240 @@ fn dk_dv_edge(
             product_3_0 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + column_4 * 4u, product_3_0.x, product_3_0_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 1u), product_3_0.y, product_3_0_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 2u), product_3_0.z, product_3_0_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 3u), product_3_0.w, product_3_0_.w));
             let weight_2_3_1 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1.x, product_3_1_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 65u), product_3_1.y, product_3_1_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 66u), product_3_1.z, product_3_1_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 67u), product_3_1.w, product_3_1_.w));
             product_3_1 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1.x, product_3_1_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 65u), product_3_1.y, product_3_1_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 66u), product_3_1.z, product_3_1_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 67u), product_3_1.w, product_3_1_.w));
-            let weight_2_4_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4_0.x, product_4_0_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 1u), product_4_0.y, product_4_0_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 2u), product_4_0.z, product_4_0_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 3u), product_4_0.w, product_4_0_.w));
-            product_4_0 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + column_4 * 4u, product_4_0.x, product_4_0_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 1u), product_4_0.y, product_4_0_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 2u), product_4_0.z, product_4_0_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 3u), product_4_0.w, product_4_0_.w));
-            let weight_2_4_1 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 64u), product_4_1.x, product_4_1_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 65u), product_4_1.y, product_4_1_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 66u), product_4_1.z, product_4_1_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 67u), product_4_1.w, product_4_1_.w));
-            product_4_1 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 64u), product_4_1.x, product_4_1_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 65u), product_4_1.y, product_4_1_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 66u), product_4_1.z, product_4_1_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 32u), first_key + (column_4 * 4u + 67u), product_4_1.w, product_4_1_.w));
-            let weight_2_5_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5_0.x, product_5_0_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 1u), product_5_0.y, product_5_0_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 2u), product_5_0.z, product_5_0_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 3u), product_5_0.w, product_5_0_.w));
-            product_5_0 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + column_4 * 4u, product_5_0.x, product_5_0_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 1u), product_5_0.y, product_5_0_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 2u), product_5_0.z, product_5_0_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 3u), product_5_0.w, product_5_0_.w));
-            let weight_2_5_1 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 64u), product_5_1.x, product_5_1_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 65u), product_5_1.y, product_5_1_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 66u), product_5_1.z, product_5_1_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 67u), product_5_1.w, product_5_1_.w));
-            product_5_1 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 64u), product_5_1.x, product_5_1_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 65u), product_5_1.y, product_5_1_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 66u), product_5_1.z, product_5_1_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 33u), first_key + (column_4 * 4u + 67u), product_5_1.w, product_5_1_.w));
-            let weight_2_6_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6_0.x, product_6_0_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 1u), product_6_0.y, product_6_0_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 2u), product_6_0.z, product_6_0_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 3u), product_6_0.w, product_6_0_.w));
-            product_6_0 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + column_4 * 4u, product_6_0.x, product_6_0_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 1u), product_6_0.y, product_6_0_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 2u), product_6_0.z, product_6_0_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 3u), product_6_0.w, product_6_0_.w));
-            let weight_2_6_1 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 64u), product_6_1.x, product_6_1_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 65u), product_6_1.y, product_6_1_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 66u), product_6_1.z, product_6_1_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 67u), product_6_1.w, product_6_1_.w));
-            product_6_1 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 64u), product_6_1.x, product_6_1_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 65u), product_6_1.y, product_6_1_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 66u), product_6_1.z, product_6_1_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 34u), first_key + (column_4 * 4u + 67u), product_6_1.w, product_6_1_.w));
-            let weight_2_7_0 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7_0.x, product_7_0_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 1u), product_7_0.y, product_7_0_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 2u), product_7_0.z, product_7_0_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 3u), product_7_0.w, product_7_0_.w));
-            product_7_0 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + column_4 * 4u, product_7_0.x, product_7_0_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 1u), product_7_0.y, product_7_0_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 2u), product_7_0.z, product_7_0_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 3u), product_7_0.w, product_7_0_.w));
-            let weight_2_7_1 = vec4f(weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 64u), product_7_1.x, product_7_1_.x), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 65u), product_7_1.y, product_7_1_.y), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 66u), product_7_1.z, product_7_1_.z), weight_2_dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 67u), product_7_1.w, product_7_1_.w));
-            product_7_1 = vec4f(weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 64u), product_7_1.x, product_7_1_.x), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 65u), product_7_1.y, product_7_1_.y), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 66u), product_7_1.z, product_7_1_.z), weight__dk_dv_edge(n, g, u_, tile_row + (row_4 * 4u + 35u), first_key + (column_4 * 4u + 67u), product_7_1.w, product_7_1_.w));
 
             if (tile_column < u.d) {
                 for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
                     let key = first_key + turn * 16u;
                     if ((column_4 >> 2u) == turn) {
                         weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.x, product_1_0.x, product_2_0.x, product_3_0.x);
-                        weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.x, product_5_0.x, product_6_0.x, product_7_0.x);
                         weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.y, product_1_0.y, product_2_0.y, product_3_0.y);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.y, product_5_0.y, product_6_0.y, product_7_0.y);
                         weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.z, product_1_0.z, product_2_0.z, product_3_0.z);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.z, product_5_0.z, product_6_0.z, product_7_0.z);
                         weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_0.w, product_1_0.w, product_2_0.w, product_3_0.w);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_0.w, product_5_0.w, product_6_0.w, product_7_0.w);
                     }
                     if (key + 16u > end) {
                         let left_2 = end - key;
                         v_load_0 = select(vec4f(0.0), v_load_0, v_i_0 < left_2);
                         v_load_1 = select(vec4f(0.0), v_load_1, v_i_1 < left_2);
+                        v_load_2 = select(vec4f(0.0), v_load_2, v_i_2 < left_2);
+                        v_load_3 = select(vec4f(0.0), v_load_3, v_i_3 < left_2);
                     }
                     v_tile[v_i_0][v_at_0] = v_load_0;
                     v_tile[v_i_1][v_at_1] = v_load_1;
+                    v_tile[v_i_2][v_at_2] = v_load_2;
+                    v_tile[v_i_3][v_at_3] = v_load_3;
                     workgroupBarrier();
                     let next_key = key + 16u;
                     v_load_0 = v_vector_dk_dv_edge(n, g, u_, next_key + v_i_0, v_p_0);
                     v_load_1 = v_vector_dk_dv_edge(n, g, u_, next_key + v_i_1, v_p_1);
+                    v_load_2 = v_vector_dk_dv_edge(n, g, u_, next_key + v_i_2, v_p_2);
+                    v_load_3 = v_vector_dk_dv_edge(n, g, u_, next_key + v_i_3, v_p_3);
                     {  // i = 0
                         let w_0 = weight_tile[0u][row_4];
-                        let w_1 = weight_tile[0u][row_4 + 8u];
                         let v_0 = v_tile[0u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[0u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 1
                         let w_0 = weight_tile[1u][row_4];
-                        let w_1 = weight_tile[1u][row_4 + 8u];
                         let v_0 = v_tile[1u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[1u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 2
                         let w_0 = weight_tile[2u][row_4];
-                        let w_1 = weight_tile[2u][row_4 + 8u];
                         let v_0 = v_tile[2u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[2u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 3
                         let w_0 = weight_tile[3u][row_4];
-                        let w_1 = weight_tile[3u][row_4 + 8u];
                         let v_0 = v_tile[3u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[3u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 4
                         let w_0 = weight_tile[4u][row_4 ^ 1u];
-                        let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[4u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[4u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 5
                         let w_0 = weight_tile[5u][row_4 ^ 1u];
-                        let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[5u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[5u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 6
                         let w_0 = weight_tile[6u][row_4 ^ 1u];
-                        let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[6u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[6u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 7
                         let w_0 = weight_tile[7u][row_4 ^ 1u];
-                        let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[7u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[7u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 8
                         let w_0 = weight_tile[8u][row_4 ^ 2u];
-                        let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[8u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[8u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 9
                         let w_0 = weight_tile[9u][row_4 ^ 2u];
-                        let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[9u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[9u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 10
                         let w_0 = weight_tile[10u][row_4 ^ 2u];
-                        let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[10u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[10u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 11
                         let w_0 = weight_tile[11u][row_4 ^ 2u];
-                        let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[11u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[11u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 12
                         let w_0 = weight_tile[12u][row_4 ^ 3u];
-                        let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[12u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[12u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 13
                         let w_0 = weight_tile[13u][row_4 ^ 3u];
-                        let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[13u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[13u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 14
                         let w_0 = weight_tile[14u][row_4 ^ 3u];
-                        let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[14u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[14u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 15
                         let w_0 = weight_tile[15u][row_4 ^ 3u];
-                        let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[15u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[15u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     workgroupBarrier();
                 }
@@ -8418,232 +6400,234 @@ fn dk_dv_edge(
                     let key_ = first_key + turn_ * 16u;
                     if ((column_4 >> 2u) == turn_ - 4u) {
                         weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.x, product_1_1.x, product_2_1.x, product_3_1.x);
-                        weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.x, product_5_1.x, product_6_1.x, product_7_1.x);
                         weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.y, product_1_1.y, product_2_1.y, product_3_1.y);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.y, product_5_1.y, product_6_1.y, product_7_1.y);
                         weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.z, product_1_1.z, product_2_1.z, product_3_1.z);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.z, product_5_1.z, product_6_1.z, product_7_1.z);
                         weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(product_0_1.w, product_1_1.w, product_2_1.w, product_3_1.w);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(product_4_1.w, product_5_1.w, product_6_1.w, product_7_1.w);
                     }
                     if (key_ + 16u > end) {
                         let left_3 = end - key_;
                         v_load_0 = select(vec4f(0.0), v_load_0, v_i_0 < left_3);
                         v_load_1 = select(vec4f(0.0), v_load_1, v_i_1 < left_3);
+                        v_load_2 = select(vec4f(0.0), v_load_2, v_i_2 < left_3);
+                        v_load_3 = select(vec4f(0.0), v_load_3, v_i_3 < left_3);
                     }
                     v_tile[v_i_0][v_at_0] = v_load_0;
                     v_tile[v_i_1][v_at_1] = v_load_1;
+                    v_tile[v_i_2][v_at_2] = v_load_2;
+                    v_tile[v_i_3][v_at_3] = v_load_3;
                     workgroupBarrier();
                     let next_key_ = key_ + 16u;
                     v_load_0 = v_vector_dk_dv_edge(n, g, u_, next_key_ + v_i_0, v_p_0);
                     v_load_1 = v_vector_dk_dv_edge(n, g, u_, next_key_ + v_i_1, v_p_1);
+                    v_load_2 = v_vector_dk_dv_edge(n, g, u_, next_key_ + v_i_2, v_p_2);
+                    v_load_3 = v_vector_dk_dv_edge(n, g, u_, next_key_ + v_i_3, v_p_3);
                     {  // i = 0
                         let w_0 = weight_tile[0u][row_4];
-                        let w_1 = weight_tile[0u][row_4 + 8u];
                         let v_0 = v_tile[0u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[0u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 1
                         let w_0 = weight_tile[1u][row_4];
-                        let w_1 = weight_tile[1u][row_4 + 8u];
                         let v_0 = v_tile[1u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[1u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 2
                         let w_0 = weight_tile[2u][row_4];
-                        let w_1 = weight_tile[2u][row_4 + 8u];
                         let v_0 = v_tile[2u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[2u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 3
                         let w_0 = weight_tile[3u][row_4];
-                        let w_1 = weight_tile[3u][row_4 + 8u];
                         let v_0 = v_tile[3u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[3u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 4
                         let w_0 = weight_tile[4u][row_4 ^ 1u];
-                        let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[4u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[4u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 5
                         let w_0 = weight_tile[5u][row_4 ^ 1u];
-                        let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[5u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[5u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 6
                         let w_0 = weight_tile[6u][row_4 ^ 1u];
-                        let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[6u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[6u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 7
                         let w_0 = weight_tile[7u][row_4 ^ 1u];
-                        let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[7u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[7u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 8
                         let w_0 = weight_tile[8u][row_4 ^ 2u];
-                        let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[8u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[8u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 9
                         let w_0 = weight_tile[9u][row_4 ^ 2u];
-                        let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[9u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[9u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 10
                         let w_0 = weight_tile[10u][row_4 ^ 2u];
-                        let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[10u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[10u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 11
                         let w_0 = weight_tile[11u][row_4 ^ 2u];
-                        let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[11u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[11u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 12
                         let w_0 = weight_tile[12u][row_4 ^ 3u];
-                        let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[12u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[12u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 13
                         let w_0 = weight_tile[13u][row_4 ^ 3u];
-                        let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[13u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[13u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 14
                         let w_0 = weight_tile[14u][row_4 ^ 3u];
-                        let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[14u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[14u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     {  // i = 15
                         let w_0 = weight_tile[15u][row_4 ^ 3u];
-                        let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[15u][column_4];
-                        acc_0 += w_0.x * v_0;
-                        acc_1 += w_0.y * v_0;
-                        acc_2 += w_0.z * v_0;
-                        acc_3 += w_0.w * v_0;
-                        acc_4 += w_1.x * v_0;
-                        acc_5 += w_1.y * v_0;
-                        acc_6 += w_1.z * v_0;
-                        acc_7 += w_1.w * v_0;
+                        let v_1 = v_tile[15u][column_4 + 16u];
+                        acc_0_0 += w_0.x * v_0;
+                        acc_0_1 += w_0.x * v_1;
+                        acc_1_1 += w_0.y * v_1;
+                        acc_1_0 += w_0.y * v_0;
+                        acc_2_0 += w_0.z * v_0;
+                        acc_2_1 += w_0.z * v_1;
+                        acc_3_1 += w_0.w * v_1;
+                        acc_3_0 += w_0.w * v_0;
                     }
                     workgroupBarrier();
                 }
@@ -8652,236 +6636,240 @@ fn dk_dv_edge(
             if (tile_column < u.e) {
                 v_load_0_ = v_vector_(n, g, u_, first_key + v_i_0_, v_c_0);
                 v_load_1_ = v_vector_(n, g, u_, first_key + v_i_1_, v_c_1);
+                v_load_2_ = v_vector_(n, g, u_, first_key + v_i_2_, v_c_2);
+                v_load_3_ = v_vector_(n, g, u_, first_key + v_i_3_, v_c_3);
                 for (var turn_2 = 0u; turn_2 < 4u && first_key + turn_2 * 16u < end; turn_2 += 1u) {
                     let key_2 = first_key + turn_2 * 16u;
                     if ((column_4 >> 2u) == turn_2) {
                         weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.x, weight_2_1_0.x, weight_2_2_0.x, weight_2_3_0.x);
-                        weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.x, weight_2_5_0.x, weight_2_6_0.x, weight_2_7_0.x);
                         weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.y, weight_2_1_0.y, weight_2_2_0.y, weight_2_3_0.y);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.y, weight_2_5_0.y, weight_2_6_0.y, weight_2_7_0.y);
                         weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.z, weight_2_1_0.z, weight_2_2_0.z, weight_2_3_0.z);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.z, weight_2_5_0.z, weight_2_6_0.z, weight_2_7_0.z);
                         weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_0.w, weight_2_1_0.w, weight_2_2_0.w, weight_2_3_0.w);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_0.w, weight_2_5_0.w, weight_2_6_0.w, weight_2_7_0.w);
                     }
                     if (key_2 + 16u > end) {
                         let left_4 = end - key_2;
                         v_load_0_ = select(vec4f(0.0), v_load_0_, v_i_0_ < left_4);
                         v_load_1_ = select(vec4f(0.0), v_load_1_, v_i_1_ < left_4);
+                        v_load_2_ = select(vec4f(0.0), v_load_2_, v_i_2_ < left_4);
+                        v_load_3_ = select(vec4f(0.0), v_load_3_, v_i_3_ < left_4);
                     }
                     v_tile[v_i_0_][v_at_0_] = v_load_0_;
                     v_tile[v_i_1_][v_at_1_] = v_load_1_;
+                    v_tile[v_i_2_][v_at_2_] = v_load_2_;
+                    v_tile[v_i_3_][v_at_3_] = v_load_3_;
                     workgroupBarrier();
                     let next_key_2 = key_2 + 16u;
                     v_load_0_ = v_vector_(n, g, u_, next_key_2 + v_i_0_, v_c_0);
                     v_load_1_ = v_vector_(n, g, u_, next_key_2 + v_i_1_, v_c_1);
+                    v_load_2_ = v_vector_(n, g, u_, next_key_2 + v_i_2_, v_c_2);
+                    v_load_3_ = v_vector_(n, g, u_, next_key_2 + v_i_3_, v_c_3);
                     {  // i = 0
                         let w_0 = weight_tile[0u][row_4];
-                        let w_1 = weight_tile[0u][row_4 + 8u];
                         let v_0 = v_tile[0u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[0u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 1
                         let w_0 = weight_tile[1u][row_4];
-                        let w_1 = weight_tile[1u][row_4 + 8u];
                         let v_0 = v_tile[1u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[1u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 2
                         let w_0 = weight_tile[2u][row_4];
-                        let w_1 = weight_tile[2u][row_4 + 8u];
                         let v_0 = v_tile[2u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[2u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 3
                         let w_0 = weight_tile[3u][row_4];
-                        let w_1 = weight_tile[3u][row_4 + 8u];
                         let v_0 = v_tile[3u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[3u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 4
                         let w_0 = weight_tile[4u][row_4 ^ 1u];
-                        let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[4u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[4u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 5
                         let w_0 = weight_tile[5u][row_4 ^ 1u];
-                        let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[5u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[5u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 6
                         let w_0 = weight_tile[6u][row_4 ^ 1u];
-                        let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[6u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[6u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 7
                         let w_0 = weight_tile[7u][row_4 ^ 1u];
-                        let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[7u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[7u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 8
                         let w_0 = weight_tile[8u][row_4 ^ 2u];
-                        let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[8u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[8u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 9
                         let w_0 = weight_tile[9u][row_4 ^ 2u];
-                        let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[9u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[9u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 10
                         let w_0 = weight_tile[10u][row_4 ^ 2u];
-                        let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[10u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[10u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 11
                         let w_0 = weight_tile[11u][row_4 ^ 2u];
-                        let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[11u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[11u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 12
                         let w_0 = weight_tile[12u][row_4 ^ 3u];
-                        let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[12u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[12u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 13
                         let w_0 = weight_tile[13u][row_4 ^ 3u];
-                        let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[13u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[13u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 14
                         let w_0 = weight_tile[14u][row_4 ^ 3u];
-                        let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[14u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[14u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 15
                         let w_0 = weight_tile[15u][row_4 ^ 3u];
-                        let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[15u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[15u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     workgroupBarrier();
                 }
@@ -8889,232 +6877,234 @@ fn dk_dv_edge(
                     let key_3 = first_key + turn_3 * 16u;
                     if ((column_4 >> 2u) == turn_3 - 4u) {
                         weight_tile[(column_4 & 3u) * 4u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.x, weight_2_1_1.x, weight_2_2_1.x, weight_2_3_1.x);
-                        weight_tile[(column_4 & 3u) * 4u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.x, weight_2_5_1.x, weight_2_6_1.x, weight_2_7_1.x);
                         weight_tile[(column_4 & 3u) * 4u + 1u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.y, weight_2_1_1.y, weight_2_2_1.y, weight_2_3_1.y);
-                        weight_tile[(column_4 & 3u) * 4u + 1u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.y, weight_2_5_1.y, weight_2_6_1.y, weight_2_7_1.y);
                         weight_tile[(column_4 & 3u) * 4u + 2u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.z, weight_2_1_1.z, weight_2_2_1.z, weight_2_3_1.z);
-                        weight_tile[(column_4 & 3u) * 4u + 2u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.z, weight_2_5_1.z, weight_2_6_1.z, weight_2_7_1.z);
                         weight_tile[(column_4 & 3u) * 4u + 3u][row_4 ^ (column_4 & 3u)] = vec4f(weight_2_0_1.w, weight_2_1_1.w, weight_2_2_1.w, weight_2_3_1.w);
-                        weight_tile[(column_4 & 3u) * 4u + 3u][(row_4 ^ (column_4 & 3u)) + 8u] = vec4f(weight_2_4_1.w, weight_2_5_1.w, weight_2_6_1.w, weight_2_7_1.w);
                     }
                     if (key_3 + 16u > end) {
                         let left_5 = end - key_3;
                         v_load_0_ = select(vec4f(0.0), v_load_0_, v_i_0_ < left_5);
                         v_load_1_ = select(vec4f(0.0), v_load_1_, v_i_1_ < left_5);
+                        v_load_2_ = select(vec4f(0.0), v_load_2_, v_i_2_ < left_5);
+                        v_load_3_ = select(vec4f(0.0), v_load_3_, v_i_3_ < left_5);
                     }
                     v_tile[v_i_0_][v_at_0_] = v_load_0_;
                     v_tile[v_i_1_][v_at_1_] = v_load_1_;
+                    v_tile[v_i_2_][v_at_2_] = v_load_2_;
+                    v_tile[v_i_3_][v_at_3_] = v_load_3_;
                     workgroupBarrier();
                     let next_key_3 = key_3 + 16u;
                     v_load_0_ = v_vector_(n, g, u_, next_key_3 + v_i_0_, v_c_0);
                     v_load_1_ = v_vector_(n, g, u_, next_key_3 + v_i_1_, v_c_1);
+                    v_load_2_ = v_vector_(n, g, u_, next_key_3 + v_i_2_, v_c_2);
+                    v_load_3_ = v_vector_(n, g, u_, next_key_3 + v_i_3_, v_c_3);
                     {  // i = 0
                         let w_0 = weight_tile[0u][row_4];
-                        let w_1 = weight_tile[0u][row_4 + 8u];
                         let v_0 = v_tile[0u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[0u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 1
                         let w_0 = weight_tile[1u][row_4];
-                        let w_1 = weight_tile[1u][row_4 + 8u];
                         let v_0 = v_tile[1u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[1u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 2
                         let w_0 = weight_tile[2u][row_4];
-                        let w_1 = weight_tile[2u][row_4 + 8u];
                         let v_0 = v_tile[2u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[2u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 3
                         let w_0 = weight_tile[3u][row_4];
-                        let w_1 = weight_tile[3u][row_4 + 8u];
                         let v_0 = v_tile[3u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[3u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 4
                         let w_0 = weight_tile[4u][row_4 ^ 1u];
-                        let w_1 = weight_tile[4u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[4u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[4u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 5
                         let w_0 = weight_tile[5u][row_4 ^ 1u];
-                        let w_1 = weight_tile[5u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[5u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[5u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 6
                         let w_0 = weight_tile[6u][row_4 ^ 1u];
-                        let w_1 = weight_tile[6u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[6u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[6u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 7
                         let w_0 = weight_tile[7u][row_4 ^ 1u];
-                        let w_1 = weight_tile[7u][(row_4 ^ 1u) + 8u];
                         let v_0 = v_tile[7u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[7u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 8
                         let w_0 = weight_tile[8u][row_4 ^ 2u];
-                        let w_1 = weight_tile[8u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[8u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[8u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 9
                         let w_0 = weight_tile[9u][row_4 ^ 2u];
-                        let w_1 = weight_tile[9u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[9u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[9u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 10
                         let w_0 = weight_tile[10u][row_4 ^ 2u];
-                        let w_1 = weight_tile[10u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[10u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[10u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 11
                         let w_0 = weight_tile[11u][row_4 ^ 2u];
-                        let w_1 = weight_tile[11u][(row_4 ^ 2u) + 8u];
                         let v_0 = v_tile[11u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[11u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 12
                         let w_0 = weight_tile[12u][row_4 ^ 3u];
-                        let w_1 = weight_tile[12u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[12u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[12u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 13
                         let w_0 = weight_tile[13u][row_4 ^ 3u];
-                        let w_1 = weight_tile[13u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[13u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[13u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 14
                         let w_0 = weight_tile[14u][row_4 ^ 3u];
-                        let w_1 = weight_tile[14u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[14u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[14u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     {  // i = 15
                         let w_0 = weight_tile[15u][row_4 ^ 3u];
-                        let w_1 = weight_tile[15u][(row_4 ^ 3u) + 8u];
                         let v_0 = v_tile[15u][column_4];
-                        acc_0_ += w_0.x * v_0;
-                        acc_1_ += w_0.y * v_0;
-                        acc_2_ += w_0.z * v_0;
-                        acc_3_ += w_0.w * v_0;
-                        acc_4_ += w_1.x * v_0;
-                        acc_5_ += w_1.y * v_0;
-                        acc_6_ += w_1.z * v_0;
-                        acc_7_ += w_1.w * v_0;
+                        let v_1 = v_tile[15u][column_4 + 16u];
+                        acc_0_0_ += w_0.x * v_0;
+                        acc_0_1_ += w_0.x * v_1;
+                        acc_1_1_ += w_0.y * v_1;
+                        acc_1_0_ += w_0.y * v_0;
+                        acc_2_0_ += w_0.z * v_0;
+                        acc_2_1_ += w_0.z * v_1;
+                        acc_3_1_ += w_0.w * v_1;
+                        acc_3_0_ += w_0.w * v_0;
                     }
                     workgroupBarrier();
                 }
@@ -9122,68 +7112,68 @@ fn dk_dv_edge(
         }
     }
 
-    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0.x);
-    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 1u), acc_0.y);
-    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 2u), acc_0.z);
-    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 3u), acc_0.w);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1.x);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 1u), acc_1.y);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 2u), acc_1.z);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 3u), acc_1.w);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2.x);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 1u), acc_2.y);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 2u), acc_2.z);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 3u), acc_2.w);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3.x);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 1u), acc_3.y);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 2u), acc_3.z);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 3u), acc_3.w);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + column_4 * 4u, acc_4.x);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + (column_4 * 4u + 1u), acc_4.y);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + (column_4 * 4u + 2u), acc_4.z);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + (column_4 * 4u + 3u), acc_4.w);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + column_4 * 4u, acc_5.x);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + (column_4 * 4u + 1u), acc_5.y);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + (column_4 * 4u + 2u), acc_5.z);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + (column_4 * 4u + 3u), acc_5.w);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + column_4 * 4u, acc_6.x);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + (column_4 * 4u + 1u), acc_6.y);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + (column_4 * 4u + 2u), acc_6.z);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + (column_4 * 4u + 3u), acc_6.w);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + column_4 * 4u, acc_7.x);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + (column_4 * 4u + 1u), acc_7.y);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + (column_4 * 4u + 2u), acc_7.z);
-    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + (column_4 * 4u + 3u), acc_7.w);
-    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0_.x);
-    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 1u), acc_0_.y);
-    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 2u), acc_0_.z);
-    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 3u), acc_0_.w);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1_.x);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 1u), acc_1_.y);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 2u), acc_1_.z);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 3u), acc_1_.w);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2_.x);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 1u), acc_2_.y);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 2u), acc_2_.z);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 3u), acc_2_.w);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3_.x);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 1u), acc_3_.y);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 2u), acc_3_.z);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 3u), acc_3_.w);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + column_4 * 4u, acc_4_.x);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + (column_4 * 4u + 1u), acc_4_.y);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + (column_4 * 4u + 2u), acc_4_.z);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 32u), tile_column + (column_4 * 4u + 3u), acc_4_.w);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + column_4 * 4u, acc_5_.x);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + (column_4 * 4u + 1u), acc_5_.y);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + (column_4 * 4u + 2u), acc_5_.z);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 33u), tile_column + (column_4 * 4u + 3u), acc_5_.w);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + column_4 * 4u, acc_6_.x);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + (column_4 * 4u + 1u), acc_6_.y);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + (column_4 * 4u + 2u), acc_6_.z);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 34u), tile_column + (column_4 * 4u + 3u), acc_6_.w);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + column_4 * 4u, acc_7_.x);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + (column_4 * 4u + 1u), acc_7_.y);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + (column_4 * 4u + 2u), acc_7_.z);
-    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 35u), tile_column + (column_4 * 4u + 3u), acc_7_.w);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0_0.x);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 1u), acc_0_0.y);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 2u), acc_0_0.z);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 3u), acc_0_0.w);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 64u), acc_0_1.x);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 65u), acc_0_1.y);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 66u), acc_0_1.z);
+    finish_dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 67u), acc_0_1.w);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1_0.x);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 1u), acc_1_0.y);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 2u), acc_1_0.z);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 3u), acc_1_0.w);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 64u), acc_1_1.x);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 65u), acc_1_1.y);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 66u), acc_1_1.z);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 67u), acc_1_1.w);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2_0.x);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 1u), acc_2_0.y);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 2u), acc_2_0.z);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 3u), acc_2_0.w);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 64u), acc_2_1.x);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 65u), acc_2_1.y);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 66u), acc_2_1.z);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 67u), acc_2_1.w);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3_0.x);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 1u), acc_3_0.y);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 2u), acc_3_0.z);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 3u), acc_3_0.w);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 64u), acc_3_1.x);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 65u), acc_3_1.y);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 66u), acc_3_1.z);
+    finish_dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 67u), acc_3_1.w);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + column_4 * 4u, acc_0_0_.x);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 1u), acc_0_0_.y);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 2u), acc_0_0_.z);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 3u), acc_0_0_.w);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 64u), acc_0_1_.x);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 65u), acc_0_1_.y);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 66u), acc_0_1_.z);
+    finish__dk_dv_edge(n, g, tile_row + row_4 * 4u, tile_column + (column_4 * 4u + 67u), acc_0_1_.w);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + column_4 * 4u, acc_1_0_.x);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 1u), acc_1_0_.y);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 2u), acc_1_0_.z);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 3u), acc_1_0_.w);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 64u), acc_1_1_.x);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 65u), acc_1_1_.y);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 66u), acc_1_1_.z);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 1u), tile_column + (column_4 * 4u + 67u), acc_1_1_.w);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + column_4 * 4u, acc_2_0_.x);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 1u), acc_2_0_.y);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 2u), acc_2_0_.z);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 3u), acc_2_0_.w);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 64u), acc_2_1_.x);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 65u), acc_2_1_.y);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 66u), acc_2_1_.z);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 2u), tile_column + (column_4 * 4u + 67u), acc_2_1_.w);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + column_4 * 4u, acc_3_0_.x);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 1u), acc_3_0_.y);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 2u), acc_3_0_.z);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 3u), acc_3_0_.w);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 64u), acc_3_1_.x);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 65u), acc_3_1_.y);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 66u), acc_3_1_.z);
+    finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 67u), acc_3_1_.w);
 }
