@@ -33,7 +33,6 @@ from kerngen.schedule.gemm.tiling import (
     WINDOW_OPTIONS,
 )
 from kerngen.schedule.gemv.rowwise import layout_of
-from kerngen.schedule.gemv.shape import LANES_OF
 from kerngen.schedule.gemv.strategy import fits_gemv
 from kerngen.schedule.lowering.cooperation import reduction_of
 from kerngen.schedule.lowering.ranges import is_window
@@ -104,9 +103,12 @@ H200, a triangle times a square matrix takes 53 us at 1,024 (64 x 64: 81), 272 u
 """
 
 LONG_NIBBLES: Final = 4096
-"""Rows of so many integers of 4 bits are work for 64 lanes, which take half of it in a
-turn: on an H200, 2,560 rows of 9,728 take 12 us so, and 16 with 32 lanes; 19,456 of 2,560
-take 22 us so, and 19 with 32."""
+NIBBLES_OF_LONG: Final[Options] = {"lanes": (64, 4)}
+MANY_OF_NIBBLES: Final = 16384
+NIBBLES_OF_MANY: Final[Options] = {"lanes": (16, 8), "columns": (4,)}
+"""Rows of so many integers of 4 bits are work for 64 lanes, which take 2,048 of them in a
+turn; many shorter ones for 16 lanes.  On an H200, 2,560 rows of 9,728 take 12 us so (16 with
+32 lanes), 151,936 rows of 2,560 take 84 us (108), and 6,144 of those with 32 lanes 9 us."""
 
 FEWEST_TERMS: Final = 8
 SHORT_TERMS: Final = 32
@@ -460,12 +462,14 @@ def _of_one_row(task: Task) -> Iterator[Choice]:
 
 
 def _gemv(task: Task, reason: str, guard: Expr | None) -> Iterator[Choice]:
-    """Yield products with vectors; of long rows of nibbles, more lanes share a row."""
+    """Yield products with vectors: of nibbles, by how long and how many the rows are."""
     found, layout = layout_of(task)
     if layout == "nibbles":
         long = _compare(_size(found.over), ">=", LONG_NIBBLES)
-        both = long if guard is None else _both(guard, long)
-        yield Choice("gemv", reason, both, {"lanes": LANES_OF["bytes"]})
+        many = _compare(found.column.extent, ">=", MANY_OF_NIBBLES)
+        for which, options in ((long, NIBBLES_OF_LONG), (many, NIBBLES_OF_MANY)):
+            both = which if guard is None else _both(guard, which)
+            yield Choice("gemv", reason, both, options)
     yield Choice("gemv", reason, guard)
 
 

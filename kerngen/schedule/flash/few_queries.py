@@ -53,7 +53,7 @@ GROUPS: Final = 512
 
 TURNS: Final = 2
 AT_ONCE: Final = 8
-PARTS_AT_ONCE: Final = 8
+PARTS_AT_ONCE: Final = 4
 """So many runs of a key, values, and parts are read before any is added: waiting for one at
 a time takes most of the time where a token is decoded, as few workgroups run."""
 

@@ -52,33 +52,21 @@ fn main(
     var top_ = -3.4028234663852886e+38;
     var total_ = 0.0;
     var weighted = 0.0;
-    for (var part = 0u; part < parts; part += 8u) {
+    for (var part = 0u; part < parts; part += 4u) {
         let near = row + min(part, parts - 1u);
         let near_ = row + min(part + 1u, parts - 1u);
         let near_2 = row + min(part + 2u, parts - 1u);
         let near_3 = row + min(part + 3u, parts - 1u);
-        let near_4 = row + min(part + 4u, parts - 1u);
-        let near_5 = row + min(part + 5u, parts - 1u);
-        let near_6 = row + min(part + 6u, parts - 1u);
-        let near_7 = row + min(part + 7u, parts - 1u);
         top_ = max(top_, part_rows[near * 2u]);
         top_ = max(top_, part_rows[near_ * 2u]);
         top_ = max(top_, part_rows[near_2 * 2u]);
         top_ = max(top_, part_rows[near_3 * 2u]);
-        top_ = max(top_, part_rows[near_4 * 2u]);
-        top_ = max(top_, part_rows[near_5 * 2u]);
-        top_ = max(top_, part_rows[near_6 * 2u]);
-        top_ = max(top_, part_rows[near_7 * 2u]);
     }
-    for (var part = 0u; part < parts; part += 8u) {
+    for (var part = 0u; part < parts; part += 4u) {
         let near = row + min(part, parts - 1u);
         let near_ = row + min(part + 1u, parts - 1u);
         let near_2 = row + min(part + 2u, parts - 1u);
         let near_3 = row + min(part + 3u, parts - 1u);
-        let near_4 = row + min(part + 4u, parts - 1u);
-        let near_5 = row + min(part + 5u, parts - 1u);
-        let near_6 = row + min(part + 6u, parts - 1u);
-        let near_7 = row + min(part + 7u, parts - 1u);
         let scale = select(0.0, exp(part_rows[near * 2u] - top_), part < parts);
         total_ += scale * part_rows[near * 2u + 1u];
         weighted += scale * parts_[near * u.e + c];
@@ -91,18 +79,6 @@ fn main(
         let scale_3 = select(0.0, exp(part_rows[near_3 * 2u] - top_), part + 3u < parts);
         total_ += scale_3 * part_rows[near_3 * 2u + 1u];
         weighted += scale_3 * parts_[near_3 * u.e + c];
-        let scale_4 = select(0.0, exp(part_rows[near_4 * 2u] - top_), part + 4u < parts);
-        total_ += scale_4 * part_rows[near_4 * 2u + 1u];
-        weighted += scale_4 * parts_[near_4 * u.e + c];
-        let scale_5 = select(0.0, exp(part_rows[near_5 * 2u] - top_), part + 5u < parts);
-        total_ += scale_5 * part_rows[near_5 * 2u + 1u];
-        weighted += scale_5 * parts_[near_5 * u.e + c];
-        let scale_6 = select(0.0, exp(part_rows[near_6 * 2u] - top_), part + 6u < parts);
-        total_ += scale_6 * part_rows[near_6 * 2u + 1u];
-        weighted += scale_6 * parts_[near_6 * u.e + c];
-        let scale_7 = select(0.0, exp(part_rows[near_7 * 2u] - top_), part + 7u < parts);
-        total_ += scale_7 * part_rows[near_7 * 2u + 1u];
-        weighted += scale_7 * parts_[near_7 * u.e + c];
     }
     y[((n * u.h + g) * u.s + i) * u.e + c] = select(weighted / total_, 0.0, i32(u.t) == 0);
     if (c == 0u) {
