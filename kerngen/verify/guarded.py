@@ -217,8 +217,12 @@ class Leased:
     nbytes: int
     buffer: GuardedBuffer
 
-    def fault(self, found: NDArray[np.uint8]) -> str:
-        """Return which byte of the zones has changed first, or "" if none has."""
+    def fault(self, found: NDArray[np.uint8], *, by_words: bool) -> str:
+        """Return which byte of the zones has changed first, or "" if none has.
+
+        Results of narrow integers are written `by_words`, of which the last may end in
+        zeros.
+        """
         intact = np.full(found.size // 4, self.buffer.word, np.uint32)
         same = found == intact.view(np.uint8)
         # Uploads and copies are in words: the last one may go beyond the last half.
@@ -227,8 +231,7 @@ class Leased:
         )
         same[BEFORE:stop] = True
         rest = slice(BEFORE + self.nbytes, BEFORE + round_up(self.nbytes, 4))
-        if not found[rest].any():
-            # Narrow integers are written in words, of which the last may end in zeros.
+        if by_words and not found[rest].any():
             same[rest] = True
         if same.all():
             return ""
@@ -282,13 +285,17 @@ class Guarded:
         finally:
             memory.lease = original
 
-    def fault(self) -> str:
-        """Return which zone of the last block has changed, or "" if none has."""
+    def fault(self, *, by_words: bool = False) -> str:
+        """Return which zone of the last block has changed, or "" if none has.
+
+        `by_words` is for kernels that write narrow integers.
+        """
         if not self.leased:
             return ""
         found = self.device.read([leased.buffer for leased in self.leased])
         pairs = zip(self.leased, found, strict=True)
-        return next(filter(None, (each.fault(data) for each, data in pairs)), "")
+        faults = (each.fault(data, by_words=by_words) for each, data in pairs)
+        return next(filter(None, faults), "")
 
     def check(self, what: str) -> None:
         """Raise WrongError if any zone of the last block has changed."""

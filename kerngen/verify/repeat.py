@@ -25,7 +25,7 @@ from kerngen.verify.guarded import PATTERNS, guarded
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.result import OVERLAPS, REFERENCE
 from kerngen.verify.subjects import subjects
-from kerngen.verify.trial import Given, launch, refer
+from kerngen.verify.trial import Given, launch, refer, writes_words
 from kerngen.verify.ways import ways
 
 Run: TypeAlias = Callable[..., list[NDArray[Any]]]
@@ -101,7 +101,7 @@ def _runner(
         with guarded() as device:
             with device.under(PATTERNS[pattern]):
                 results = launch(device.ctx, fitting, way, given)
-            if fault := device.fault():
+            if fault := device.fault(by_words=writes_words(subject)):
                 raise OutsideError(fault)
             return results
 

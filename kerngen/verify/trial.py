@@ -130,7 +130,7 @@ class Trial:
                 results = launch(
                     self.guarded.ctx, self.fitting, self.fitting.way, given
                 )
-            fault = self.guarded.fault()
+            fault = self.guarded.fault(by_words=writes_words(self.subject))
         if fault:
             raise WrongError(Fault("outside", fault))
         return results
@@ -172,6 +172,11 @@ def written(subject: Subject) -> Iterator[Tensor]:
     """Yield the tensors that a call changes, then its outputs."""
     for role in (Role.UPDATE, Role.OUTPUT):
         yield from (each for each in subject.kernel.tensors if each.role is role)
+
+
+def writes_words(subject: Subject) -> bool:
+    """Whether a call writes narrow integers, which it does by words."""
+    return any(tensor.narrow is not None for tensor in written(subject))
 
 
 def launch(ctx: Context, fitting: Fitting, way: Way, given: Given) -> list[Array]:

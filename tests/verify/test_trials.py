@@ -146,7 +146,17 @@ def spoilt(at: int, nbytes: int = 6, filled: int = 0) -> str:
     found = np.full((BEFORE + 8 + BEHIND) // 4, buffer.word, np.uint32).view(np.uint8)
     found = found.copy()
     found[BEFORE + at] ^= 0xFF
-    return Leased(nbytes, buffer).fault(found)
+    return Leased(nbytes, buffer).fault(found, by_words=False)
+
+
+@pytest.mark.parametrize(("by_words", "is_fault"), [(True, False), (False, True)])
+def test_zeros_behind_the_last_narrow_integer(by_words: bool, is_fault: bool) -> None:
+    """Of halves a shader writes no words, so that zeros behind the last are a fault."""
+    buffer: Any = SimpleNamespace(word=0x7FC12300, filled=0)
+    found = np.full((BEFORE + 8 + BEHIND) // 4, buffer.word, np.uint32).view(np.uint8)
+    found = found.copy()
+    found[BEFORE + 6 : BEFORE + 8] = 0
+    assert bool(Leased(6, buffer).fault(found, by_words=by_words)) == is_fault
 
 
 def test_what_lies_around_a_buffer_is_to_stay() -> None:
