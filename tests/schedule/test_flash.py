@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
+from kerngen_kernels import decoder
 from tests.compile import built_module
 
 Array: TypeAlias = NDArray[Any]
@@ -469,3 +471,18 @@ def test_values_of_keys_that_few_rows_leave_out_may_be_no_numbers(
     wanted = case.meaning(q, k, np.nan_to_num(v))
     np.testing.assert_allclose(found[:, :, :3], wanted[:, :, :3], rtol=2e-5, atol=2e-6)
     assert np.isnan(found[:, :, 3:]).all()
+
+
+@pytest.mark.parametrize("rows", [3, 40])
+def test_positions_that_wrap(ctx: gpu.Context, rows: int) -> None:
+    """`at + i` is negative from some row on: that has no keys, those before have all."""
+    rng = np.random.default_rng(rows)
+    q, k, v = (rng.standard_normal((n, 2, 8), np.float32) for n in (rows, 70, 70))
+    score = np.einsum("ihp,jhp->hij", q, k) / math.sqrt(8)
+    weight = np.exp(score - score.max(-1, keepdims=True))
+    whole = np.einsum("hij,jhc->ihc", weight / weight.sum(-1, keepdims=True), v)
+    held = [ctx.tensor(x) for x in (q, k, v)]
+    for at in (2**31 - 1, 2**31 - 2, 2**31 - 17):
+        y = decoder.cached_attention(*held, ctx.tensor(np.array(at, np.int32)))
+        kept = (np.arange(rows) + at < 2**31)[:, None, None]
+        np.testing.assert_allclose(y.numpy(), np.where(kept, whole, 0), atol=1e-5)

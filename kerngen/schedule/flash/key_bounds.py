@@ -109,15 +109,15 @@ class KeyBounds:
             t.Let(last.name, t.call("i32", rows[1])),
         ]
         low: t.Expr = t.Literal("0i")
-        high: t.Expr = keys
+        final: t.Expr = keys - t.Literal("1i")
         lowerer = Lowerer(shader, {}, body)
         for bound in self.bounds:
-            at = bound.widest(lowerer, first, last)
+            at = bound.loosest(lowerer, first, last)
             if bound.is_upper:
-                high = t.call("min", high, at + t.Literal("1i"))
+                final = t.call("min", final, at)
             else:
                 low = t.call("max", low, at)
-        high = t.call("max", high, t.Literal("0i"))
+        high = t.call("max", final + t.Literal("1i"), t.Literal("0i"))
         if self.needs_keys:
             some = t.Ident(shader.fresh("have_keys"))
             checks = [*self._all_have_keys(lowerer, (first, last), keys)]

@@ -19,8 +19,10 @@ from kerngen.ir.nodes import (
     Role,
     Tensor,
     Unary,
+    UniformValue,
 )
 from kerngen.ir.types import Scalar
+from kerngen.ir.walk import walk
 from kerngen.schedule.lowering.affine import lower_fixed
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.shader import tree as t
@@ -58,6 +60,19 @@ class LinearBound:
         """Return the loosest bound of the rows from `first` to `last`."""
         least_first = (self.slope < 0) == self.is_upper
         return self.at(lowerer, first if least_first else last)
+
+    def loosest(self, lowerer: Lowerer, first: t.Expr, last: t.Expr) -> t.Expr:
+        """Return a bound that is no tighter at any row, also where sums with a number wrap.
+
+        `i + at` grows from row to row, and then is negative; so the ends are compared.
+        """
+        dims_alone = all(
+            not isinstance(x, Load | UniformValue) for x in walk(self.offset)
+        )
+        if self.slope == 0 or dims_alone:
+            return self.widest(lowerer, first, last)
+        ends = (self.at(lowerer, row) for row in (first, last))
+        return t.call("max" if self.is_upper else "min", *ends)
 
     def narrowest(self, lowerer: Lowerer, first: t.Expr, last: t.Expr) -> t.Expr:
         """Return the tightest bound of the rows from `first` to `last`."""
