@@ -63,7 +63,7 @@ fn dq_(
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
     let last_row = i32(min(tile_row + 64u, u.s) - 1u);
-    let end = u32(max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i));
+    let end = u32(max(min(all_keys - 1i, last_row + i32(u.t - u.s)) + 1i, 0i));
 
     let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row_3 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
@@ -984,7 +984,7 @@ fn dk_dv(
     let last_row = i32(min(tile_row + 64u, u.t) - 1u);
     let have_keys = 0i <= i32(u.t) - 1i && 0i <= 0i + i32(u.t - u.s) && 0i <= i32(u.t) - 1i && 0i <= i32(u.s) - 1i + i32(u.t - u.s);
     let begin = (u32(select(0i, max(0i, first_row + i32(0u - (u.t - u.s))), have_keys)) >> 6u) * 64u;
-    let end = u32(select(all_keys, max(all_keys, 0i), have_keys));
+    let end = u32(select(all_keys, max(all_keys - 1i + 1i, 0i), have_keys));
 
     let column_4 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row_4 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
@@ -2194,7 +2194,7 @@ fn dq_edge(
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
     let last_row = i32(min(tile_row + 64u, u.s) - 1u);
-    let end = u32(max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i));
+    let end = u32(max(min(all_keys - 1i, last_row + i32(u.t - u.s)) + 1i, 0i));
 
     let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row_3 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
@@ -3133,7 +3133,7 @@ fn dk_dv_edge(
     let last_row = i32(min(tile_row + 64u, u.t) - 1u);
     let have_keys = 0i <= i32(u.t) - 1i && 0i <= 0i + i32(u.t - u.s) && 0i <= i32(u.t) - 1i && 0i <= i32(u.s) - 1i + i32(u.t - u.s);
     let begin = (u32(select(0i, max(0i, first_row + i32(0u - (u.t - u.s))), have_keys)) >> 6u) * 64u;
-    let end = u32(select(all_keys, max(all_keys, 0i), have_keys));
+    let end = u32(select(all_keys, max(all_keys - 1i + 1i, 0i), have_keys));
 
     let column_4 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row_4 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);

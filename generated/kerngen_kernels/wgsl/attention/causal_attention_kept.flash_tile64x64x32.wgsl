@@ -92,7 +92,7 @@ fn main(
     let first_row = i32(tile_row);
     let last_row = i32(min(tile_row + 64u, u.s) - 1u);
     let have_keys = 0i <= all_keys - 1i && 0i <= first_row + i32(u.t - u.s) && 0i <= all_keys - 1i && 0i <= last_row + i32(u.t - u.s);
-    let end = u32(select(all_keys, max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i), have_keys));
+    let end = u32(select(all_keys, max(min(all_keys - 1i, last_row + i32(u.t - u.s)) + 1i, 0i), have_keys));
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
 
     let column_2 = lane & 7u;
@@ -1204,7 +1204,7 @@ fn edge(
     let first_row = i32(tile_row);
     let last_row = i32(min(tile_row + 64u, u.s) - 1u);
     let have_keys = 0i <= all_keys - 1i && 0i <= first_row + i32(u.t - u.s) && 0i <= all_keys - 1i && 0i <= last_row + i32(u.t - u.s);
-    let end = u32(select(all_keys, max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i), have_keys));
+    let end = u32(select(all_keys, max(min(all_keys - 1i, last_row + i32(u.t - u.s)) + 1i, 0i), have_keys));
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
 
     let column_2 = lane & 7u;

@@ -80,7 +80,7 @@ fn main(
     let first_row_ = i32(0u);
     let last_row = i32(u.s - 1u);
     let have_keys = 0i <= all_keys - 1i && 0i <= first_row_ + i32(u.t - u.s) && 0i <= all_keys - 1i && 0i <= last_row + i32(u.t - u.s);
-    let end = u32(select(all_keys, max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i), have_keys));
+    let end = u32(select(all_keys, max(min(all_keys - 1i, last_row + i32(u.t - u.s)) + 1i, 0i), have_keys));
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
     var top_ = vec4f(-3.4028234663852886e+38);
     var total_: vec4f;
@@ -303,7 +303,7 @@ fn edge(
     let first_row_ = i32(0u);
     let last_row = i32(u.s - 1u);
     let have_keys = 0i <= all_keys - 1i && 0i <= first_row_ + i32(u.t - u.s) && 0i <= all_keys - 1i && 0i <= last_row + i32(u.t - u.s);
-    let end = u32(select(all_keys, max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i), have_keys));
+    let end = u32(select(all_keys, max(min(all_keys - 1i, last_row + i32(u.t - u.s)) + 1i, 0i), have_keys));
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
     var top_ = vec4f(-3.4028234663852886e+38);
     var total_: vec4f;

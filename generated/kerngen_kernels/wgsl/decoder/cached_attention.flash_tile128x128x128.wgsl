@@ -70,7 +70,7 @@ fn main(
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
     let last_row = i32(min(tile_row + 128u, u.s) - 1u);
-    let end = u32(max(min(all_keys, last_row + i32(u32(at[0u])) + 1i), 0i));
+    let end = u32(max(min(all_keys - 1i, max(first_row + i32(u32(at[0u])), last_row + i32(u32(at[0u])))) + 1i, 0i));
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
 
     let column_2 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
@@ -1512,7 +1512,7 @@ fn edge(
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
     let last_row = i32(min(tile_row + 128u, u.s) - 1u);
-    let end = u32(max(min(all_keys, last_row + i32(u32(at[0u])) + 1i), 0i));
+    let end = u32(max(min(all_keys - 1i, max(first_row + i32(u32(at[0u])), last_row + i32(u32(at[0u])))) + 1i, 0i));
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
 
     let column_2 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);

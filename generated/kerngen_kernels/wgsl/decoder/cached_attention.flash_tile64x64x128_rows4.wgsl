@@ -75,7 +75,7 @@ fn main(
     let all_keys = i32(u.t);
     let first_row_ = i32(0u);
     let last_row = i32(u.s - 1u);
-    let end = u32(max(min(all_keys, last_row + i32(u32(at[0u])) + 1i), 0i));
+    let end = u32(max(min(all_keys - 1i, max(first_row_ + i32(u32(at[0u])), last_row + i32(u32(at[0u])))) + 1i, 0i));
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
     var top_ = vec4f(-3.4028234663852886e+38);
     var total_: vec4f;
@@ -296,7 +296,7 @@ fn edge(
     let all_keys = i32(u.t);
     let first_row_ = i32(0u);
     let last_row = i32(u.s - 1u);
-    let end = u32(max(min(all_keys, last_row + i32(u32(at[0u])) + 1i), 0i));
+    let end = u32(max(min(all_keys - 1i, max(first_row_ + i32(u32(at[0u])), last_row + i32(u32(at[0u])))) + 1i, 0i));
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
     var top_ = vec4f(-3.4028234663852886e+38);
     var total_: vec4f;
