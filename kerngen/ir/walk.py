@@ -226,6 +226,15 @@ def walk(expr: Expr) -> Iterator[Expr]:
         waiting.extend(reversed(children(node)))
 
 
+def factors_of(expr: Expr) -> Iterator[Expr]:
+    """Yield the factors of a product, from left to right: `a`, `b + c` of `a * (b + c)`."""
+    match expr:
+        case Binary("*", left, right):
+            yield from (*factors_of(left), *factors_of(right))
+        case _:
+            yield expr
+
+
 def called(function: Function, arguments: tuple[Expr, ...]) -> Expr:
     """Return a function's value at some arguments, inlined."""
     values = {

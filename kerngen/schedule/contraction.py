@@ -7,7 +7,7 @@ The product of two matrices is one; so are the squared distances of two sets of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from functools import reduce as fold
@@ -27,7 +27,7 @@ from kerngen.ir.nodes import (
     ReduceKind,
 )
 from kerngen.ir.types import ValueType
-from kerngen.ir.walk import map_children
+from kerngen.ir.walk import factors_of, map_children
 from kerngen.schedule.conjunctions import all_parts
 from kerngen.schedule.lowering.addresses import is_contiguous
 from kerngen.schedule.lowering.linear_bounds import LinearBound, bound_of
@@ -208,7 +208,7 @@ def tile_axis(factor: Expr, over: Index, own: Index) -> Index:
 def _of_product(domain: tuple[Index, ...], reduce: Reduce) -> Contraction | None:
     """Split a product in two: what depends on the column, and all else."""
     over, column = reduce.indices, domain[-1]
-    factors = list(_factors(reduce.body))
+    factors = list(factors_of(reduce.body))
     right = [factor for factor in factors if column in free_indices(factor)]
     left = [factor for factor in factors if factor not in right]
     if not all(_depend(side, over) for side in (left, right)):
@@ -225,14 +225,6 @@ def _of_product(domain: tuple[Index, ...], reduce: Reduce) -> Contraction | None
 
 def _term(type_: ValueType) -> Expr:
     return _product((LocalValue(LEFT, type_), LocalValue(RIGHT, type_)))
-
-
-def _factors(expr: Expr) -> Iterator[Expr]:
-    if isinstance(expr, Binary) and expr.op == "*":
-        yield from _factors(expr.left)
-        yield from _factors(expr.right)
-    else:
-        yield expr
 
 
 def _depend(factors: Sequence[Expr], indices: Sequence[Index]) -> bool:

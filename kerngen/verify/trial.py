@@ -23,6 +23,7 @@ from kerngen.runtime import (
 from kerngen.runtime import Tensor as DeviceTensor
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.calls.ranges import shape_of
+from kerngen.runtime.values.packing import is_packed
 from kerngen.verify.calls.draw import twins
 from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.contents import leaves
@@ -235,11 +236,20 @@ def device_tensors(ctx: Context, fitting: Fitting, given: Given) -> list[AnyTens
 
 
 def _together(ctx: Context, fitting: Fitting, given: Given) -> list[AnyTensor]:
-    """Return tensors of which all of one element type are views of one buffer."""
-    made: dict[int, AnyTensor] = {}
+    """Return tensors of which all of one element type are views of one buffer.
+
+    Those of elements that share bytes are apart: no view ends within a byte.
+    """
     specs = fitting.kernel.inputs
+    made: dict[int, AnyTensor] = {
+        n: ctx.tensor(given.arrays[n], spec.element)
+        for n, spec in enumerate(specs)
+        if is_packed(spec.element)
+    }
     for element in dict.fromkeys(spec.element for spec in specs):
         own = [n for n, spec in enumerate(specs) if spec.element is element]
+        if is_packed(element):
+            continue
         inner = getattr(element, "shape", ())
         flat = [given.arrays[n].reshape(-1, *inner) for n in own]
         starts: list[int] = []

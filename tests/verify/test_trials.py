@@ -25,7 +25,7 @@ from kerngen.verify.fault import LOST, Fault, Tally, WrongError
 from kerngen.verify.guarded import BEFORE, BEHIND, PATTERNS, Leased
 from kerngen.verify.large import MOST_GROUPS, expected_seconds, large_sizes
 from kerngen.verify.meaning.programs import Subject
-from kerngen.verify.trial import Given, Trial, refer
+from kerngen.verify.trial import Given, Trial, device_tensors, refer
 from kerngen.verify.ways import ways
 
 X, Y = np.array([1, 2, 3], np.float32), np.array([5, 7, 9], np.float32)
@@ -135,6 +135,30 @@ def test_the_reference_changes_copies(known: dict[str, Subject]) -> None:
     assert X.tolist() == [1, 2, 3]
     trial.refer(given)
     assert (trial.tally.cases, trial.tally.elements) == (1, 12)
+
+
+def test_a_sum_whose_scale_may_come_last_is_unknown_where_it_overflows(
+    known: dict[str, Subject],
+) -> None:
+    trial = trial_of(known["narrow"])
+    w, zero, scale = (np.array(x) for x in ([15, 14], [3], [0.0]))
+    for x, is_known in (1e36, True), (2e37, False):
+        arrays = (np.full(2, x, np.float32), w, zero, scale.astype(np.float16))
+        (want,) = trial.meaning(Given((("n", 2),), arrays, ()))[0]
+        assert bool(np.isfinite(want.error).all()) == is_known
+
+
+def test_tensors_whose_elements_share_bytes_are_not_cut(
+    ctx: gpu.Context, known: dict[str, Subject]
+) -> None:
+    fitting = trial_of(known["narrow"]).fitting
+    codes, zero = np.array([1, 2, 3], np.uint8), np.array([4], np.uint8)
+    arrays = (np.ones(3, np.float32), codes, zero, np.ones(1, np.float16))
+    given = Given((("n", 3),), arrays, (), arrangement="together")
+    made = device_tensors(ctx, fitting, given)
+    assert [tensor.numpy().tolist() for tensor in made] == [
+        each.tolist() for each in arrays
+    ]
 
 
 # Zones

@@ -27,6 +27,7 @@ from kerngen.ir.analysis.conditions import unconditional
 from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import Binary, Expr, Index, Load, Reduce, ReduceKind
 from kerngen.ir.types import Scalar, ValueType
+from kerngen.ir.walk import factors_of
 
 _ACCUMULATE: dict[ReduceKind, str] = {
     "sum": "{total} += {part}",
@@ -63,12 +64,6 @@ def print_reduce(printer: Printer, expr: Reduce, frame: Frame) -> Code:
     return align(_by_loops(printer, expr, outer), outer, frame, expr.type)
 
 
-def _factors(expr: Expr) -> list[Expr]:
-    if isinstance(expr, Binary) and expr.op == "*":
-        return [*_factors(expr.left), *_factors(expr.right)]
-    return [expr]
-
-
 def _product(factors: list[Expr], type_: ValueType) -> Expr:
     return fold(lambda left, right: Binary("*", left, right, type_), factors)
 
@@ -77,7 +72,7 @@ def _split_factors(expr: Reduce, frame: Frame) -> tuple[list[Expr], list[Expr]]:
     """Split a sum's body into factors without axes, which go in front, and the rest."""
     if not isinstance(expr.type, Scalar):
         return [], [expr.body]
-    factors = _factors(expr.body)
+    factors = [*factors_of(expr.body)]
     if expr.kind != "sum":
         return [], factors
     axes = {*frame, *expr.indices}

@@ -50,7 +50,7 @@ from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children
+from kerngen.ir.walk import factors_of, map_children
 from kerngen.schedule.contraction import Contraction, contraction_of, contraction_over
 from kerngen.schedule.flash.attention import SUM, with_locals
 from kerngen.schedule.flash.attention_places import (
@@ -438,7 +438,7 @@ def _split(body: Expr, column: Index) -> tuple[Expr, Expr]:
             weight, value = _split(left, column)
             return _checked(Binary("/", weight, right, Scalar.F32), value, column)
         case _:
-            factors = list(_factors(body))
+            factors = list(factors_of(body))
             values = [each for each in factors if column in free_indices(each)]
             weights = [each for each in factors if each not in values]
             if not values or not weights:
@@ -454,15 +454,6 @@ def _checked(weight: Expr, value: Expr, column: Index) -> tuple[Expr, Expr]:
         message = "a sum that follows is no product of weights and values"
         raise NoSumsError(message)
     return weight, value
-
-
-def _factors(expr: Expr) -> Iterator[Expr]:
-    match expr:
-        case Binary("*", left, right):
-            yield from _factors(left)
-            yield from _factors(right)
-        case _:
-            yield expr
 
 
 def _key_of(own: list[Index], over: tuple[Index, ...], weight: Expr) -> Index:

@@ -15,7 +15,7 @@ That and the zero point are subtracted together, exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, final
@@ -33,7 +33,7 @@ from kerngen.ir.nodes import (
     Reduce,
 )
 from kerngen.ir.types import Scalar, Storage
-from kerngen.ir.walk import children, map_children, walk
+from kerngen.ir.walk import children, factors_of, map_children, walk
 from kerngen.schedule.lowering.addresses import is_contiguous, row_major
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.subscripts import lower_subscript
@@ -134,7 +134,7 @@ class RunReader:
 
     def read(self, right: Expr) -> Run:
         """Write what reads them; what becomes of the integers is left to `Run.four`."""
-        factors = [*_factors(right)]
+        factors = [*factors_of(right)]
         base = replace(self.to, vector=None)
         same = [base.lower(x).expr for x in factors if self._is_same(x)]
         rest = [self._with_locals(x) for x in factors if not self._is_same(x)]
@@ -285,14 +285,6 @@ def _powers(storage: Storage) -> list[int]:
 def _bias(storage: Storage) -> int:
     """Return the number that makes a signed integer non-negative when added."""
     return {Storage.I8: 128, Storage.I4: 8}.get(storage, 0)
-
-
-def _factors(expr: Expr) -> Iterator[Expr]:
-    match expr:
-        case Binary("*", left, right):
-            yield from (*_factors(left), *_factors(right))
-        case _:
-            yield expr
 
 
 def _product(values: list[t.Expr]) -> t.Expr:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, Final, TypeAlias, assert_never, final
 
 import numpy as np
@@ -48,6 +49,7 @@ from kerngen.ir.nodes import (
 from kerngen.ir.staging.keyed import Prefix
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
+from kerngen.ir.walk import factors_of, walk
 from kerngen.verify.hazards import Watch
 from kerngen.verify.meaning import number, vectors
 from kerngen.verify.meaning.functions import convert, of_floats, of_integers, wrap
@@ -365,6 +367,14 @@ class Evaluator:
             whole = part.reshape((*(1,) * missing, *part.shape))
             return np.broadcast_to(whole, (*extents, *whole.shape[axes:]))
 
+        if expr.kind == "sum" and _has_codes(expr.body):
+            # The sum is multiplied by what narrow integers share, as a scale, at last.
+            sizes = (self.of(x, inner).map(spread).value for x in factors_of(expr.body))
+            terms = reduce(lambda one, size: one * np.maximum(np.abs(size), 1), sizes)
+            whole = np.abs(terms).sum(tuple(range(axes)), keepdims=True)
+            return doubted(
+                body.map(spread), np.broadcast_to(whole > number.HIGHEST, terms.shape)
+            )
         return body.map(spread)
 
     def _running(self, prefix: Prefix, scope: Scope) -> Number:
@@ -396,6 +406,11 @@ def _joined(expr: Reduce, terms: Number, join: number.Join) -> Number:
     value = join(_JOINS[expr.kind], terms.value, start)
     unsure = join(np.logical_or, terms.unsure, False)
     return number.unsure_where(wrap(value, scalar), unsure)
+
+
+def _has_codes(expr: Expr) -> bool:
+    """Whether narrow integers are among the factors of a term."""
+    return any(isinstance(x, Load) and x.tensor.narrow for x in walk(expr))
 
 
 def _literal(value: float, type_: Scalar) -> Number:
