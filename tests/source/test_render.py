@@ -18,15 +18,12 @@ from kerngen.source.render import render, to_json
 from kerngen.source.text import Source, Span
 
 
-class Sample(Diagnostic):
-    CODE = "KG9999"
+class Sample(Diagnostic, code="KG9999"):
     MESSAGE = "{says}"
     LABEL = "{marks}"
-    HELP = "{remedy}"
     says: str = "Wrong."
     marks: str = ""
     near: tuple[Related, ...] = ()
-    remedy: str = ""
 
     @property
     def related(self) -> tuple[Related, ...]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
 
-class ReadsItself(Diagnostic):
-    CODE = "KG1301"
+class ReadsItself(Diagnostic, code="KG1301"):
     MESSAGE = "'{text}' is what is being defined here."
     HELP = (
         "Read '{name}' at an earlier or later value of one index, such as 't - 1'; or "
@@ -17,21 +16,18 @@ class ReadsItself(Diagnostic):
     text: str
 
 
-class BothDirections(Diagnostic):
-    CODE = "KG1302"
+class BothDirections(Diagnostic, code="KG1302"):
     MESSAGE = "'{name}' reads itself at earlier and at later values of '{index}'."
     HELP = (
         "What comes first can't depend on what comes after it: read one side only, or "
         "make two lets, one for each direction."
     )
-    RELATED = {"other": "earlier here"}
-    other: Span
+    other: Span = related("earlier here")
     name: str
     index: str
 
 
-class DistanceNotLiteral(Diagnostic):
-    CODE = "KG1303"
+class DistanceNotLiteral(Diagnostic, code="KG1303"):
     MESSAGE = "The distance at which '{name}' reads itself is no literal."
     HELP = (
         "Write a number or a constant, as in '{index} - 1': it decides in which order "
@@ -41,8 +37,7 @@ class DistanceNotLiteral(Diagnostic):
     index: str
 
 
-class UnguardedBorder(Diagnostic):
-    CODE = "KG1304"
+class UnguardedBorder(Diagnostic, code="KG1304"):
     MESSAGE = (
         "Nothing excludes the {border} values of '{index}', where '{read}' is outside."
     )
@@ -55,8 +50,7 @@ class UnguardedBorder(Diagnostic):
     condition: str
 
 
-class NoOrder(Diagnostic):
-    CODE = "KG1305"
+class NoOrder(Diagnostic, code="KG1305"):
     MESSAGE = (
         "There is no index along which '{name}' reads only earlier values of itself: "
         "{reads}."

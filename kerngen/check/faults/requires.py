@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from typing import Literal
 
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
 
-class RequireReads(Diagnostic):
-    CODE = "KG0901"
+class RequireReads(Diagnostic, code="KG0901"):
     MESSAGE = "A 'require' can't use {what}."
     HELP = (
         "It is checked before the kernel runs, and is made of dims, integer scalars, "
         "constants, arithmetic and comparisons: 'require d % 8 == 0;'."
     )
-    RELATED = {"declared": "declared here"}
-    declared: Span | None = None
+    declared: Span | None = related("declared here", default=None)
     what: str
 
 
-class RequireType(Diagnostic):
-    CODE = "KG0902"
+class RequireType(Diagnostic, code="KG0902"):
     MESSAGE = "What is required is true or false, but this is a number."
     HELP = "Compare it with something: 'require {example};'."
     example: str
 
 
-class NeverMet(Diagnostic):
-    CODE = "KG0903"
+class NeverMet(Diagnostic, code="KG0903"):
     MESSAGE = "No call of '{kernel}' meets {text}."
     HELP = {
         "alone": "It refuses every call: turn the comparison around.",
@@ -39,8 +35,7 @@ class NeverMet(Diagnostic):
     text: str
 
 
-class AlwaysMet(Diagnostic):
-    CODE = "KG0904"
+class AlwaysMet(Diagnostic, code="KG0904"):
     MESSAGE = "Every call of '{kernel}' meets {text}."
     HELP = {
         "alone": "It refuses nothing: remove it, or turn the comparison around.",

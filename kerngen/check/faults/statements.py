@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from typing import Literal
 
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
 
-class WriteToInput(Diagnostic):
-    CODE = "KG0501"
+class WriteToInput(Diagnostic, code="KG0501"):
     MESSAGE = "'{name}' is an input; it can't be written."
     HELP = (
         "Declare it 'mut {name}' to change it in place, or make it an output: '-> "
         "{name}: {type}'."
     )
-    RELATED = {"other": "declared without 'mut'"}
-    other: Span
+    other: Span = related("declared without 'mut'")
     name: str
     type: str
 
 
-class WriteToValue(Diagnostic):
-    CODE = "KG0502"
+class WriteToValue(Diagnostic, code="KG0502"):
     MESSAGE = "'{name}' is {kind}; it can't be written."
     HELP = {
         "sum": "{sum}",
@@ -36,17 +33,15 @@ class WriteToValue(Diagnostic):
         ),
         "other": "",
     }
-    RELATED = {"declared": "'{name}' is declared here"}
     case: Literal["sum", "let", "host", "constant", "dim", "scalar", "other"]
-    declared: Span | None = None
+    declared: Span | None = related("'{name}' is declared here", default=None)
     name: str
     kind: str
     sum: str = ""
     type: str = ""
 
 
-class ReadBeforeWrite(Diagnostic):
-    CODE = "KG0503"
+class ReadBeforeWrite(Diagnostic, code="KG0503"):
     MESSAGE = "The output '{name}' is read before it is written."
     HELP = {
         "first": (
@@ -61,34 +56,28 @@ class ReadBeforeWrite(Diagnostic):
         ),
         "sum": "{sum}",
     }
-    RELATED = {"other": "'{name}' is declared here"}
     case: Literal["first", "at once", "sum"]
-    other: Span
+    other: Span = related("'{name}' is declared here")
     name: str
     sum: str = ""
 
 
-class NeverWritten(Diagnostic):
-    CODE = "KG0504"
+class NeverWritten(Diagnostic, code="KG0504"):
     MESSAGE = "The output '{name}' is never written."
     HELP = "Add a statement '{example} = ...;'."
     name: str
     example: str
 
 
-class LeftSubscript(Diagnostic):
-    CODE = "KG0505"
+class LeftSubscript(Diagnostic, code="KG0505"):
     MESSAGE = "'{text}' on the left is {what}, not an index."
-    HELP = "{remedy}"
-    RELATED = {"declared": "'{text}' is declared here"}
-    declared: Span | None = None
+    declared: Span | None = related("'{text}' is declared here", default=None)
     text: str
     what: str
     remedy: str
 
 
-class PositionRange(Diagnostic):
-    CODE = "KG0520"
+class PositionRange(Diagnostic, code="KG0520"):
     MESSAGE = "The range of '{name}' in the position '{text}' can't be inferred."
     LABEL = "it subscripts no axis by itself on the right"
     HELP = (
@@ -100,80 +89,68 @@ class PositionRange(Diagnostic):
     let: str
 
 
-class RepeatedLeftIndex(Diagnostic):
-    CODE = "KG0506"
+class RepeatedLeftIndex(Diagnostic, code="KG0506"):
     MESSAGE = "The index '{name}' is on the left twice."
-    HELP = "{remedy}"
-    RELATED = {"other": "first here"}
-    other: Span
+    other: Span = related("first here")
     name: str
     remedy: str
 
 
-class FunctionReads(Diagnostic):
-    CODE = "KG0507"
+class FunctionReads(Diagnostic, code="KG0507"):
     MESSAGE = "A function can't use {what}."
     HELP = "Do this in a kernel, and pass the value."
     what: str
 
 
-class HostReads(Diagnostic):
-    CODE = "KG0508"
+class HostReads(Diagnostic, code="KG0508"):
     MESSAGE = "A host can't use {what}."
     HELP = (
         "A host is computed before the kernel runs, from dims, scalars, constants and "
         "earlier hosts; 'let' computes on the device."
     )
-    RELATED = {"declared": "declared here"}
-    declared: Span | None = None
+    declared: Span | None = related("declared here", default=None)
     what: str
 
 
-class HostType(Diagnostic):
+class HostType(Diagnostic, code="KG0509"):
     """A host whose value is a bool."""
 
-    CODE = "KG0509"
     MESSAGE = "A host is a number, but this is 'bool'."
     HELP = "Choose between numbers: 'if ... {{ 1 }} else {{ 0 }}'."
 
 
-class MutableScalar(Diagnostic):
+class MutableScalar(Diagnostic, code="KG0510"):
     """A scalar parameter declared `mut`."""
 
-    CODE = "KG0510"
     MESSAGE = "'{name}' is {kind}; only tensors can be 'mut'."
     HELP = "For one number that the kernel changes, use '{name}: f32[]'."
     name: str
     kind: str
 
 
-class TensorDefault(Diagnostic):
-    CODE = "KG0511"
+class TensorDefault(Diagnostic, code="KG0511"):
     MESSAGE = "'{name}' can't have a default: it is {kind}."
     HELP = "Leave it out; callers pass the tensor."
     name: str
     kind: str
 
 
-class NoResult(Diagnostic):
-    CODE = "KG0512"
+class NoResult(Diagnostic, code="KG0512"):
     MESSAGE = "The kernel '{name}' has neither an output nor a 'mut' tensor."
     HELP = "Add an output: 'kernel {name}(...) -> y: f32[n]'."
     name: str
 
 
-class OutputForm(Diagnostic):
-    CODE = "KG0513"
+class OutputForm(Diagnostic, code="KG0513"):
     MESSAGE = "The output '{name}' is a scalar; outputs are tensors."
     HELP = "A single number is a tensor of rank 0: '{name}: {type}[]'."
     name: str
     type: str
 
 
-class NothingWritten(Diagnostic):
+class NothingWritten(Diagnostic, code="KG0515"):
     """A kernel whose only outputs are `mut` tensors, none of which it writes."""
 
-    CODE = "KG0515"
     MESSAGE = "The kernel '{name}' writes nothing."
     HELP = "Write to one of its 'mut' tensors."
     name: str
