@@ -274,18 +274,16 @@ class _Checker:
         """Whether a member's attributes leave its type what that needs."""
         laid = lay_out(member.type, Space.STORAGE)
         spelling = member.type.spelling
-        if member.align is not None and member.align < laid.align:
-            small = AlignTooSmall(
-                span=at["align"], type=spelling, natural=laid.align, value=member.align
-            )
-            self.env.faults.add(small)
-            return False
-        if member.size is not None and member.size < laid.size:
-            short = SizeTooSmall(
-                span=at["size"], type=spelling, natural=laid.size, value=member.size
-            )
-            self.env.faults.add(short)
-            return False
+        for name, value, needed, fault in (
+            ("align", member.align, laid.align, AlignTooSmall),
+            ("size", member.size, laid.size, SizeTooSmall),
+        ):
+            if value is not None and value < needed:
+                span = at[name]
+                self.env.faults.add(
+                    fault(span=span, type=spelling, natural=needed, value=value)
+                )
+                return False
         return True
 
     def _fits(self, struct: Struct, span: Span) -> bool:
