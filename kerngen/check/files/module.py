@@ -266,7 +266,8 @@ def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None
                 )
             )
     updates = any(parameter.mutable for parameter in item.parameters)
-    if updates and not item.outputs and not _assigns(item):
+    assigns = any(isinstance(statement, ast.Assignment) for statement in item.body)
+    if updates and not item.outputs and not assigns:
         env.faults.add(NothingWritten(span=item.name.span, name=item.name.name))
 
 
@@ -281,10 +282,6 @@ def _check_parts(env: Environment, tensor: Tensor) -> None:
                 missing=tuple(sorted(missing, key=[*all_parts(tensor.memory)].index)),
             )
         )
-
-
-def _assigns(item: ast.KernelItem) -> bool:
-    return any(isinstance(statement, ast.Assignment) for statement in item.body)
 
 
 def _expect_complete(kernels: tuple[Kernel, ...], items: list[ast.KernelItem]) -> None:

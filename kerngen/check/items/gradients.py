@@ -200,13 +200,9 @@ def _report_circle(
 
 
 def _report_unknown(faults: Faults, name: ast.Identifier, known: Sequence[str]) -> None:
-    faults.add(
-        NoKernelToDerive(
-            span=name.span,
-            name=name.name,
-            suggestion=closest(name.name, known),
-        )
-    )
+    suggestion = closest(name.name, known)
+    fault = NoKernelToDerive(span=name.span, name=name.name, suggestion=suggestion)
+    faults.add(fault)
 
 
 def _declare(scope: Scope, kernel: ir.Kernel) -> None:

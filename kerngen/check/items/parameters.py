@@ -68,7 +68,7 @@ class Header:
         for name in _axis_names(inputs).values():
             self._declare_dim(name)
         # Scalars first: axes may be computed from those that follow them.
-        for parameter in sorted(item.parameters, key=_is_tensor):
+        for parameter in sorted(item.parameters, key=lambda p: p.type.axes is not None):
             self._check_parameter(parameter)
         for output in item.outputs:
             self._check_output(output)
@@ -118,7 +118,9 @@ class Header:
         if parameter.type.axes is not None:
             role = ir.Role.UPDATE if parameter.mutable else ir.Role.INPUT
             if parameter.default is not None:
-                self._report_default(parameter, KINDS[role])
+                name, kind = parameter.name.name, KINDS[role]
+                fault = TensorDefault(span=parameter.span, name=name, kind=kind)
+                self.env.faults.add(fault)
             self._add_tensor(parameter, role)
             return
         type_ = resolve_type(self.env.faults, parameter.type.name, self.env.structs)
@@ -138,11 +140,6 @@ class Header:
             if default is not None:
                 value = check_default(self.env, self.scope, default, parameter.memory)
                 self.parameters[n] = replace(parameter, default=value)
-
-    def _report_default(self, parameter: ast.Parameter, kind: str) -> None:
-        self.env.faults.add(
-            TensorDefault(span=parameter.span, name=parameter.name.name, kind=kind)
-        )
 
     def _add_value(self, parameter: ast.Parameter, type_: ValueType | Struct) -> None:
         name = parameter.name.name
@@ -281,10 +278,6 @@ class Header:
             case _:
                 pass
         return None
-
-
-def _is_tensor(parameter: ast.Parameter) -> bool:
-    return parameter.type.axes is not None
 
 
 def _wrong_axis(axis: ast.Expr) -> Literal["empty", "fraction", "long"]:

@@ -41,6 +41,7 @@ from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout, uniform_layout
 from kerngen.layout.types import lay_out, nesting
 from kerngen.source.diagnostic import Diagnostic, Faults
+from kerngen.source.similar import MOST_CHAINED, chained
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -58,8 +59,6 @@ LARGEST: Final = 2**30
 
 LARGEST_UNIFORM: Final = 2**16
 """The bytes of a uniform buffer that every adapter can bind."""
-
-_MOST_SHOWN: Final = 8
 
 
 def check_structs(
@@ -177,15 +176,12 @@ def _report_cycle(
         next(f for f in items[outer].fields if f.type.name.name == inner)
         for outer, inner in pairwise(names)
     )
-    shown = [f"'{name}'" for name in names]
-    if len(shown) > _MOST_SHOWN:
-        shown = [*shown[: _MOST_SHOWN // 2], "...", shown[-1]]
     fault = HoldsItself(
         span=held.type.span,
         name=first,
-        chain=" holds ".join(shown),
+        chain=chained(names, "holds"),
         field=held.name.name,
-        others=tuple(field.type.span for field in others[:_MOST_SHOWN]),
+        others=tuple(field.type.span for field in others[:MOST_CHAINED]),
     )
     faults.add(fault)
 
