@@ -1,4 +1,4 @@
-"""Diagnostics of parameters and statements: codes KG05xx."""
+"""Diagnostics of statements, recurrences and `require`: codes KG05xx, KG13xx, KG09xx."""
 
 from __future__ import annotations
 
@@ -154,3 +154,99 @@ class NothingWritten(Diagnostic, code="KG0515"):
     MESSAGE = "The kernel '{name}' writes nothing."
     HELP = "Write to one of its 'mut' tensors."
     name: str
+
+
+class ReadsItself(Diagnostic, code="KG1301"):
+    MESSAGE = "'{text}' is what is being defined here."
+    HELP = (
+        "Read '{name}' at an earlier or later value of one index, such as 't - 1'; or "
+        "give the new values another name."
+    )
+    name: str
+    text: str
+
+
+class BothDirections(Diagnostic, code="KG1302"):
+    MESSAGE = "'{name}' reads itself at earlier and at later values of '{index}'."
+    HELP = (
+        "What comes first can't depend on what comes after it: read one side only, or "
+        "make two lets, one for each direction."
+    )
+    other: Span = related("earlier here")
+    name: str
+    index: str
+
+
+class DistanceNotLiteral(Diagnostic, code="KG1303"):
+    MESSAGE = "The distance at which '{name}' reads itself is no literal."
+    HELP = (
+        "Write a number or a constant, as in '{index} - 1': it decides in which order "
+        "elements are computed, and how many are kept."
+    )
+    name: str
+    index: str
+
+
+class UnguardedBorder(Diagnostic, code="KG1304"):
+    MESSAGE = (
+        "Nothing excludes the {border} values of '{index}', where '{read}' is outside."
+    )
+    HELP = (
+        "Read it in a branch of its own: 'if {condition} {{ {read} }} else {{ ... }}'."
+    )
+    index: str
+    border: str
+    read: str
+    condition: str
+
+
+class NoOrder(Diagnostic, code="KG1305"):
+    MESSAGE = (
+        "There is no index along which '{name}' reads only earlier values of itself: "
+        "{reads}."
+    )
+    HELP = (
+        "All of its reads must be at 't - 1', or some other literal, of the same "
+        "index; of a table that is filled along two indices, compute a diagonal per "
+        "step."
+    )
+    name: str
+    reads: str
+
+
+class RequireReads(Diagnostic, code="KG0901"):
+    MESSAGE = "A 'require' can't use {what}."
+    HELP = (
+        "It is checked before the kernel runs, and is made of dims, integer scalars, "
+        "constants, arithmetic and comparisons: 'require d % 8 == 0;'."
+    )
+    declared: Span | None = related("declared here", default=None)
+    what: str
+
+
+class RequireType(Diagnostic, code="KG0902"):
+    MESSAGE = "What is required is true or false, but this is a number."
+    HELP = "Compare it with something: 'require {example};'."
+    example: str
+
+
+class NeverMet(Diagnostic, code="KG0903"):
+    MESSAGE = "No call of '{kernel}' meets {text}."
+    HELP = {
+        "alone": "It refuses every call: turn the comparison around.",
+        "beside": "It contradicts those above it: change one of them.",
+    }
+    case: Literal["alone", "beside"]
+    kernel: str
+    text: str
+
+
+class AlwaysMet(Diagnostic, code="KG0904"):
+    MESSAGE = "Every call of '{kernel}' meets {text}."
+    HELP = {
+        "alone": "It refuses nothing: remove it, or turn the comparison around.",
+        "beside": "It follows from those above it: remove it.",
+    }
+    case: Literal["alone", "beside"]
+    kernel: str
+    text: str

@@ -9,7 +9,7 @@ from kerngen.check.files.linking import link
 from kerngen.check.files.module import check_file
 from kerngen.check.items.gradients import Derive, no_gradients
 from kerngen.check.model import Model
-from kerngen.check.schedules.cross_file import with_given
+from kerngen.check.schedules.options import with_given
 from kerngen.ir.module import Module
 from kerngen.source.diagnostic import CompileError, Faults
 from kerngen.syntax import ast

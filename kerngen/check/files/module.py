@@ -18,9 +18,8 @@ from kerngen.check.files.checked_file import (
     bring_in,
     structs_of,
 )
-from kerngen.check.files.suppression import find_unread
+from kerngen.check.files.followups import find_unread, say_where
 from kerngen.check.hints.examples import example_read
-from kerngen.check.hints.missing_imports import say_where
 from kerngen.check.items.constants import check_constants
 from kerngen.check.items.derivatives import check_derivatives
 from kerngen.check.items.functions import check_functions, check_signatures
@@ -29,7 +28,6 @@ from kerngen.check.items.parameters import Header
 from kerngen.check.items.requires import check_requires
 from kerngen.check.items.structs import check_structs, uniform_size_fault
 from kerngen.check.model import Model
-from kerngen.check.schedules.cross_file import check_given
 from kerngen.check.schedules.matching import (
     Scheduled,
     by_kernel,
@@ -37,7 +35,7 @@ from kerngen.check.schedules.matching import (
     report_dead,
     report_faults,
 )
-from kerngen.check.schedules.options import check_schedule
+from kerngen.check.schedules.options import check_given, check_schedule
 from kerngen.check.scope import Scope
 from kerngen.check.statements.body import Body
 from kerngen.check.statements.written_parts import all_parts

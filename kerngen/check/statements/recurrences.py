@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, final
 
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.faults.recurrences import (
+from kerngen.check.faults.statements import (
     BothDirections,
     DistanceNotLiteral,
     NoOrder,
