@@ -310,26 +310,26 @@ def is_out_of_bounds(
         if isinstance(place, Affine)
     ]
     outside = [side for side in sides if stays_inside(side.form, side.extent) is False]
-    moves = False
+    moving = [side for side in outside if side.form.terms]
+    if moving:
+        ex.scope.poison(tensor.name, "a tensor", tensor.span)
+        read = one_line(span.text, limit=80)
+        _report_outside(ex, moving[0], choice_at_border(ex.env, moving[0], sides, read))
     for side in outside:
-        remedy = last_element(ex.env, side)
-        if side.form.terms:
-            if moves:
-                continue
-            moves = True
-            ex.scope.poison(tensor.name, "a tensor", tensor.span)
-            remedy = choice_at_border(
-                ex.env, side, sides, one_line(span.text, limit=80)
-            )
-        ex.env.faults.add(
-            SubscriptOutside(
-                span=side.node.span,
-                text=one_line(side.node.span.text),
-                reaches=reaches(ex.env, side.form, side.extent),
-                axis=side.axis,
-                tensor=tensor.name,
-                length=ex.env.length_text(side.extent),
-                remedy=remedy,
-            )
-        )
+        if not side.form.terms:
+            _report_outside(ex, side, last_element(ex.env, side))
     return bool(outside)
+
+
+def _report_outside(ex: Expressions, side: Side, remedy: str) -> None:
+    ex.env.faults.add(
+        SubscriptOutside(
+            span=side.node.span,
+            text=one_line(side.node.span.text),
+            reaches=reaches(ex.env, side.form, side.extent),
+            axis=side.axis,
+            tensor=side.tensor.name,
+            length=ex.env.length_text(side.extent),
+            remedy=remedy,
+        )
+    )

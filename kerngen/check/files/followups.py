@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, final
 
@@ -26,7 +26,8 @@ from kerngen.check.faults.statements import (
     NothingWritten,
     ReadBeforeWrite,
 )
-from kerngen.check.files.checked_file import CheckedFile, ItemKind, UsedModule
+from kerngen.check.files.checked_file import CheckedFile, ItemKind
+from kerngen.check.files.linking import needed_by
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -134,48 +135,35 @@ _IS_KERNEL: Final = (
 
 
 def say_where(
-    name: str, uses: Iterable[UsedModule], kernels: Collection[str]
+    file: CheckedFile, kernels: Collection[str]
 ) -> Callable[[Diagnostic], Diagnostic]:
     """Return a function that adds to an unknown name's diagnostic where it is declared.
 
-    `name` is the file with the diagnostic, `uses` are the files that it uses, and
-    `kernels` are those that it sees.
+    `file` is the one with the diagnostic, and `kernels` are those that it sees.
     """
     unseen: dict[tuple[ItemKind, str], CheckedFile] = {}
-
-    looked_into: set[str] = set()
-    waiting = [use.file for use in reversed(tuple(uses))]
-    while waiting:
-        file = waiting.pop()
-        if file.name in looked_into:
-            continue
-        looked_into.add(file.name)
-        for use in file.uses:
-            for kind, item, _ in use.file.items():
-                unseen.setdefault((kind, item), use.file)
-        waiting.extend(use.file for use in reversed(file.uses))
+    for other in reversed(needed_by(file)):
+        for kind, item, _ in other.items():
+            unseen.setdefault((kind, item), other)
 
     def better(fault: Diagnostic) -> Diagnostic:
         match fault:
             case UnknownFunction(name=item) if item in kernels:
                 return replace(fault, remedy=_IS_KERNEL.format(name=item))
             case UnknownFunction(name=item):
-                file = unseen.get(("function", item))
+                home = unseen.get(("function", item))
             case UnknownName(name=item):
-                file = unseen.get(("constant", item))
-            case UnknownKernel(name=item):
-                file = unseen.get(("kernel", item))
-            case NothingMatches(pattern=pattern):
-                kernels_unseen = (item for kind, item in unseen if kind == "kernel")
-                item = next(matching(pattern, kernels_unseen), "")
-                file = unseen.get(("kernel", item))
+                home = unseen.get(("constant", item))
+            case UnknownKernel(name=item) | NothingMatches(pattern=item):
+                named = (name for kind, name in unseen if kind == "kernel")
+                home = unseen.get(("kernel", next(matching(item, named), "")))
             case UnknownType(name=item):
-                file = unseen.get(("struct", item))
+                home = unseen.get(("struct", item))
             case _:
                 return fault
-        if file is None:
+        if home is None:
             return fault
-        path = posixpath.relpath(file.name, posixpath.dirname(name) or ".")
+        path = posixpath.relpath(home.name, posixpath.dirname(file.name) or ".")
         where = f"It is in '{path}': add 'use \"{path}\";'."
         return replace(fault, remedy=where)
 

@@ -91,7 +91,7 @@ def check_file(
     faults.drop(unread.explains)
     kernels = {*file.kernels, *(name for use in uses for name in use.file.kernels)}
     if faults:
-        faults.amend(say_where(source.name, uses, kernels))
+        faults.amend(say_where(file, kernels))
     faults.raise_if_any()
     _expect_complete(file.module.kernels, _all(program.items, ast.KernelItem))
     return with_gradients(file, program, scheduled, derive)
