@@ -142,7 +142,7 @@ def run(
 
 
 def _groups(contestants: Mapping[str, Contestant]) -> list[dict[str, Contest]]:
-    """Return those that are timed together, first those in turn."""
+    """Return the groups of contestants that are timed together, those in turn first."""
     in_turn = {n: each.contest for n, each in contestants.items() if each.in_turn}
     others = [{n: e.contest} for n, e in contestants.items() if not e.in_turn]
     return [in_turn, *others] if in_turn else others

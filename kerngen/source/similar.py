@@ -10,14 +10,14 @@ LONGEST: Final = 200
 """Longer names are not compared: that takes time, and they are no slips of the pen."""
 
 MOST: Final = 50
-"""Of more names, only so many are compared: those that begin alike, and are as long."""
+"""Of more names, only this many are compared: those that begin alike, and are as long."""
 
 
 MOST_CHAINED: Final = 8
 """Of more names in a chain, the middle is left out."""
 
 _MOST_LISTED: Final = 12
-"""Of more names, so many are listed."""
+"""Of more names, this many are listed."""
 
 
 def closest(name: str, known: Iterable[str]) -> str:

@@ -36,7 +36,7 @@ from kerngen.syntax.mistakes import foreign
 
 
 def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | None:
-    """Return a typed call."""
+    """Check a call of any function; return it typed, or None after a fault."""
     name = node.function.name
     if name in CASTS:
         return _cast(ex, node, CASTS[name])

@@ -37,7 +37,7 @@ from kerngen.syntax import ast
 def check_subscripts(
     ex: Expressions, tensor: Subscripted, span: Span, subscripts: tuple[ast.Expr, ...]
 ) -> tuple[Subscript, ...] | None:
-    """Return the subscripts of a read."""
+    """Check the subscripts of a read; return them, or None after a fault."""
     if len(subscripts) != tensor.rank:
         example = completed(ex, tensor, subscripts)
         report_count(ex, tensor, span, len(subscripts), example)
@@ -98,7 +98,7 @@ def report_count(
 def check_subscript(
     ex: Expressions, extent: Extent, node: ast.Expr
 ) -> Subscript | None:
-    """Return a subscript of an axis: a bare index, an affine one, or one to clamp."""
+    """Check a subscript of an axis: a bare index, an affine one, or one to clamp."""
     if isinstance(node, ast.Name):
         symbol = ex.scope.get(node.name)
         if isinstance(symbol, IndexSymbol):

@@ -64,7 +64,7 @@ class Side:
 
 
 def last_element(env: Environment, side: Side) -> str:
-    """Return the subscript of an axis's last element: `n - 1`."""
+    """Return the hint that names the subscript of an axis's last element: `n - 1`."""
     length = env.length_text(side.extent)
     last = str(int(length) - 1) if length.isdigit() else f"'{length} - 1'"
     return f"Elements are numbered from 0; the last one is {last}."

@@ -68,7 +68,7 @@ def check_structs(
     imported: Mapping[str, Struct],
     path: str,
 ) -> dict[str, Struct | None]:
-    """Return all structs that the file sees: its own in order, then imported ones.
+    """Check a file's structs; return all that it sees, by name, None for a faulty one.
 
     `path` is the file's path; `constants` has the constants that array lengths may use.
     """

@@ -113,7 +113,7 @@ def _report_unknown(env: Environment, scope: Scope, node: ast.Assignment) -> Non
 def check_target_parts(
     ex: Expressions, node: ast.Assignment, symbol: TensorSymbol
 ) -> Place | None:
-    """Return the place that a target's members lead to.
+    """Check the members of a target; return the place that they lead to.
 
     Subscripts of fixed arrays must be literals, or indices that range over the whole
     array.

@@ -56,9 +56,9 @@ class Run:
 
 
 def axes_read(load: Load) -> list[tuple[Subscript, Extent]]:
-    """Return each axis that a read subscripts, with its length; fixed arrays included.
+    """Return the subscript and the length of each axis that a read goes into.
 
-    Each axis is given by its subscript and its length.
+    The axes of fixed arrays in its elements are among them.
     """
     inner = [(step.place, step.length) for step in load.path if isinstance(step, At)]
     return [*zip(load.subscripts, load.tensor.extents, strict=True), *inner]

@@ -49,7 +49,7 @@ class Mapping(Protocol):
 
 
 Map = Callable[[Buffer, int], Mapping]
-"""Begins to map so many bytes of a buffer, from its start."""
+"""Begins to map bytes of a buffer, as many as the number, from its start."""
 
 
 @final

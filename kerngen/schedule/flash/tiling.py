@@ -18,7 +18,7 @@ class FlashTiling:
     It has `queries` rows of `columns` results, and goes over the keys, `keys` at a time.
     Of their scores an invocation holds `micro_queries x micro_keys`.  `terms` of queries
     and keys are in workgroup memory at once, then `weights` of the keys with their values.
-    With `rows` it has so many alone, all of them of the same keys, and these are cut into
+    With `rows` it has this many alone, all of them of the same keys, and these are cut into
     parts: for few queries.
     """
 

@@ -23,7 +23,7 @@ class Tiling:
     A workgroup computes `m x n` elements, `k` terms at a time.  An invocation computes
     `micro_m x micro_n` of them, as vectors of 4.  Rows in workgroup memory are padded
     by `pad` vectors, and there are `buffers` of them in turn.  Groups of 32 invocations
-    lie `lane_columns x lane_rows`.  Where `stream` is not 0, so many
+    lie `lane_columns x lane_rows`.  Where `stream` is not 0, this many
     workgroups share the terms of all tiles (`stream.py`); else each has a tile.
     """
 

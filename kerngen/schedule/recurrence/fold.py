@@ -53,7 +53,7 @@ from kerngen.shader import tree as t
 INVOCATIONS: Final = 64
 SHARING_FOURS: Final = (4, 16)
 FEWEST_FOURS: Final = 8
-"""How many lanes share an element where each has four states, from so many states on.
+"""How many lanes share an element where each has four states, from this many states on.
 
 A lane then reads 2.5 numbers for a state, and not 4: that, and their addresses, is most
 of the work where there are many elements.

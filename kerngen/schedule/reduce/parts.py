@@ -41,7 +41,7 @@ from kerngen.shader import tree as t
 PART_LANES: Final = 256
 PART: Final = 4096
 MAX_PARTS: Final = 1024
-"""A row has a part for every so many terms, but not more than so many parts."""
+"""A row has a part for every `PART` terms, and at most `MAX_PARTS` parts."""
 
 AT_ONCE: Final = 4
 """How many terms, or vectors of them, a lane takes in a turn."""

@@ -38,7 +38,7 @@ class LaneScan:
         *,
         subgroups: bool,
     ) -> None:
-        """Scan with `shader` over so many lanes; subgroups only scan a whole workgroup."""
+        """Scan with `shader` over `lanes` lanes; subgroups only scan a whole workgroup."""
         self._shader = shader
         self._shape = shape
         self._count = lanes

@@ -24,7 +24,7 @@ RUNS: Final = 4
 
 INVOCATIONS: Final = 256
 ALONE: Final = 64
-"""From so many lanes on, a row has a workgroup of its own."""
+"""From this many lanes on, a row has a workgroup of its own."""
 
 SHORT: Final = (1, 8, 32)
 """Lanes that share a short row, if a tile of them is as long as it."""
@@ -76,7 +76,7 @@ class Shape:
 def shapes(lanes: int | None, *, alone: bool) -> Iterator[Shape]:
     """Yield the shapes to choose from; a row takes the first that suits it.
 
-    Shapes with vectors come first. With `lanes`, so many share each row; with `alone`,
+    Shapes with vectors come first. With `lanes`, this many share each row; with `alone`,
     each row has a workgroup of its own.
     """
     for width in (LANES, 1):

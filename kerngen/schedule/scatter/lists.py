@@ -70,7 +70,7 @@ CARRIES: Final = 128
 """How many terms an invocation takes, and how many parts that are carried."""
 
 FEW_TERMS: Final = 1 << 16
-"""Up to so many terms, what they carry is joined at once: runs are at most 8,192 parts."""
+"""Up to this many terms, what they carry is joined at once: runs are at most 8,192 parts."""
 
 BUFFERS: Final = 4
 """The buffers of the shader that reads the terms: keys, items, bins and `filled`."""
