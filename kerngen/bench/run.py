@@ -80,9 +80,7 @@ class Budget:
         return self.begin + self.seconds - time.monotonic()
 
     def effort(self, wanted: Effort, measurements: int) -> Effort:
-        """Return the limits of the next measurement,
-        if `measurements` are still to come.
-        """
+        """Return the limits of the next of `measurements` that are still to come."""
         share = self.left / max(measurements, 1) / 2
         return Effort(wanted.samples, wanted.launches, min(wanted.seconds, share))
 

@@ -231,9 +231,7 @@ class Faults:
 
     @contextmanager
     def collect(self) -> Generator[None]:
-        """Add the diagnostics of a `CompileError` raised in the block,
-        and go on after it.
-        """
+        """Collect the diagnostics of a `CompileError` raised in the block."""
         try:
             yield
         except CompileError as error:

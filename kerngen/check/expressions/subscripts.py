@@ -172,9 +172,7 @@ _MOST_AXES: Final = 6
 def check_axes(
     ex: Expressions, tensor: Subscripted, subscripts: tuple[ast.Expr, ...]
 ) -> None:
-    """Check the lengths of axes that bare indices subscript;
-    swapped ones are one fault.
-    """
+    """Check the axes that bare indices subscript; swapped indices are one fault."""
     found = [_bare_index(ex, subscript) for subscript in subscripts]
     faults = [
         _with_fitting(ex, fault)

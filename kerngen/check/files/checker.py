@@ -33,8 +33,7 @@ class Checker:
         self.models: dict[str, Model] = {}
 
     def module(self, name: str) -> Module:
-        """Return a file's typed module, with its kernels' schedules,
-        as the build needs it.
+        """Return a file's typed module with its kernels' schedules, for the build.
 
         Raises `CompileError` with every fault of the file, of those that it uses, and
         of those that schedule its kernels.

@@ -23,9 +23,7 @@ _Items: TypeAlias = Callable[[CheckedFile], Iterable[str]]
 
 
 def link(file: CheckedFile) -> Module:
-    """Return a file's module with all functions its kernels call,
-    renamed if names clash.
-    """
+    """Return a file's module with all functions that its kernels call."""
     called, read = _names(file)
     functions = (
         _renamed(function, other, called, read)

@@ -44,9 +44,7 @@ class Side:
 
     @property
     def text(self) -> str:
-        """The subscript as the user wrote it,
-        if needed in parentheses or as `i32(...)`.
-        """
+        """The subscript as the user wrote it, or as `i32(...)` of that."""
         text = one_line(self.node.span.text)
         return text if self.value.type is Scalar.I32 else f"i32({text})"
 

@@ -94,8 +94,7 @@ def _type_of(ex: Expressions, node: ast.LetStatement) -> ValueType:
 def _starts(
     ex: Expressions, node: ast.Expr, name: str
 ) -> Iterator[ast.Expr | ValueType]:
-    """Yield subexpressions of the same type that do not read the let:
-    possible first values.
+    """Yield subexpressions that do not read the let and have its type.
 
     Of `if t > 0 { 0.5 * h[t - 1] } else { x[t] }` that is `x[t]`, then `0.5`.
     """

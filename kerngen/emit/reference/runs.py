@@ -44,8 +44,7 @@ _SHORT = re.compile(r"-?\w*")
 @final
 @dataclass(frozen=True)
 class Run:
-    """Every `step`-th element of an axis along `index`, from `start` on;
-    or one element.
+    """Elements of an axis along `index`: each `step`-th from `start` on, or one.
 
     `start` is where it begins, over loop variables, dims and scalars.
     """

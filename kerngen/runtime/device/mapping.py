@@ -34,9 +34,7 @@ class Mapping(Protocol):
     """A staging buffer that is being mapped for the host to read."""
 
     def wait(self) -> None:
-        """Wait until it is mapped;
-        raise DeviceLost if the device is destroyed meanwhile.
-        """
+        """Wait until it is mapped; raise DeviceLost if the device is destroyed."""
         ...
 
     def view(self) -> memoryview:

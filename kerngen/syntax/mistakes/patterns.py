@@ -1,6 +1,4 @@
-"""Patterns of syntax errors: the token found, those before and around,
-and expected ones.
-"""
+"""Patterns of syntax errors: the token found, those around it, those expected."""
 
 from __future__ import annotations
 
