@@ -177,8 +177,7 @@ class Choice:
 
 
 def default_choices(task: Task) -> Iterator[Choice]:
-    """Yield the compiler's own schedules for a stage, best first;
-    the last has no guard.
+    """Yield the compiler's own schedules, best first; the last has no guard.
 
     All of them stay within WebGPU's default limits, unless a guard asks for more.
     """

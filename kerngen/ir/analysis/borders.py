@@ -98,7 +98,7 @@ class Borders:
     def _facts(
         self, condition: Expr, holds: bool, known: tuple[Expr, ...]
     ) -> Iterator[Expr]:
-        """Yield what is not negative under a condition: `t - 1` where `t > 0`."""
+        """Yield expressions that a condition keeps from being negative: `t - 1` of `t > 0`."""
         match condition:
             case Unary(op="not", operand=operand):
                 yield from self._facts(operand, not holds, known)

@@ -54,9 +54,7 @@ class FlashTiling:
         return self.scores.columns * VECTOR // self.weights
 
     def faults(self) -> Iterator[str]:
-        """Yield the first fault of the tile sizes, in the user's words,
-        if there is one.
-        """
+        """Yield the first fault of the tile sizes, if any, in the user's words."""
         if self.rows:
             if self.columns not in ROW_COLUMNS:
                 listed = ", ".join(map(str, ROW_COLUMNS))

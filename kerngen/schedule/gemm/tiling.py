@@ -54,9 +54,7 @@ class Tiling:
         return self.rows * self.columns
 
     def faults(self) -> Iterator[str]:
-        """Yield the first fault of the tile sizes, in the user's words,
-        if there is one.
-        """
+        """Yield the first fault of the tile sizes, if any, in the user's words."""
         tile, micro = (self.m, self.n, self.k), (self.micro_m, self.micro_n)
         lanes = (self.lane_columns, self.lane_rows)
         if any(size % VECTOR or not size for size in (*micro, self.k)):

@@ -90,16 +90,12 @@ class Folded:
 
     @property
     def own(self) -> Index:
-        """The recurrence's index that the second stage reduces over:
-        one state per lane.
-        """
+        """The recurrence's index that the second stage reduces over: a state per lane."""
         return self.names[self.reduce.indices[0]]
 
     @property
     def elements(self) -> tuple[Index, ...]:
-        """The recurrence's other indices,
-        which lanes that share a result have in common.
-        """
+        """The recurrence's other indices, alike in the lanes that share a result."""
         return tuple(x for x in self.steps.others if x != self.own)
 
 

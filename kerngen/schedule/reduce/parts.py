@@ -1,5 +1,4 @@
-"""Strategy `reduce` along rows: several workgroups share a row,
-then one joins its parts.
+"""Strategy `reduce` along rows: workgroups share a row, then one joins its parts.
 
 The lanes of a workgroup stride along the last reduction index, where memory is
 contiguous, several terms at a time.  What the first dispatch leaves is as long as the

@@ -108,9 +108,7 @@ def suits_rows(task: Task, options: Options) -> str:
 
 
 def lower_rows(task: Task, options: Options) -> Iterator[Variant]:
-    """Return the variants: rows up to some lengths in registers,
-    then rows of any length.
-    """
+    """Return the variants: rows up to some lengths in registers, then any rows."""
     run = run_of(task)
     assert isinstance(run, Run), run
     return _RowTask.of(task, run, row_options(options)).variants()

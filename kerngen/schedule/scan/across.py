@@ -1,5 +1,4 @@
-"""Strategy `scan` across memory: each lane scans a row,
-and neighbours' rows are adjacent.
+"""Strategy `scan` across memory: a row per lane, with neighbours adjacent.
 
 Rows that are few are cut into parts, so that there are lanes enough.
 """

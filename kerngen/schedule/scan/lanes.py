@@ -25,9 +25,7 @@ from kerngen.shader import tree as t
 
 @final
 class LaneScan:
-    """Writes the scan over lanes: `before`, the total before a lane;
-    `whole`, that of all.
-    """
+    """Writes the scan over lanes: totals `before` a lane, and of the `whole`."""
 
     def __init__(
         self,

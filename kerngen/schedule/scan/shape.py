@@ -106,9 +106,7 @@ class Cut:
         return ceil_div(self._row, self.length)
 
     def is_needless(self, long: int, rows: tuple[Index, ...], many: int) -> Guard:
-        """Return the condition that rows are too short, or too many,
-        to be worth cutting.
-        """
+        """Return the condition that rows are too short, or too many, to be cut."""
         short = compare("<=", self._row, long)
         return any_of(short, compare(">=", domain_size(rows), many))
 

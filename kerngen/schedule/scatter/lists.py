@@ -1,5 +1,4 @@
-"""Keyed reductions by sorting: terms are sorted by bin,
-then each bin's terms are joined.
+"""Keyed reductions by sorting: terms are sorted by bin, then joined.
 
 What is joined is in the order of the terms, so that a sum of f32 has the same bits each
 time.  An invocation takes 8 terms that follow each other, in one column or four:
