@@ -130,14 +130,10 @@ def _written_value(
         return place.value()
     used = [*components] or [""]
     if any(ex.env.unwritten(root.tensor, place.memory, place.path, c) for c in used):
-        ex.env.faults.add(
-            ReadBeforeWrite(
-                span=node.span,
-                case="first",
-                other=root.span,
-                name=one_line(node.span.text),
-            )
+        fault = ReadBeforeWrite(
+            span=node.span, case="first", other=root.span, name=one_line(node.span.text)
         )
+        ex.env.faults.add(fault)
         return None
     return place.value()
 

@@ -60,14 +60,10 @@ def report_dim(
 ) -> None:
     """Report a dim used as a subscript: an index, or the last element, was meant."""
     dim = ex.scope.get(node.name)
-    ex.env.faults.add(
-        DimAsIndex(
-            span=node.span,
-            declared=dim.span if dim else None,
-            name=node.name,
-            case=case,
-        )
+    fault = DimAsIndex(
+        span=node.span, declared=dim.span if dim else None, name=node.name, case=case
     )
+    ex.env.faults.add(fault)
     ex.scope.poison_dims()
 
 

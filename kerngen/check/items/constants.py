@@ -102,14 +102,10 @@ def _report_varying(
 ) -> None:
     name = _culprit(value, node)
     symbol = scope.get(name)
-    env.faults.add(
-        NotConstant(
-            span=node.span,
-            declared=symbol.span if symbol else None,
-            place=place,
-            name=name,
-        )
+    fault = NotConstant(
+        span=node.span, declared=symbol.span if symbol else None, place=place, name=name
     )
+    env.faults.add(fault)
 
 
 def _culprit(value: ir.Expr, node: ast.Expr) -> str:
