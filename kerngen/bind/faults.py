@@ -50,6 +50,7 @@ class UnknownWgslName(Diagnostic, code="KG1407"):
     HELP = "Declare it, or bind a file that has all that it needs."
     what: str
     name: str
+    remedy: str = ""
 
 
 class DeclaredTwice(Diagnostic, code="KG1408"):

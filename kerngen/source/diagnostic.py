@@ -71,7 +71,8 @@ def related(label: str, *, default: object = MISSING) -> Any:
 class Diagnostic:
     """A diagnostic: a subclass declares templates, and the fields that they use.
 
-    A label or hint is left out if a field that it names is empty.
+    A label or hint is left out if a field that it names is empty. A class may have the
+    field `remedy`: a hint that whoever reports it has computed, in place of `HELP`.
     """
 
     CODE: ClassVar[str]
@@ -82,8 +83,6 @@ class Diagnostic:
     HELP: ClassVar[Help] = ""
 
     span: Span
-    remedy: str = ""
-    """The hint, where who reports it knows a better one than `HELP`."""
 
     def __init_subclass__(cls, code: str = "") -> None:
         """Make the subclass a frozen dataclass, with the code of its page."""
@@ -114,8 +113,9 @@ class Diagnostic:
     @property
     def help(self) -> str:
         """The hint: what to do, or ""."""
-        if self.remedy:
-            return self.remedy
+        remedy: str = getattr(self, "remedy", "")
+        if remedy:
+            return remedy
         if isinstance(self.HELP, str):
             return self._filled(self.HELP)
         if isinstance(self.HELP, tuple):

@@ -37,29 +37,34 @@ LISTS: Final = frozenset(
 )
 """Rules that are lists of their parts."""
 
-NODES: Final[Mapping[str, Callable[..., object]]] = {
-    "const": ast.ConstItem,
-    "plain_field": ast.StructField,
-    "attribute": ast.Attribute,
-    "function": ast.FunctionItem,
-    "derivative": ast.DerivativeItem,
-    "schedule": ast.ScheduleItem,
-    "target": ast.ScheduleTarget,
-    "gradient": ast.GradientItem,
-    "type": ast.TypeName,
-    "let": ast.LetStatement,
-    "host": ast.HostStatement,
-    "require": ast.RequireStatement,
-    "assignment": ast.Assignment,
-    "target_member": ast.TargetMember,
-    "number": ast.Number,
-    "boolean": ast.Boolean,
-    "unary": ast.Unary,
-    "conditional": ast.Conditional,
-    "subscript": ast.Subscript,
-    "member": ast.Member,
-    "call": ast.Call,
-}
+_Nodes: TypeAlias = Mapping[str, Callable[..., object]]
+
+NODES: Final = cast(
+    "_Nodes",
+    {
+        "const": ast.ConstItem,
+        "plain_field": ast.StructField,
+        "attribute": ast.Attribute,
+        "function": ast.FunctionItem,
+        "derivative": ast.DerivativeItem,
+        "schedule": ast.ScheduleItem,
+        "target": ast.ScheduleTarget,
+        "gradient": ast.GradientItem,
+        "type": ast.TypeName,
+        "let": ast.LetStatement,
+        "host": ast.HostStatement,
+        "require": ast.RequireStatement,
+        "assignment": ast.Assignment,
+        "target_member": ast.TargetMember,
+        "number": ast.Number,
+        "boolean": ast.Boolean,
+        "unary": ast.Unary,
+        "conditional": ast.Conditional,
+        "subscript": ast.Subscript,
+        "member": ast.Member,
+        "call": ast.Call,
+    },
+)
 """Rules whose parts are the fields of a node, in their order; its place follows."""
 
 OPTIONAL_LISTS: Final = frozenset(

@@ -24,6 +24,7 @@ class Sample(Diagnostic, code="KG9999"):
     says: str = "Wrong."
     marks: str = ""
     near: tuple[Related, ...] = ()
+    remedy: str = ""
 
     @property
     def related(self) -> tuple[Related, ...]:

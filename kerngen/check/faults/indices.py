@@ -87,6 +87,7 @@ class DimMismatch(Diagnostic, code="KG0404"):
     declared: Span | None = related(
         "axis {axis} of '{tensor}' is '{other_dim}' here", default=None
     )
+    remedy: str = ""
 
 
 class RangeTooLong(Diagnostic, code="KG0405"):

@@ -61,6 +61,7 @@ class LiteralRange(Diagnostic, code="KG0306"):
     type: str
     low: str
     high: str
+    remedy: str = ""
 
 
 class NotConstant(Diagnostic, code="KG0307"):
