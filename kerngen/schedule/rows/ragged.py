@@ -14,7 +14,7 @@ from kerngen.schedule.lowering.cooperation import reduction_of
 from kerngen.schedule.task import Task
 
 LANES_BY_MEAN: Final = ((32, 8), (256, 32))
-"""Pairs of a mean length and how many lanes share rows up to that; longer ones, a workgroup.
+"""Up to which mean length so many lanes share a row; for longer ones a workgroup does.
 
 Each lane takes four neighbours, so that of a row of the mean all lanes have some.  Fewer
 lanes for shorter rows would make loops of more than 65,536 turns possible, at which some
