@@ -11,8 +11,6 @@ from kerngen.check.faults import (
     indices,
     names,
     places,
-    recurrences,
-    requires,
     schedules,
     statements,
     structs,
@@ -27,8 +25,8 @@ from kerngen.syntax import faults_foreign, faults_uses
 
 _MODULES = (
     *(reading, faults_build, faults_uses, of_syntax, faults_foreign),
-    *(names, places, types, indices, statements, recurrences, schedules),
-    *(requires, structs, gradients, of_gradients, of_stages, of_wgsl),
+    *(names, places, types, indices, statements, schedules),
+    *(structs, gradients, of_gradients, of_stages, of_wgsl),
 )
 
 

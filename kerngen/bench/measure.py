@@ -13,7 +13,7 @@ from kerngen.runtime import Context, f32
 Launch: TypeAlias = Callable[[int], object]
 """Starts some work; the number is that of the turn, to rotate the inputs by."""
 Clock: TypeAlias = Callable[[int], float]
-"""Returns the seconds that so many launches take, one behind the other."""
+"""Returns the seconds that this many launches take, one behind the other."""
 
 
 @final

@@ -80,9 +80,7 @@ class Budget:
         return self.begin + self.seconds - time.monotonic()
 
     def effort(self, wanted: Effort, measurements: int) -> Effort:
-        """Return the limits of the next measurement,
-        if `measurements` are still to come.
-        """
+        """Return the limits of the next of `measurements` that are still to come."""
         share = self.left / max(measurements, 1) / 2
         return Effort(wanted.samples, wanted.launches, min(wanted.seconds, share))
 
@@ -142,7 +140,7 @@ def run(
 
 
 def _groups(contestants: Mapping[str, Contestant]) -> list[dict[str, Contest]]:
-    """Return those that are timed together, first those in turn."""
+    """Return the groups of contestants that are timed together, those in turn first."""
     in_turn = {n: each.contest for n, each in contestants.items() if each.in_turn}
     others = [{n: e.contest} for n, e in contestants.items() if not e.in_turn]
     return [in_turn, *others] if in_turn else others

@@ -38,7 +38,7 @@ def _case(
     moved: int,
     function: Callable[[Tensor[f32, Any]], object],
 ) -> Case:
-    """Return the case of a function of a tensor, which moves so many bytes at the least."""
+    """Return the case of a function of a tensor, which moves at least `moved` bytes."""
 
     def prepare(ctx: Context) -> Launch:
         inputs = [

@@ -21,9 +21,7 @@ from kerngen.layout.types import lay_out, place
 
 
 def write_group(writer: Writer, group: Group, names: Names, *, filters: bool) -> None:
-    """Write a bind group's class;
-    `filters` is whether the module has filtering samplers.
-    """
+    """Write a bind group's class; `filters`: the module has filtering samplers."""
     fields = names.fields(group)
     writer.apart()
     writer.line("@dataclass(frozen=True, slots=True)")

@@ -66,9 +66,7 @@ class CurrentStatement:
 
     @property
     def target(self) -> str:
-        """The name of the tensor or let that the statement writes;
-        "" outside of a body.
-        """
+        """The name of the tensor or let that the statement writes; "" outside of one."""
         return self.body[self.place].name.name if self.body else ""
 
     @property
@@ -163,8 +161,7 @@ class Environment:
         path: ir.Path = (),
         component: str = "",
     ) -> Parts:
-        """Return the parts that no statement has written yet,
-        of those that `path` leads to.
+        """Return the parts that `path` leads to and that no statement has written yet.
 
         A part that a faulty statement writes counts as written.
         """
@@ -187,9 +184,7 @@ class Environment:
 
     @property
     def unranged(self) -> dict[str, Diagnostic]:
-        """The indices of this statement whose range is unknown,
-        each with its diagnostic.
-        """
+        """This statement's indices without a known range, each with its diagnostic."""
         found: dict[str, Diagnostic] = {}
         for fault in self.faults.latest():
             if not self.current.covers(fault.span):

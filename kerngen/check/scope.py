@@ -9,9 +9,9 @@ from typing import TypeAlias, TypeGuard, final
 from kerngen.check.faults.indices import IndexRebound
 from kerngen.check.faults.names import NameClash
 from kerngen.check.text import collapse
-from kerngen.ir.memory import Leaf, Struct
-from kerngen.ir.nodes import DimValue, Expr, Extent, Index, Tensor
-from kerngen.ir.types import Matrix
+from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.nodes import DimValue, Expr, Extent, Index, Tensor, UniformValue
+from kerngen.ir.types import Matrix, Scalar
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -81,6 +81,16 @@ class Poison:
 
 
 Symbol: TypeAlias = ValueSymbol | TensorSymbol | ParameterSymbol | IndexSymbol | Poison
+
+
+def parameter_symbol(
+    name: str, memory: MemoryType, span: Span
+) -> ValueSymbol | ParameterSymbol:
+    """Return the meaning of a parameter: a scalar is a value, others have parts."""
+    assert not isinstance(memory, FixedArray), "no parameter is an array"
+    if isinstance(memory, Leaf) and isinstance(memory.type, Scalar):
+        return ValueSymbol("a scalar", UniformValue(name, memory.type), span)
+    return ParameterSymbol(name, memory, span)
 
 
 @final

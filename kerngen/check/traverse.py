@@ -59,9 +59,7 @@ def bare_places(*exprs: ast.Expr) -> Iterator[tuple[ast.Expr, int, ast.Name]]:
 
 
 def bare_subscripts(*exprs: ast.Expr) -> Iterator[tuple[str, int, ast.Name]]:
-    """Yield (tensor, axis,
-    subscript) for each bare name that subscripts a named tensor.
-    """
+    """Yield (tensor, axis, subscript) for bare names that subscript named tensors."""
     for base, axis, subscript in bare_places(*exprs):
         if isinstance(base, ast.Name):
             yield base.name, axis, subscript

@@ -64,7 +64,7 @@ def _rendered(diagnostics: Iterable[Diagnostic], stream: TextIO) -> str:
 
 
 def _first(found: Iterable[Diagnostic], limit: int) -> list[Diagnostic]:
-    """Return so many diagnostics of each file, at most."""
+    """Return at most `limit` diagnostics of each file."""
     seen = Counter[str]()
     shown: list[Diagnostic] = []
     for diagnostic in found:
@@ -173,7 +173,8 @@ def reporting(stream: TextIO, limit: int = MOST_SHOWN) -> Generator[None]:
 def reporting_system() -> Generator[None]:
     """Turn an OSError raised in a block into a message and exit status 1.
 
-    No message, whatever it quotes, has control characters, which terminals obey.
+    Control characters in what a message quotes are shown by their numbers, as a terminal
+    would obey them.
     """
     try:
         yield

@@ -18,7 +18,7 @@ from kerngen.syntax.library import SUFFIX
 @final
 @dataclass(frozen=True, slots=True)
 class Present:
-    """The present content of the file, if it exists.
+    """The file of schedules that a search will replace, as it is now; empty if there is none.
 
     `gone` are kernels with schedules in the file that no longer exist; `text` has no
     schedules for them.

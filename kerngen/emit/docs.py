@@ -106,9 +106,7 @@ def summary(doc: str, otherwise: str) -> list[str]:
 
 
 def section(title: str, entries: Iterable[tuple[str, str]], depth: int) -> list[str]:
-    """Return a section of a docstring with an entry for each name;
-    no entries, no lines.
-    """
+    """Return a section of a docstring with an entry for each name, if there are any."""
     lines = [
         INDENT + line
         for name, text in entries

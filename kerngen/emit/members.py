@@ -49,8 +49,7 @@ def attributes(memory: MemoryType, path: Path, text: str, depth: int = 1) -> str
 
 
 def fields(memory: MemoryType, path: Path) -> str:
-    """Return the subscripts of a part in an array of records;
-    fixed arrays are left whole.
+    """Return the subscripts of a part in an array of records, fixed arrays whole.
 
     Places in fixed arrays are no part of them: these are axes of what is returned.
 

@@ -79,7 +79,7 @@ def block(opening: Document, lines: Sequence[Document], closing: Document) -> Gr
 
 
 def braced(opening: str, content: Document, closing: str) -> Document:
-    """Return the document of braces that break together with the group around."""
+    """Return the document of `{ content }`, whose lines break where those around it do."""
     inside = Indent((Line(" "), content))
     return (token(opening), inside, Line(" ", closing=True), token(closing))
 

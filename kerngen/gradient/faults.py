@@ -2,65 +2,54 @@
 
 from __future__ import annotations
 
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
 
-class ByUnknown(Diagnostic):
-    CODE = "KG1203"
+class ByUnknown(Diagnostic, code="KG1203"):
     MESSAGE = "'{kernel}' has no parameter '{name}'."
-    HELP = "{remedy}"
     kernel: str
     name: str
     remedy: str
 
 
-class ByType(Diagnostic):
-    CODE = "KG1204"
+class ByType(Diagnostic, code="KG1204"):
     MESSAGE = "Gradients are by f32; '{name}' is {type}."
     HELP = "Leave '{name}' out."
     name: str
     type: str
 
 
-class NamedTwice(Diagnostic):
-    CODE = "KG1205"
+class NamedTwice(Diagnostic, code="KG1205"):
     MESSAGE = "'{name}' is listed twice after '{word}'."
     HELP = "Keep one of them."
-    RELATED = {"other": "first here"}
-    other: Span
+    other: Span = related("first here")
     name: str
     word: str
 
 
-class GivenUnknown(Diagnostic):
-    CODE = "KG1206"
+class GivenUnknown(Diagnostic, code="KG1206"):
     MESSAGE = "'{kernel}' computes no '{name}'."
-    HELP = "{remedy}"
     kernel: str
     name: str
     remedy: str
 
 
-class GivenUnneeded(Diagnostic):
-    CODE = "KG1207"
+class GivenUnneeded(Diagnostic, code="KG1207"):
     MESSAGE = "The gradient does not need '{name}'."
     HELP = "Leave it out of 'given'."
     name: str
 
 
-class InPlace(Diagnostic):
-    CODE = "KG1208"
+class InPlace(Diagnostic, code="KG1208"):
     MESSAGE = "'{kernel}' changes '{tensor}' in place."
     HELP = "Derive a kernel that returns the new values as an output."
-    RELATED = {"declared": "this is why"}
-    declared: Span | None = None
+    declared: Span | None = related("this is why", default=None)
     kernel: str
     tensor: str
 
 
-class ZeroGradient(Diagnostic):
-    CODE = "KG1209"
+class ZeroGradient(Diagnostic, code="KG1209"):
     MESSAGE = "The gradient of '{kernel}' by '{name}' is 0 everywhere."
     HELP = (
         "Leave '{name}' out: the outputs don't change with it, or in steps alone, as "
@@ -70,30 +59,24 @@ class ZeroGradient(Diagnostic):
     name: str
 
 
-class NoDerivative(Diagnostic):
-    CODE = "KG1210"
+class NoDerivative(Diagnostic, code="KG1210"):
     MESSAGE = "'{kernel}' has no gradient: there is no rule for {what}."
     HELP = "Write it by what has one, or as a function with a 'derivative of' its own."
-    RELATED = {"declared": "this is why"}
-    declared: Span | None = None
+    declared: Span | None = related("this is why", default=None)
     kernel: str
     what: str
 
 
-class GradientTooLarge(Diagnostic):
-    CODE = "KG1211"
+class GradientTooLarge(Diagnostic, code="KG1211"):
     MESSAGE = "The gradient of '{kernel}' has more than 64 statements."
     HELP = "Name values that are used several times by a 'let', or derive it in parts."
-    RELATED = {"declared": "this is why"}
-    declared: Span | None = None
+    declared: Span | None = related("this is why", default=None)
     kernel: str
 
 
-class UnprovedClamp(Diagnostic):
-    CODE = "KG1212"
+class UnprovedClamp(Diagnostic, code="KG1212"):
     SEVERITY = "warning"
     MESSAGE = "'{text}' may be clamped: the gradient compares each element with each."
     HELP = "State what keeps it inside its axis, as in 'require 2 * r <= d;'."
-    RELATED = {"declared": "read here"}
-    declared: Span | None = None
+    declared: Span | None = related("read here", default=None)
     text: str

@@ -24,8 +24,7 @@ _Where: TypeAlias = tuple[tuple[Expr, ...], tuple[Index, ...], frozenset[Expr]]
 
 
 def merged(terms: list[Term]) -> list[Term]:
-    """Return a sum with terms of single components merged,
-    if their conditions are equal.
+    """Return a sum with terms of single components merged under equal conditions.
 
     Before:  dy[i] z[i] vec2f(1.0, 0.0) + dy[i] w[i] vec2f(0.0, 1.0)
     After:   dy[i] vec2f(z[i], w[i])

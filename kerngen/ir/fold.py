@@ -8,7 +8,6 @@ rules that hold at run time; what is fine is left as the user wrote it.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import assert_never
 
 from kerngen.ir.builtins.bits import bit_field
 from kerngen.ir.builtins.evaluate import (
@@ -24,21 +23,9 @@ from kerngen.ir.nodes import (
     Cast,
     Constant,
     ConstRef,
-    Construct,
-    DimValue,
     Expr,
-    FunctionCall,
-    IndexValue,
-    Load,
-    LocalValue,
-    Part,
-    Reduce,
-    Select,
-    Swizzle,
     Unary,
-    UniformValue,
 )
-from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, ValueType
 
 
@@ -51,12 +38,6 @@ def fold(expr: Expr) -> Expr:
     After:   x[i]         256          1.4142135...    0.5 * TWO
     """
     match expr:
-        case Constant() | ConstRef() | IndexValue() | DimValue():
-            return expr
-        case UniformValue() | LocalValue() | Load() | FunctionCall() | Reduce():
-            return expr
-        case Select() | Swizzle() | Part() | Construct() | StoreAt():
-            return expr
         case Unary():
             return _fold_unary(expr)
         case Binary():
@@ -66,7 +47,7 @@ def fold(expr: Expr) -> Expr:
         case BuiltinCall():
             return _fold_call(expr)
         case _:
-            assert_never(expr)
+            return expr
 
 
 def _constant(value: Value, scalar: ValueType) -> Constant:

@@ -73,7 +73,7 @@ def _best(wanted: Sequence[Footprint], unit: int) -> list[int]:
 
     @cache
     def rest(left: tuple[int, ...], end: int) -> int:
-        """Return the size that members need from `end` on, so many of each kind."""
+        """Return the size that members need from `end` on; `left` are how many of each kind."""
         return min(
             (
                 grown + rest(_without(left, number), (end + grown) % unit)

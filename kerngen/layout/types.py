@@ -56,9 +56,7 @@ class ArrayLayout:
 
     @property
     def in_words(self) -> bool:
-        """Whether the carrier is a word with the bits of two f16,
-        the first in the lower half.
-        """
+        """Whether it is carried in a word as the bits of two f16, the first one lower."""
         half = isinstance(self.element, LeafLayout) and self.element.leaf.is_half
         return half and self.carrier != self.element
 

@@ -60,9 +60,7 @@ def wgsl(checked: Checked, name: str) -> str:
 
 
 def layout(checked: Checked, name: str) -> str:
-    """Return the text that the lens "layout" opens: a struct's,
-    or a kernel's parameters'.
-    """
+    """Return the text that the lens "layout" opens: of a struct, or of parameters."""
     module = checked.sources.compiler.module(checked.name)
     chosen = [each for each in subjects(module) if name in each.names]
     if not chosen:

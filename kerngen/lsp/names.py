@@ -109,9 +109,7 @@ def _axes(node: ast.KernelItem) -> Iterator[ast.Expr]:
 
 
 def member_of(item: Item | None, name: str) -> Definition | None:
-    """Return the definition of a name inside a kernel,
-    or in the one it is derived from.
-    """
+    """Return the definition of a name in a kernel, or in the one it is derived from."""
     seen: set[Item] = set()
     while item is not None and item not in seen:
         seen.add(item)  # kernels may be derived from each other, by mistake

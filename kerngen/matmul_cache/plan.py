@@ -126,7 +126,7 @@ def _plan_part(
 def _choices(
     ctx: Context, rows: int, m: int, k: int, n: int, layout: Layout
 ) -> Sequence[Choice]:
-    """Ask what the runtime would run for a part of so many rows."""
+    """Ask what the runtime would run for a part of `rows` rows."""
     kernels = LAYOUTS[layout]
     if m == 1:
         # Both kernels call the weight's rows n and its columns k.

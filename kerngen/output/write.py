@@ -53,8 +53,7 @@ def write(
     seen: Manifest | None = None,
     waiting: Waiting | None = None,
 ) -> Summary:
-    """Write the generated files to `out`,
-    and remove stale ones unless `keep` wants them.
+    """Write the generated files to `out`, and remove stale ones.
 
     Files that didn't change aren't written.  What the old manifest lists and the new one
     doesn't is removed.  Anything else in the folder is a user's and stays; if it is in

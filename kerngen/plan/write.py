@@ -18,7 +18,7 @@
         rows | bytes 1024 | invocations 256 | run softmax.rows(x, y*) | groups m
 
 Indented lines are a sequence of steps.  A `run` is a dispatch, and a `repeat` runs the
-lines in it so many times.  A `stage` is a choice, and
+lines in it this many times.  A `stage` is a choice, and
 the lines in it are its cases; what a case runs is in the case's own line and those in it.
 Cases without a `stage` above them are a choice, too, that ends with the one without `when`.
 

@@ -25,6 +25,6 @@ def clashing_files(
         yield ClashingFiles(
             span=start(clash.source),
             why=clash.why,
-            remedy=clash.remedy,
+            remedy=f"{clash.remedy}.",
             other=start(clash.other) if clash.other else None,
         )

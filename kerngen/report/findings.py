@@ -70,9 +70,7 @@ class Sources:
         return list(faults) or [*clashing_files(self.library, paths)]
 
     def found(self) -> tuple[Found, ...]:
-        """Return the findings that `kerngen check` lists: errors,
-        or else warnings and hints.
-        """
+        """Return the findings of `kerngen check`: errors, or else warnings and hints."""
         try:
             faults = self.diagnostics(self.files)
         except CompileError as error:

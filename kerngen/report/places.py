@@ -224,9 +224,7 @@ class Places:
                         yield self._between(begin, end.end)
 
     def all_of(self, text: str) -> Iterator[Span]:
-        """Yield the spans of a text: those within the span first,
-        then in the statement.
-        """
+        """Yield the spans of a text: first those in a span, then those in its statement."""
         if not text:
             return
         for around in (self.span, self.statement):

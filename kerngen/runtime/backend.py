@@ -152,9 +152,7 @@ class Backend(Protocol):
         ...
 
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
-        """Return which schedules a launch would run for these dims,
-        derived ones included.
-        """
+        """Return which schedules a launch would run for dims, derived ones included."""
         ...
 
     def submit(self) -> None:

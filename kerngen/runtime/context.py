@@ -436,8 +436,7 @@ class Context:
         return self.backend.batch()
 
     def capture(self) -> AbstractContextManager[Capture]:
-        """Record the calls of a block without running them;
-        `replay()` runs them, many times.
+        """Record the calls of a block without running them; `replay()` runs them.
 
         `with ctx.capture() as step:` begins the block, `step.replay()` runs its calls.
         A replay takes a fraction of the calls' time in Python.  It reads and writes the

@@ -31,9 +31,7 @@ def splat(typed: Typed, width: int, component: ArrayLike) -> Array:
 
 
 def join(*vectors: Array) -> Array:
-    """Return the vectors made of the components of several vectors,
-    one after the other.
-    """
+    """Return vectors made of the components of several vectors, in their order."""
     around = np.broadcast_shapes(*(v.shape[:-1] for v in vectors))
     parts = [np.broadcast_to(v, (*around, v.shape[-1])) for v in vectors]
     return np.concatenate(parts, axis=-1)

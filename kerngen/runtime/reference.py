@@ -49,9 +49,7 @@ class Real:
 
     @property
     def half(self) -> np.dtype[Any]:
-        """The dtype for values that kernels store as f16; with float64,
-        that is float64.
-        """
+        """The dtype of values that kernels store as f16; with float64, float64."""
         return np.dtype(np.float16) if self.dtype == np.float32 else self.dtype
 
     def halved(self, x: ArrayLike) -> Array:
@@ -283,9 +281,7 @@ def suffixes(
 
 
 def places(keys: Array, axis: int, dtype: DTypeLike) -> Array:
-    """Return the sorted position of each key along an axis;
-    of equal keys the first is first.
-    """
+    """Return the sorted position of each key along an axis; the sort is stable."""
     order = np.argsort(keys, axis, kind="stable")
     found = np.empty(keys.shape, dtype)
     numbers = np.arange(keys.shape[axis], dtype=dtype)

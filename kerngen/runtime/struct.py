@@ -261,9 +261,7 @@ def _fit_struct(element: type[Element], value: object) -> Struct:
 
 
 def _flatten(field: Field) -> Flatten | None:
-    """Return a function that lists the numbers in a field's value,
-    or None for a scalar.
-    """
+    """Return a function that lists a field's numbers, or None for a scalar."""
     depth = len(field.shape)
     if not is_leaf(field.type):
         return partial(_flatten_structs, field.type, depth)

@@ -8,8 +8,7 @@ from kerngen.ir.nodes import Binary, Expr, Unary
 
 
 def all_parts(condition: Expr, *, holds: bool) -> Iterator[tuple[Expr, bool]]:
-    """Yield conditions that all hold, or all fail,
-    wherever `condition` has the value `holds`.
+    """Yield conditions that all hold, or all fail, where `condition` is `holds`.
 
     `a and b` is true where both are; `a or b` is false where neither is.
     """

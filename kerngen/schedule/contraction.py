@@ -116,8 +116,7 @@ def contraction_over(domain: tuple[Index, ...], reduce: Reduce) -> Contraction |
 
 
 def bounded_contraction_of(task: Task) -> Contraction | str:
-    """Return a stage's contraction, even of only a part of the terms,
-    or why it has none.
+    """Return a stage's contraction, also of a part of the terms, or why it has none.
 
     An example of a part of the terms: `sum[p when p <= i] a[i, p] * b[p, j]`.
     """

@@ -77,16 +77,16 @@ LONG_ROW: Final = 65536
 
 MANY_WINDOWED: Final = 2**20
 LIGHT_WINDOW: Final = 640
-"""So many results of a convolution, of up to so many terms, keep a device busy without
+"""This many results of a convolution, of up to this many terms, keep a device busy without
 shares of tiles, which would cost more than they gain."""
 
 LONG_SERIES: Final = 512
 FEW_SERIES: Final = 1024
-"""Rows of so many elements are work for the lanes of a workgroup; where neighbours are
+"""Rows of this many elements are work for the lanes of a workgroup; where neighbours are
 those of other rows, only of fewer rows than that."""
 
 MANY_TO_ORDER: Final = 4096
-"""From so many elements on, twelve dispatches that sort them are faster than to compare
+"""From this many elements on, twelve dispatches that sort them are faster than to compare
 each with each other one."""
 
 BOUNDED_TILES: Final[tuple[tuple[int | None, Options], ...]] = (
@@ -113,7 +113,7 @@ turn; many shorter ones for 16 lanes.  On an H200, 2,560 rows of 9,728 take 12 u
 FEWEST_TERMS: Final = 8
 SHORT_TERMS: Final = 32
 MANY_OF_SHORT: Final = 2**18
-"""Up to so many terms, for so many results, deeper tiles would be empty."""
+"""For `MANY_OF_SHORT` results of up to `SHORT_TERMS` terms, deeper tiles would be empty."""
 
 FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
     (32, {"tile": (64, 64, 32)}),
@@ -122,7 +122,7 @@ FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
     (256, {"tile": (128, 128, 128)}),
     (256, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}),
 )
-"""The tiles of `flash` for attention of up to so many columns.
+"""The tiles of `flash` for attention of up to this many columns.
 
 The first of those for 64 and for 256 take 20 and 32 KiB of workgroup memory; adapters that
 have less pass over them.  Beyond the columns of a tile the scores are computed again for
@@ -159,13 +159,13 @@ MANY_SCORES: Final = 2**25
 MANY_COMPARISONS: Final = 1 << 14
 MANY_TO_SORT: Final = 1 << 24
 FEW_BINS: Final = 16
-"""A keyed reduction may compare each term with each result in one dispatch.  Up to so many
+"""A keyed reduction may compare each term with each result in one dispatch.  Up to this many
 comparisons, that is faster than the three dispatches of atomics, or the ten of a sort;
 and with few bins, faster than any sort."""
 
 FEW_WITH_VECTORS: Final = 65536
 LANES_OF_VECTORS: Final = 256
-"""Up to so many results, of at least so many terms each, do not keep a device busy alone.
+"""Up to this many results, of at least this many terms each, do not keep a device busy alone.
 
 On an H200, the forces of 1,000 bodies on each other take 9 us with a workgroup for each
 body, 150 us with an invocation; of 16,384, 0.7 and 2.5 ms; of 65,536, the same."""
@@ -197,8 +197,7 @@ class Choice:
 
 
 def default_choices(task: Task) -> Iterator[Choice]:
-    """Yield the compiler's own schedules for a stage, best first;
-    the last has no guard.
+    """Yield the compiler's own schedules, best first; the last has no guard.
 
     All of them stay within WebGPU's default limits, unless a guard asks for more.
     """

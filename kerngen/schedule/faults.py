@@ -5,11 +5,9 @@ from __future__ import annotations
 from kerngen.source.diagnostic import Diagnostic
 
 
-class StrategyDoesNotFit(Diagnostic):
-    CODE = "KG0751"
+class StrategyDoesNotFit(Diagnostic, code="KG0751"):
     MESSAGE = "{wrong}"
     LABEL = "{why}"
-    HELP = "{remedy}"
     strategy: str
     kernel: str
     stage: str
@@ -32,7 +30,7 @@ class StrategyDoesNotFit(Diagnostic):
         return "; ".join(f"{stage}: {reason}" for stage, reason in self.reasons)
 
     @property
-    def remedy(self) -> str:
+    def help(self) -> str:
         """Return the hint: schedules that would fit."""
         if self.by_options:
             return "Without them it fits: remove the options that don't suit the stage."
@@ -44,10 +42,9 @@ class StrategyDoesNotFit(Diagnostic):
         return "'generic' accepts every stage; without a schedule, kerngen picks one."
 
 
-class BadTiling(Diagnostic):
+class BadTiling(Diagnostic, code="KG0752"):
     """Options of a strategy that make no tiling."""
 
-    CODE = "KG0752"
     MESSAGE = "These options don't fit together: {fault}."
     HELP = "The default is '{default}'."
     strategy: str
@@ -62,19 +59,16 @@ class BadTiling(Diagnostic):
         }[self.strategy]
 
 
-class UnknownStage(Diagnostic):
-    CODE = "KG0753"
+class UnknownStage(Diagnostic, code="KG0753"):
     MESSAGE = "'{kernel}' has no stage '{stage}'."
     LABEL = "its stages are {known}"
-    HELP = "{remedy}"
     kernel: str
     stage: str
     known: str
     remedy: str
 
 
-class TooManyStages(Diagnostic):
-    CODE = "KG0754"
+class TooManyStages(Diagnostic, code="KG0754"):
     MESSAGE = "'{name}' takes {number} stages, and the limit is {limit}."
     HELP = "Split it into kernels that are called one after another."
     name: str
@@ -82,8 +76,7 @@ class TooManyStages(Diagnostic):
     limit: int
 
 
-class TooManyPoints(Diagnostic):
-    CODE = "KG0755"
+class TooManyPoints(Diagnostic, code="KG0755"):
     MESSAGE = "'{stage}' computes {number} terms, and the limit is {limit}."
     HELP = "Use smaller lengths, or dims that a call determines."
     stage: str

@@ -44,9 +44,7 @@ def by_neighbours(options: Options) -> bool:
 
 
 def lower_generic(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield serial loops per element; where elements are many,
-    of four neighbours first.
-    """
+    """Yield serial loops per element, of four neighbours where elements are many."""
     shares = shares_reads(task)
     if not by_neighbours(options):
         shader = _scalar_shader(task, GENERIC_SIZE, variant="", named=shares)

@@ -78,9 +78,7 @@ class Task:
         return self.staged.stages.index(self.stage)
 
     def at_most(self, count: int) -> Task:
-        """Return the task with at most `count` stages to run together,
-        its own included.
-        """
+        """Return the task with at most `count` stages in a run, its own included."""
         return replace(self, end=self._number + count)
 
     def scratch_name(self, wanted: str) -> str:

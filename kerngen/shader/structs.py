@@ -46,8 +46,7 @@ class StructDeclarations:
         return tuple(self._declared)
 
     def declare_uniform(self, laid: StructLayout) -> str:
-        """Declare a kernel's uniform struct and return its name,
-        the same in every shader.
+        """Declare a kernel's uniform struct, the same in every shader; return its name.
 
         If another struct has that name, the uniform's gets a `_`.
         """

@@ -27,7 +27,7 @@ AT_ONCE: Final = 6
 """How many places a call of `find_more` finds."""
 
 SHORT: Final = 256
-"""Rows of so many elements are not cut: finding six places there takes one short pass."""
+"""Rows of this many elements are not cut: finding six places there takes one short pass."""
 
 LEAST_CHUNK: Final = 16
 

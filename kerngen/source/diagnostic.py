@@ -3,12 +3,10 @@
 Every fault of a user's program is a class derived from `Diagnostic`, whose templates are
 filled with its fields:
 
-    class Recursion(Diagnostic):
-        CODE = "KG0207"
+    class Recursion(Diagnostic, code="KG0207"):
         MESSAGE = "The function '{name}' calls itself: {chain}."
         HELP = "Use a reduction, such as 'prod[i < n] ...'."
-        RELATED = {"calls": "calls '{here}' here"}
-        calls: tuple[Span, ...]
+        calls: tuple[Span, ...] = related("calls '{here}' here")
         name: str
         chain: str
 
@@ -22,10 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field, fields
 from string import Formatter
-from types import MappingProxyType
-from typing import ClassVar, Literal, TypeAlias, dataclass_transform, final
+from typing import Any, ClassVar, Final, Literal, TypeAlias, dataclass_transform, final
 
 from kerngen.source.text import Span
 
@@ -54,13 +51,28 @@ class Edit:
     text: str
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True)
+_LABEL: Final = "label"
+"""The key of a related place's label, in the metadata of its field."""
+
+
+def related(label: str, *, default: object = MISSING) -> Any:
+    """Declare a field with a place that matters: a span, several spans, or None.
+
+    `other: Span = related("'{name}' is declared here")` is shown with that label, in which
+    `{here}` is the text of the place.
+    """
+    return field(default=default, metadata={_LABEL: label})
+
+
+@dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(related,)
+)
 @dataclass(frozen=True, kw_only=True)
 class Diagnostic:
     """A diagnostic: a subclass declares templates, and the fields that they use.
 
-    A label or hint is left out if a field that it names is empty. `RELATED` has a
-    template for each field that is a span, several spans, or None.
+    A label or hint is left out if a field that it names is empty. A class may have the
+    field `remedy`: a hint that whoever reports it has computed, in place of `HELP`.
     """
 
     CODE: ClassVar[str]
@@ -69,12 +81,13 @@ class Diagnostic:
     MESSAGE: ClassVar[str]
     LABEL: ClassVar[str] = ""
     HELP: ClassVar[Help] = ""
-    RELATED: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     span: Span
 
-    def __init_subclass__(cls) -> None:
-        """Make the subclass a frozen dataclass."""
+    def __init_subclass__(cls, code: str = "") -> None:
+        """Make the subclass a frozen dataclass, with the code of its page."""
+        if code:
+            cls.CODE = code
         dataclass(frozen=True, kw_only=True)(cls)
 
     @property
@@ -100,6 +113,9 @@ class Diagnostic:
     @property
     def help(self) -> str:
         """The hint: what to do, or ""."""
+        remedy: str = getattr(self, "remedy", "")
+        if remedy:
+            return remedy
         if isinstance(self.HELP, str):
             return self._filled(self.HELP)
         if isinstance(self.HELP, tuple):
@@ -116,9 +132,10 @@ class Diagnostic:
     def related(self) -> tuple[Related, ...]:
         """Other places that matter."""
         return tuple(
-            Related(span, template.format_map(_Fields(self, here=span.text)))
-            for field, template in self.RELATED.items()
-            for span in _places(getattr(self, field))
+            Related(span, label.format_map(_Fields(self, here=span.text)))
+            for each in fields(self)
+            if (label := each.metadata.get(_LABEL))
+            for span in _places(getattr(self, each.name))
         )
 
     def _filled(self, template: str) -> str:
@@ -214,9 +231,7 @@ class Faults:
 
     @contextmanager
     def collect(self) -> Generator[None]:
-        """Add the diagnostics of a `CompileError` raised in the block,
-        and go on after it.
-        """
+        """Collect the diagnostics of a `CompileError` raised in the block."""
         try:
             yield
         except CompileError as error:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
 
-class ClashingFiles(Diagnostic):
+class ClashingFiles(Diagnostic, code="KG0010"):
     """A file whose output would replace another file's output."""
 
-    CODE = "KG0010"
     MESSAGE = "{why}."
-    HELP = "{remedy}."
-    RELATED = {"other": "the other file"}
     why: str
     remedy: str
-    other: Span | None
+    other: Span | None = related("the other file")

@@ -18,19 +18,17 @@ LARGEST: Final = 2**20
 _AT_ONCE: Final[int] = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-class NotUtf8(Diagnostic):
+class NotUtf8(Diagnostic, code="KG0001"):
     """A file that is not UTF-8."""
 
-    CODE = "KG0001"
     MESSAGE = "The file is not in UTF-8: byte 0x{byte:02X} is not allowed here."
     HELP = "Save the file in UTF-8."
     byte: int
 
 
-class FileTooLarge(Diagnostic):
+class FileTooLarge(Diagnostic, code="KG0009"):
     """A file beyond the size limit."""
 
-    CODE = "KG0009"
     MESSAGE = f"The file is too large: it has more than {LARGEST} bytes."
     HELP = "Split it into several files."
 

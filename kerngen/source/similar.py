@@ -10,11 +10,14 @@ LONGEST: Final = 200
 """Longer names are not compared: that takes time, and they are no slips of the pen."""
 
 MOST: Final = 50
-"""Of more names, only so many are compared: those that begin alike, and are as long."""
+"""Of more names, only this many are compared: those that begin alike, and are as long."""
 
+
+MOST_CHAINED: Final = 8
+"""Of more names in a chain, the middle is left out."""
 
 _MOST_LISTED: Final = 12
-"""Of more names, so many are listed."""
+"""Of more names, this many are listed."""
 
 
 def closest(name: str, known: Iterable[str]) -> str:
@@ -55,6 +58,18 @@ def listed(names: Sequence[str]) -> str:
     """
     verb = "There are" if len(names) > 1 else "There is"
     return f"{verb} {enumerated(names)}." if names else ""
+
+
+def chained(names: Sequence[str], verb: str) -> str:
+    """Return names that follow one another, the middle of many left out.
+
+    >>> chained(["a", "b", "a"], "uses")
+    "'a' uses 'b' uses 'a'"
+    """
+    shown = [f"'{name}'" for name in names]
+    if len(shown) > MOST_CHAINED:
+        shown[MOST_CHAINED // 2 : -1] = ["..."]
+    return f" {verb} ".join(shown)
 
 
 def enumerated(names: Sequence[str]) -> str:

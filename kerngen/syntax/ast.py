@@ -150,9 +150,7 @@ class Reduction:
 
     @property
     def terms(self) -> tuple[Expr, ...]:
-        """The expressions that can use its indices: the condition,
-        if any, then the body.
-        """
+        """The expressions that can use its indices: the condition if any, and the body."""
         return (self.body,) if self.condition is None else (self.condition, self.body)
 
 

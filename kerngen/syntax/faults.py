@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from kerngen.source.diagnostic import Diagnostic, Edit
+from kerngen.source.diagnostic import Diagnostic, Edit, related
 from kerngen.source.similar import did_you_mean
 from kerngen.source.text import Span
 from kerngen.syntax.mistakes.lookalikes import described, meant_by
 
 
-class UnexpectedToken(Diagnostic):
-    CODE = "KG0101"
+class UnexpectedToken(Diagnostic, code="KG0101"):
     MESSAGE = "Expected {alternatives}, found {found}."
-    HELP = "{remedy}"
-    RELATED = {"opening": "this '{here}' is still open"}
     found: str
     expected: tuple[str, ...]
-    opening: Span | None = None
+    opening: Span | None = related("this '{here}' is still open", default=None)
     remedy: str = ""
 
     @property
@@ -24,11 +21,9 @@ class UnexpectedToken(Diagnostic):
         return _alternatives(self.expected)
 
 
-class UnexpectedCharacter(Diagnostic):
-    CODE = "KG0102"
+class UnexpectedCharacter(Diagnostic, code="KG0102"):
     MESSAGE = "The character '{character}' has no meaning in the language."
     LABEL = "{why}"
-    HELP = "{remedy}"
     character: str
 
     @property
@@ -37,7 +32,7 @@ class UnexpectedCharacter(Diagnostic):
         return described(self.character)
 
     @property
-    def remedy(self) -> str:
+    def help(self) -> str:
         """The character that was probably meant, and those that names are made of."""
         meant = meant_by(self.character)
         names = "names are made of the letters a to z, digits and '_'"
@@ -50,24 +45,21 @@ class UnexpectedCharacter(Diagnostic):
         return f"Write {instead} in its place{why}."
 
 
-class ForbiddenCharacter(Diagnostic):
-    CODE = "KG0103"
+class ForbiddenCharacter(Diagnostic, code="KG0103"):
     MESSAGE = "The character U+{codepoint:04X} is not allowed in a kernel file."
-    HELP = "{remedy}"
     codepoint: int
 
     @property
-    def remedy(self) -> str:
+    def help(self) -> str:
         """The correction to make."""
         if self.codepoint == ord("\r"):
             return "Save the file with the line endings of Unix or Windows."
         return "Remove it; it is not allowed in comments either."
 
 
-class UnterminatedString(Diagnostic):
+class UnterminatedString(Diagnostic, code="KG0104"):
     """A quote that is not closed on its line."""
 
-    CODE = "KG0104"
     MESSAGE = "This string has no closing '\"' on its line."
     HELP = "Close it where the path ends, as in 'use \"math.kern\";'."
 
@@ -78,10 +70,9 @@ class UnterminatedString(Diagnostic):
         return (Edit(self.span, f'{path}";'),)
 
 
-class MisplacedDoc(Diagnostic):
+class MisplacedDoc(Diagnostic, code="KG0105"):
     """A `///` comment where there is nothing that it can document."""
 
-    CODE = "KG0105"
     MESSAGE = "This doc comment documents nothing."
     HELP = (
         "Put it on its own line before an item, parameter, output or field, or write "
@@ -89,31 +80,27 @@ class MisplacedDoc(Diagnostic):
     )
 
 
-class MisplacedFileDoc(Diagnostic):
+class MisplacedFileDoc(Diagnostic, code="KG0106"):
     """A `//!` after the start of the file."""
 
-    CODE = "KG0106"
     MESSAGE = "A '//!' comment documents the file, and comes first in it."
     HELP = "Write '///' to document what follows, or '//'."
 
 
-class NestedTooDeep(Diagnostic):
-    CODE = "KG0107"
+class NestedTooDeep(Diagnostic, code="KG0107"):
     MESSAGE = "This expression is nested more than {limit} levels deep."
     HELP = "Name a part of it with 'let'."
     limit: int
 
 
-class TooManyIndices(Diagnostic):
-    CODE = "KG0137"
+class TooManyIndices(Diagnostic, code="KG0137"):
     MESSAGE = "There are more than {limit} {noun} here."
     HELP = "Join axes that belong together, or name a part of it with 'let'."
     noun: str
     limit: int
 
 
-class LongChain(Diagnostic):
-    CODE = "KG0134"
+class LongChain(Diagnostic, code="KG0134"):
     MESSAGE = (
         "This chain of operators is too long: it is nested more than {limit} levels "
         "deep."
@@ -125,40 +112,35 @@ class LongChain(Diagnostic):
     limit: int
 
 
-class MalformedNumber(Diagnostic):
-    CODE = "KG0115"
+class MalformedNumber(Diagnostic, code="KG0115"):
     MESSAGE = "'{number}' is not a number of the language."
-    HELP = "{written}"
     number: str
-    remedy: str
+    instead: str
 
     @property
-    def written(self) -> str:
+    def help(self) -> str:
         """The number that was probably meant, or the valid forms."""
-        if " * " in self.remedy:
-            return f"Write '{self.remedy}' for a product: a number has no unit."
-        if self.remedy:
+        if " * " in self.instead:
+            return f"Write '{self.instead}' for a product: a number has no unit."
+        if self.instead:
             suffixed = self.number[-1].isalpha()
             why = ": a number has the type of its place" if suffixed else ""
-            return f"Write '{self.remedy}'{why}."
+            return f"Write '{self.instead}'{why}."
         return "Numbers look like '1', '0xff', '1.0', '0.5' or '1e-8'."
 
 
-class UnknownWord(Diagnostic):
-    CODE = "KG0135"
+class UnknownWord(Diagnostic, code="KG0135"):
     MESSAGE = "The language has no word '{word}'."
-    HELP = "{remedy}"
     word: str
     suggestion: str
 
     @property
-    def remedy(self) -> str:
+    def help(self) -> str:
         """The known word that it resembles."""
         return did_you_mean(self.suggestion)
 
 
-class NotAName(Diagnostic):
-    CODE = "KG0136"
+class NotAName(Diagnostic, code="KG0136"):
     MESSAGE = "'{name}' can't be a name."
     HELP = (
         "Write '{instead}': a name is made of the letters a to z, digits and '_', and "
@@ -168,8 +150,7 @@ class NotAName(Diagnostic):
     instead: str
 
 
-class NumberTooLong(Diagnostic):
-    CODE = "KG0119"
+class NumberTooLong(Diagnostic, code="KG0119"):
     MESSAGE = "This number has {digits} digits, more than any type can hold."
     HELP = "A large value of type f32 is written as '1e30'."
     digits: int

@@ -14,15 +14,12 @@ from pathlib import PurePosixPath
 from typing import final
 
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
-from kerngen.source.similar import closest
+from kerngen.source.similar import MOST_CHAINED, chained, closest
 from kerngen.source.text import Source, Span
 from kerngen.syntax import faults_uses
 from kerngen.syntax.outline import Outline, Use, outline_of
 
 SUFFIX = ".kern"
-
-_MOST_SHOWN = 8
-"""The files of a circle that its message names."""
 
 
 @final
@@ -87,13 +84,11 @@ class Library:
             with faults.collect():
                 used = self._resolve(name, use)
                 if used in found:
-                    raise CompileError(
-                        [
-                            faults_uses.UsedTwice(
-                                span=use.span, other=found[used], path=use.path
-                            )
-                        ]
+                    other = found[used]
+                    fault = faults_uses.UsedTwice(
+                        span=use.span, other=other, path=use.path
                     )
+                    raise CompileError([fault])
                 found[used] = use.span
         faults.raise_if_any()
         return tuple(UsedFile(used, span) for used, span in found.items())
@@ -214,13 +209,10 @@ class Library:
         if name == user:
             raise CompileError([faults_uses.UsesItself(span=use.span)])
         if self._root is not None and not _is_inside(name, self._root):
-            raise CompileError(
-                [
-                    faults_uses.OutsideSources(
-                        span=use.span, path=use.path, root=self._root
-                    )
-                ]
+            outside = faults_uses.OutsideSources(
+                span=use.span, path=use.path, root=self._root
             )
+            raise CompileError([outside])
         self._expect(name, user, use)
         return name
 
@@ -293,11 +285,8 @@ def _cycle(path: tuple[UsedFile, ...]) -> Diagnostic:
     # The same circle is the same fault, wherever the search came into it.
     first = min(range(len(links)), key=lambda n: links[n].span.source.path)
     links = (*links[first:], *links[:first])
-    files = [f"'{link.span.source.path}'" for link in links]
-    if len(files) > _MOST_SHOWN:
-        files[_MOST_SHOWN // 2 :] = ["..."]
-    chain = " uses ".join((*files, f"'{links[0].span.source.path}'"))
-    span, *others = (link.span for link in links[:_MOST_SHOWN])
+    chain = chained([k.span.source.path for k in (*links, links[0])], "uses")
+    span, *others = (link.span for link in links[:MOST_CHAINED])
     return faults_uses.UseCycle(span=span, chain=chain, others=tuple(others))
 
 

@@ -191,7 +191,7 @@ def _gap(span: Span, fault: int, values: Sequence[object]) -> ast.Gap:
 
 
 def _drop(stack: Stack, size: int, after: Resumption) -> Resumption:
-    """Leave just so many values on a stack, and of its tokens the last before the gap.
+    """Leave the first `size` values on a stack, and of its tokens the last before the gap.
 
     A report looks at the tokens since the one before: those of all would take, for many
     faults, time with the square of their number.

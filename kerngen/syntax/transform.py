@@ -37,23 +37,40 @@ LISTS: Final = frozenset(
 )
 """Rules that are lists of their parts."""
 
-NODES: Final[Mapping[str, Callable[..., object]]] = {
-    "const": ast.ConstItem,
-    "plain_field": ast.StructField,
-    "attribute": ast.Attribute,
-    "function": ast.FunctionItem,
-    "derivative": ast.DerivativeItem,
-    "schedule": ast.ScheduleItem,
-    "target": ast.ScheduleTarget,
-    "type": ast.TypeName,
-    "host": ast.HostStatement,
-    "require": ast.RequireStatement,
-    "conditional": ast.Conditional,
-    "subscript": ast.Subscript,
-    "member": ast.Member,
-    "call": ast.Call,
-}
+_Nodes: TypeAlias = Mapping[str, Callable[..., object]]
+
+NODES: Final = cast(
+    "_Nodes",
+    {
+        "const": ast.ConstItem,
+        "plain_field": ast.StructField,
+        "attribute": ast.Attribute,
+        "function": ast.FunctionItem,
+        "derivative": ast.DerivativeItem,
+        "schedule": ast.ScheduleItem,
+        "target": ast.ScheduleTarget,
+        "gradient": ast.GradientItem,
+        "type": ast.TypeName,
+        "let": ast.LetStatement,
+        "host": ast.HostStatement,
+        "require": ast.RequireStatement,
+        "assignment": ast.Assignment,
+        "target_member": ast.TargetMember,
+        "number": ast.Number,
+        "boolean": ast.Boolean,
+        "unary": ast.Unary,
+        "conditional": ast.Conditional,
+        "subscript": ast.Subscript,
+        "member": ast.Member,
+        "call": ast.Call,
+    },
+)
 """Rules whose parts are the fields of a node, in their order; its place follows."""
+
+OPTIONAL_LISTS: Final = frozenset(
+    "kernel gradient let assignment target_member".split()
+)
+"""Rules in which a part that is left out is a list without elements."""
 
 
 @final
@@ -66,18 +83,31 @@ class Rules:
 
     def make(self, rule: str, parts: list[object], start: int, end: int) -> object:
         """Return the node that a rule makes of its parts."""
-        known = [self._token(part) if type(part) is Token else part for part in parts]
+        known = [self._value(part) if type(part) is Token else part for part in parts]
         if rule in LISTS:
             return tuple(known)
+        if rule in OPTIONAL_LISTS:
+            known = [() if part is None else part for part in known]
         span = Span(self._source, start, end)
         if rule in NODES:
             return NODES[rule](*known, span)
         return getattr(self, rule)(span, *known)
 
-    def _token(self, token: Token) -> ast.Identifier | Token:
-        if token.type in {"NAME", "REDUCE"}:
-            return ast.Identifier(str(token), self._place(token))
-        return token
+    def _value(self, token: Token) -> object:
+        """Return the value of a token: a name or number, else its text."""
+        match token.type:
+            case "NAME" | "REDUCE":
+                return ast.Identifier(str(token), self._place(token))
+            case "INT":
+                return self._whole(token)
+            case "FLOAT":
+                return float(token)
+            case "TRUE" | "FALSE":
+                return token == "true"
+            case "DOC":
+                return token
+            case _:
+                return str(token)
 
     def _place(self, token: Token) -> Span:
         assert token.start_pos is not None
@@ -93,7 +123,7 @@ class Rules:
 
     # Documentation
 
-    def file_docs(self, _span: Span, *lines: Token) -> str:
+    def file_docs(self, _span: Span, *lines: str) -> str:
         return _doc_text(lines)
 
     def docs(self, _span: Span, *lines: Token) -> str:
@@ -116,7 +146,7 @@ class Rules:
     def program(self, _span: Span, doc: str | None, *items: ast.Item) -> ast.Program:
         return ast.Program(doc or "", items)
 
-    def use(self, span: Span, path: Token) -> ast.UseItem:
+    def use(self, span: Span, path: str) -> ast.UseItem:
         return ast.UseItem(path[1:-1], span)
 
     def struct(
@@ -134,34 +164,24 @@ class Rules:
         span: Span,
         name: ast.Identifier,
         parameters: tuple[ast.Parameter, ...],
-        outputs: tuple[ast.Parameter, ...] | None,
+        outputs: tuple[ast.Parameter, ...],
         *body: ast.Statement,
     ) -> ast.KernelItem:
-        return ast.KernelItem(name, parameters, outputs or (), body, span)
+        return ast.KernelItem(name, parameters, outputs, body, span)
 
-    def gradient(
-        self,
-        span: Span,
-        name: ast.Identifier,
-        kernel: ast.Identifier,
-        by: tuple[ast.Identifier, ...],
-        given: tuple[ast.Identifier, ...] | None,
-    ) -> ast.GradientItem:
-        return ast.GradientItem(name, kernel, by, given or (), span)
-
-    def pattern(self, span: Span, *parts: ast.Identifier | Token) -> ast.Identifier:
-        names = (p.name if isinstance(p, ast.Identifier) else str(p) for p in parts)
+    def pattern(self, span: Span, *parts: ast.Identifier | str) -> ast.Identifier:
+        names = (p if isinstance(p, str) else p.name for p in parts)
         return ast.Identifier("".join(names), span)
 
-    def option(self, span: Span, name: ast.Identifier, *values: Token) -> ast.Option:
-        return ast.Option(name, tuple(map(self._whole, values)), span)
+    def option(self, span: Span, name: ast.Identifier, *values: int) -> ast.Option:
+        return ast.Option(name, values, span)
 
     # Parameters and types
 
     def plain_parameter(
         self,
         span: Span,
-        mut: Token | None,
+        mut: str | None,
         name: ast.Identifier,
         type_: ast.TypeName,
         default: ast.Expr | None,
@@ -173,48 +193,17 @@ class Rules:
     ) -> ast.Parameter:
         return ast.Parameter(name, type_, False, None, span)
 
-    # Statements
-
-    def let(
-        self,
-        span: Span,
-        name: ast.Identifier,
-        binders: tuple[ast.Binder, ...] | None,
-        value: ast.Expr,
-    ) -> ast.LetStatement:
-        return ast.LetStatement(name, binders or (), value, span)
-
-    def assignment(
-        self,
-        span: Span,
-        name: ast.Identifier,
-        subscripts: tuple[ast.Expr, ...] | None,
-        members: tuple[ast.TargetMember, ...],
-        op: Token,
-        value: ast.Expr,
-    ) -> ast.Assignment:
-        op_ = cast("ast.AssignOp", str(op))
-        return ast.Assignment(name, subscripts or (), members, op_, value, span)
-
-    def target_member(
-        self, span: Span, name: ast.Identifier, subscripts: tuple[ast.Expr, ...] | None
-    ) -> ast.TargetMember:
-        return ast.TargetMember(name, subscripts or (), span)
+    # Indices and expressions
 
     def binder(
         self, _span: Span, name: ast.Identifier, bound: ast.Expr | None
     ) -> ast.Binder:
         return ast.Binder(name, bound)
 
-    # Expressions
-
     def binary(
-        self, span: Span, left: ast.Expr, op: Token, right: ast.Expr
+        self, span: Span, left: ast.Expr, op: ast.BinaryOp, right: ast.Expr
     ) -> ast.Binary:
-        return ast.Binary(cast("ast.BinaryOp", str(op)), left, right, span)
-
-    def unary(self, span: Span, op: Token, operand: ast.Expr) -> ast.Unary:
-        return ast.Unary(cast("ast.UnaryOp", str(op)), operand, span)
+        return ast.Binary(op, left, right, span)
 
     def reduction(
         self,
@@ -227,17 +216,10 @@ class Rules:
         name = cast("ast.ReduceKind", kind.name)
         return ast.Reduction(name, binders, condition, body, span)
 
-    def number(self, span: Span, token: Token) -> ast.Number:
-        value = self._whole(token) if token.type == "INT" else float(token)
-        return ast.Number(value, span)
-
-    def boolean(self, span: Span, token: Token) -> ast.Boolean:
-        return ast.Boolean(token == "true", span)
-
     def name(self, span: Span, name: ast.Identifier) -> ast.Name:
         return ast.Name(name.name, span)
 
 
-def _doc_text(lines: tuple[Token, ...]) -> str:
+def _doc_text(lines: tuple[str, ...]) -> str:
     """The text of doc comments, without their marks and one blank after each."""
     return "\n".join(line[3:].removeprefix(" ").rstrip() for line in lines)

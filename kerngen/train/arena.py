@@ -24,7 +24,7 @@ from kerngen.train.names import Named
 Array: TypeAlias = NDArray[np.float32]
 
 ALIGNMENT = 64
-"""Tensors start at multiples of so many elements: 256 bytes."""
+"""Tensors start at multiples of this many elements: 256 bytes."""
 
 _BYTES = f32.DTYPE.itemsize
 

@@ -1,5 +1,4 @@
-"""The guard: skips steps whose gradients are not finite,
-without waiting for the device.
+"""The guard: skips steps with gradients that are not finite, without a wait.
 
 It is a number on the device, 0 or the first step that failed.  Updates read it there, so
 that nobody has to wait; the host looks at it when it waits anyway.

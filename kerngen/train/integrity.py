@@ -40,8 +40,7 @@ class Integrity:
     def writing(
         self, otherwise: str, *, anew: bool = False
     ) -> Generator[None, None, None]:
-        """Run a block that writes them; if it fails, they are invalid,
-        for the reason given.
+        """Run a block that writes them; if it fails, they are invalid from then on.
 
         What is written `anew` is whole then, whatever was before.  An error that comes
         before anything was written changes nothing.

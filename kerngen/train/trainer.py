@@ -213,8 +213,7 @@ class Trainer(Steps, Products):
             )
 
     def exchange(self, function: Exchange, *, wire: Wire = "f32") -> None:
-        """Run a function that changes the gradients on the host,
-        to their mean for example.
+        """Run a function that changes the gradients on the host, such as to their mean.
 
         Between `backward` and `clip_gradients`, also in the block of `capture()`, it replaces the gradients of this process
         by their mean over all processes:

@@ -114,8 +114,7 @@ def row_of(found: Found) -> Data:
 
 
 def merged(found: Sequence[Data]) -> Data:
-    """Return the results of several tasks for one kernel as one;
-    the first of a size is kept.
+    """Return the results of tasks for one kernel as one, the first for each size.
 
     Raises:
         ArgumentError: If there are none, or they are of different kernels, adapters,

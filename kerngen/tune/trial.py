@@ -256,7 +256,7 @@ class Trials:
     ) -> tuple[Sizes, list[bound.Array], bound.Expected]:
         """Return the expected results at sizes that `generic` can run.
 
-        Some adapters stop loops after so many turns, and it has the longest.
+        Some adapters stop loops after this many turns, and it has the longest.
         """
         while True:
             try:

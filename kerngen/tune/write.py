@@ -22,8 +22,7 @@ HEADING: Final = "//! Schedules found by 'kerngen tune'."
 @final
 @dataclass(frozen=True, slots=True)
 class Winner:
-    """The result of a stage at some sizes: a candidate,
-    or None for the present schedule.
+    """The result of a stage at some sizes: a candidate, or None for no change.
 
     `scheduled` is the candidate's schedule of the stage, if there is one.
     """

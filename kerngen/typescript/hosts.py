@@ -12,31 +12,26 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, assert_never, final
 
 from kerngen.emit.members import literal_place
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
     Cast,
     Constant,
     ConstRef,
-    Construct,
     DimValue,
     Expr,
     Function,
     FunctionCall,
-    IndexValue,
-    Load,
     LocalValue,
     Part,
-    Reduce,
     Select,
     Swizzle,
     Unary,
     UniformValue,
 )
-from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.output.errors import OutputError
-from kerngen.typescript.builtins import BITS, FLOATS, INTEGERS
 
 ValueText: TypeAlias = Callable[[DimValue | UniformValue], str]
 """How a dim or scalar is spelled, or a part of one."""
@@ -102,10 +97,8 @@ class HostPrinter:
                 return self._builtin(expr)
             case FunctionCall():
                 return self._function(expr)
-            case IndexValue() | Load() | Reduce() | Construct() | StoreAt():
-                raise self._unprintable(f"a value such as {type(expr).__name__}")
             case _:
-                assert_never(expr)
+                raise self._unprintable(f"a value such as {type(expr).__name__}")
 
     def _place(self, expr: Expr) -> str:
         """Return a parameter, or a part of one: on the host, vectors are arrays."""
@@ -161,17 +154,18 @@ class HostPrinter:
                 assert_never(to)
 
     def _builtin(self, expr: BuiltinCall) -> str:
-        if expr.builtin in BITS:
-            return self._of_bits(expr)
-        table = INTEGERS if is_integer(expr) else FLOATS
-        if expr.builtin not in table:
+        row = BUILTINS[expr.builtin]
+        if row.javascript_of_bits:
+            return self._of_bits(expr, row.javascript_of_bits)
+        form = row.javascript_of_integers if is_integer(expr) else row.javascript
+        if not form:
             raise self._unprintable(f"the built-in '{expr.builtin}'")
         texts = self._alike(expr, *expr.arguments)
         if self.wraps and is_integer(expr):
             texts = [*map(_wrapped, expr.arguments, texts)]
-        return f"({table[expr.builtin].format(*texts)})"
+        return f"({form.format(*texts)})"
 
-    def _of_bits(self, expr: BuiltinCall) -> str:
+    def _of_bits(self, expr: BuiltinCall, form: str) -> str:
         """Return a call of a function of 32-bit integers, or of a float."""
         texts = [self.print(each) for each in expr.arguments]
         given = [
@@ -180,7 +174,7 @@ class HostPrinter:
         ]
         # A host's type is i32, whatever it is computed of.
         as_int = _as_int(expr.arguments[0])
-        function = BITS[expr.builtin].format(as_int=as_int)
+        function = form.format(as_int=as_int)
         return f"BigInt.{as_int}(32, ({function})({', '.join(given)}))"
 
     def _function(self, expr: FunctionCall) -> str:

@@ -28,7 +28,10 @@ Literal: TypeAlias = (
 
 
 def js_literal(value: Literal, indent: int = 0, before: int = 0) -> str:
-    """Return the text of a value in a line with an indent, and so many columns before it."""
+    """Return a value as JavaScript: on one line where that fits, else an entry on each.
+
+    It follows `before` characters, such as a key, on a line with an indent.
+    """
     short = _short(value)
     if indent + before + len(short) <= _WIDTH or isinstance(
         value, str | int | float | Code

@@ -50,7 +50,7 @@ class Product:
 
     @property
     def is_held(self) -> bool:
-        """Whether both agree within the tolerance."""
+        """Whether the two inner products agree within the tolerance."""
         return abs(self.got - self.expected) <= self.bound
 
     @property

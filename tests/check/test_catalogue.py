@@ -24,14 +24,16 @@ def test_a_class_offers_help_and_names_its_own_fields_alone(
     kind: type[Diagnostic],
 ) -> None:
     assert kind.CODE
-    assert bool(kind.HELP) is (kind.__name__ not in WITHOUT_HINT)
+    places = {f.name: f.metadata["label"] for f in fields(kind) if f.metadata}
+    offers = {*vars(kind), *kind.__annotations__} & {"HELP", "help", "remedy"}
+    assert bool(offers) is (kind.__name__ not in WITHOUT_HINT)
     helps = kind.HELP
     if isinstance(helps, Mapping):
         assert {*helps} == {*get_args(get_type_hints(kind)["case"])}
         helps = tuple(helps.values())
     if isinstance(helps, str):
         helps = (helps,)
-    templates = [kind.MESSAGE, kind.LABEL, *helps, *kind.RELATED.values()]
+    templates = [kind.MESSAGE, kind.LABEL, *helps, *places.values()]
     named = {name for text in templates for _, name, _, _ in Formatter().parse(text)}
     known = {field.name for field in fields(kind)} | {*vars(kind)}
-    assert {*kind.RELATED} | {name for name in named if name} <= known | {"here"}
+    assert {name for name in named if name} <= known | {"here"}

@@ -11,6 +11,7 @@ from kerngen.catalogue import DIAGNOSTICS
 from kerngen.explain.page import Page, title
 from kerngen.explain.pages import FOLDER, codes, grouped, page
 from kerngen.source.render import render
+from tests.wording import check_wording
 
 from .examples import blocks, faults_of, sections, with_message
 
@@ -35,6 +36,7 @@ def test_a_page_says_what_the_compiler_says(
     old = page(code)
     wrong = faults_of(sections(old).wrong, tmp_path)
     assert [fault.code for fault in wrong] == [code]
+    check_wording(wrong[0])
     golden(FOLDER / f"{code}.md", with_message(old, render(wrong)))
 
 

@@ -13,6 +13,8 @@ from click.testing import CliRunner
 
 import kerngen.runtime as gpu
 from kerngen.cli import main
+from kerngen.compiler import Compiler
+from kerngen.emit.targets import Target
 from kerngen.ir.builtins.helpers import Helper
 from kerngen.ir.builtins.row import Accuracy, Builtin, Refusal, same
 from kerngen.ir.builtins.table import BUILTINS
@@ -20,7 +22,7 @@ from kerngen.ir.types import Scalar
 from kerngen.source.diagnostic import CompileError
 from kerngen.verify import campaign
 from tests.budget import sampled
-from tests.compile import built, loaded
+from tests.compile import built, library_of, loaded
 from tests.docs.reference import builtins as page
 from tests.language.partials import check_partials, kernels_of
 from tests.verify.patches import nothing
@@ -47,6 +49,7 @@ ROW = Builtin(
     doc="The first argument, divided by 1 more than the size of the second.",
     helper=Helper("softened", RIGHT),
     numpy="np.divide({0}, np.add(np.abs({1}), 1.0))",
+    javascript="{0} / (Math.abs({1}) + 1)",
     scalar=softened,
     partials=("1.0 / (1.0 + abs(y))", "-f * sign(y) / (1.0 + abs(y))"),
     accuracy=Accuracy(ulps=4.0, source="a test"),
@@ -124,6 +127,13 @@ def test_verify_holds_shaders_to_it(
     verdicts = {result["strategy"]: result["verdict"] for result in results}
     assert verdicts["map"] == ("held" if sign == "+" else "wrong")
     assert verdicts["NumPy reference"] == "held"
+
+
+def test_javascript_computes_it_on_the_host() -> None:
+    library = library_of({"f.kern": TEXT})
+    compiler = Compiler(library, formatted=False, targets=[Target.TYPESCRIPT])
+    module = compiler.compile("f.kern").files["f.js"].decode()
+    assert "hosts: (d) => [(d.s / (Math.abs(3) + 1))]," in module
 
 
 def test_its_derivatives_are_known() -> None:

@@ -17,12 +17,21 @@ _WORDS: Final = r"\b(says?|tells?|stands?|told)\b"
 """What things do not do: a docstring has 'is', 'returns', 'reports' instead."""
 
 
+_BROKEN: Final = r"\s*[^\n]*[^\n.]\n *[^\s]"
+"""A first sentence that goes on in a second line."""
+
+
 def vague(text: str) -> list[str]:
     """The vague words in the docstrings of a module's text."""
     docs = [match[1] for match in _DOC.finditer(text)]
     if match := re.match(r'r?"""(.*?)"""', text, re.DOTALL):
         docs.append(match[1])
-    found = (re.match(rf"\s*{_VAGUE}", doc) or re.search(_WORDS, doc) for doc in docs)
+    found = (
+        re.match(rf"\s*{_VAGUE}", doc)
+        or re.search(_WORDS, doc)
+        or re.match(_BROKEN, doc)
+        for doc in docs
+    )
     return [match[0].strip() for match in found if match]
 
 
@@ -33,6 +42,8 @@ def test_vague_words_are_found() -> None:
     assert vague('"""\nWhat is sorted.\n"""') == ["What"]
     assert vague('class A(\n    B\n):\n    """It is one."""') == ["It"]
     assert vague('"""Return the sum of what is there."""') == []
+    assert vague('"""Return the sum,\n    or None."""') == ["Return the sum,\n    o"]
+    assert vague('"""Return the sum.\n\n    Or None.\n    """') == []
 
 
 def test_docstrings_name_things() -> None:

@@ -18,11 +18,9 @@ from kerngen.source.render import render, to_json
 from kerngen.source.text import Source, Span
 
 
-class Sample(Diagnostic):
-    CODE = "KG9999"
+class Sample(Diagnostic, code="KG9999"):
     MESSAGE = "{says}"
     LABEL = "{marks}"
-    HELP = "{remedy}"
     says: str = "Wrong."
     marks: str = ""
     near: tuple[Related, ...] = ()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,8 @@ import pytest
 from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.reading import read_source
 from kerngen.source.render import render
-from kerngen.syntax import faults, faults_foreign
 from kerngen.syntax.parser import parse
+from tests.wording import check_wording
 
 from .parsing import codes_of, faults_of
 
@@ -35,28 +34,10 @@ def test_no_golden_is_left_over() -> None:
     assert goldens == {case.stem for case in CASES}
 
 
-def classes() -> Iterator[type[Diagnostic]]:
-    for module in (faults, faults_foreign):
-        for _, value in inspect.getmembers(module, inspect.isclass):
-            is_own = value.__module__ == module.__name__
-            if is_own and issubclass(value, Diagnostic):
-                yield value
-
-
-def test_every_diagnostic_has_a_case_and_a_code_of_its_own() -> None:
-    codes = [diagnostic.CODE for diagnostic in classes()]
-    assert len(set(codes)) == len(codes)
-    seen = {fault.code for case in CASES for fault in diagnostics_of(case)}
-    assert seen == set(codes)
-
-
 def test_headlines_and_hints_are_sentences() -> None:
     for case in CASES:
         for fault in diagnostics_of(case):
-            assert fault.message[0].isupper() or fault.message[0] == "'"
-            assert fault.message.endswith(".")
-            assert not fault.help or fault.help.endswith((".", "?"))
-            assert "`" not in fault.message + fault.help + fault.label
+            check_wording(fault)
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,12 @@ from kerngen.check.expressions.composites import (
     check_construct,
     check_geometry,
 )
-from kerngen.check.expressions.operators import shared_type
+from kerngen.check.expressions.operators import report_operand, shared_type
 from kerngen.check.faults.names import ArgumentCount, ReductionAsCall
 from kerngen.check.faults.types import (
     ArgumentType,
     BuiltinArguments,
     ConstantArguments,
-    OperandType,
 )
 from kerngen.check.hints.conversions import conversion
 from kerngen.check.hints.unknown import (
@@ -37,7 +36,7 @@ from kerngen.syntax.mistakes import foreign
 
 
 def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | None:
-    """Return a typed call."""
+    """Check a call of any function; return it typed, or None after a fault."""
     name = node.function.name
     if name in CASTS:
         return _cast(ex, node, CASTS[name])
@@ -107,22 +106,10 @@ def _cast(ex: Expressions, node: ast.Call, scalar: Scalar) -> Expr | None:
     if value is None or (value.type is scalar and not ex.rules.mixes):
         return value
     if is_composite(value.type):
-        report_cast(ex, argument, value, scalar)
+        remedy = conversion(argument, value.type, scalar)
+        report_operand(ex, scalar.spelling, argument, value.type, "numbers", remedy)
         return None
     return ex.finish(Cast(value, scalar), node.span)
-
-
-def report_cast(ex: Expressions, node: ast.Expr, value: Expr, scalar: Scalar) -> None:
-    """Report a cast of a vector or matrix to a scalar type."""
-    ex.env.faults.add(
-        OperandType(
-            span=node.span,
-            operator=scalar.spelling,
-            accepted="numbers",
-            actual=value.type.spelling,
-            remedy=conversion(node, value.type, scalar),
-        )
-    )
 
 
 def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | None:

@@ -93,7 +93,7 @@ class Expressions:
     def check_as(
         self, node: ast.Expr, want: ValueType, place: str, declared: Span | None = None
     ) -> Expr | None:
-        """Return the expression if it has the type that its place asks for.
+        """Check an expression whose place asks for a type; return None if it has another.
 
         `declared` is the span where that type is declared.
         """

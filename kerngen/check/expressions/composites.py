@@ -74,7 +74,7 @@ def _accepted(type_: Vector | Matrix) -> str:
 def check_composite(
     ex: Expressions, node: ast.Binary, left: Expr, right: Expr
 ) -> Expr | None:
-    """Return a typed operation, one side of which is a vector or matrix."""
+    """Check an operation on a vector or matrix; return it typed, or None after a fault."""
     type_ = composite_type(node.op, left.type, right.type)
     if type_ is not None:
         return Binary(node.op, left, right, type_)

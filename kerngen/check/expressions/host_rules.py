@@ -14,9 +14,8 @@ from kerngen.check.expressions.calls import check_call
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.reductions import KERNEL
 from kerngen.check.expressions.rules import HostSide
-from kerngen.check.faults.requires import RequireReads
 from kerngen.check.faults.schedules import GuardReads, UnknownAdapterFact
-from kerngen.check.faults.statements import HostReads
+from kerngen.check.faults.statements import HostReads, RequireReads
 from kerngen.check.hints.unknown import report_unknown, report_unknown_function
 from kerngen.check.scope import ParameterSymbol, ValueSymbol
 from kerngen.ir import nodes as ir

@@ -34,8 +34,7 @@ def bind_indices(
     terms: Terms,
     kind: ast.ReduceKind | None = None,
 ) -> Generator[tuple[Index, ...] | None]:
-    """Declare indices with their ranges: given ones,
-    or the axes they subscript in `terms`.
+    """Declare indices with their ranges: given, or the axes that they subscript.
 
     An index of a let that subscripts nothing gets the range on which all reads of the
     let agree.

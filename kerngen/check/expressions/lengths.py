@@ -57,9 +57,7 @@ class LengthRules(HostSide):
         return LengthReads(span=span, place=self.place, what=what, declared=declared)
 
     def read(self, ex: Expressions, node: ast.Name, symbol: ValueSymbol) -> Expr | None:
-        """Return the value of a name; a scalar must be an integer,
-        as it decides shapes.
-        """
+        """Return the value of a name; a scalar that decides shapes must be an integer."""
         if not isinstance(symbol.value, UniformValue):
             return symbol.value
         value = ex.env.hosts.get(node.name, symbol.value)

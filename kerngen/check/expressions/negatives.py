@@ -62,9 +62,17 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
         if (
             quotient.type is Scalar.I32
             and may_be_negative(dividend)
+            and _divides(place.op)
             and not _is_guarded(ex, place.left)
         ):
-            _warn(ex.env, place)
+            ex.env.warnings.add(
+                NegativeDividend(
+                    span=place.span,
+                    operator=place.op,
+                    left=one_line(place.left.span.text, limit=60),
+                    right=one_line(place.right.span.text, limit=60),
+                )
+            )
     _warn_of_calls(ex, node, value)
 
 
@@ -179,19 +187,6 @@ def _is_index_or_dim(ex: Expressions, name: str) -> bool:
             return True
         case _:
             return False
-
-
-def _warn(env: Environment, place: ast.Binary) -> None:
-    if not _divides(place.op):
-        return
-    env.warnings.add(
-        NegativeDividend(
-            span=place.span,
-            operator=place.op,
-            left=one_line(place.left.span.text, limit=60),
-            right=one_line(place.right.span.text, limit=60),
-        )
-    )
 
 
 def _divides(op: str) -> TypeGuard[Literal["/", "%"]]:

@@ -61,17 +61,30 @@ def check_operand(
     like: ValueType = wanted
     if isinstance(actual, Vector):
         like = Vector(wanted, actual.width)
+    remedy = MEANT_BY_OPERATOR.get((operator, actual)) or conversion(node, actual, like)
+    listed = f"{', '.join(first)} and {last}" if first else last
+    report_operand(ex, operator, node, actual, listed, remedy)
+    return False
+
+
+def report_operand(
+    ex: Expressions,
+    operator: str,
+    node: ast.Expr,
+    actual: ValueType,
+    accepted: str,
+    remedy: str,
+) -> None:
+    """Report an operand of a type that an operator, cast or reduction does not take."""
     ex.env.faults.add(
         OperandType(
             span=node.span,
             operator=operator,
-            accepted=f"{', '.join(first)} and {last}" if first else last,
+            accepted=accepted,
             actual=actual.spelling,
-            remedy=MEANT_BY_OPERATOR.get((operator, actual))
-            or conversion(node, actual, like),
+            remedy=remedy,
         )
     )
-    return False
 
 
 def check_binary(ex: Expressions, node: ast.Binary, want: Scalar | None) -> Expr | None:
@@ -207,13 +220,6 @@ def _accepts(ex: Expressions, op: str, node: ast.Expr, value: Expr) -> bool:
     remedy = conversion(node, value.type, Scalar.I32)
     if op in _ORDER:
         remedy = f"It is true or false by itself: write '{one_line(node.span.text)}'."
-    ex.env.faults.add(
-        OperandType(
-            span=node.span,
-            operator=op,
-            accepted="integers" if integers else "numbers",
-            actual=value.type.spelling,
-            remedy=remedy,
-        )
-    )
+    accepted = "integers" if integers else "numbers"
+    report_operand(ex, op, node, value.type, accepted, remedy)
     return False

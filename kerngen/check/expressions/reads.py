@@ -34,7 +34,7 @@ _Found: TypeAlias = Place | Expr | None
 
 
 def check_name(ex: Expressions, node: ast.Name) -> Expr | None:
-    """Return the value of a bare name."""
+    """Check a bare name; return its value, or None after a fault."""
     symbol = ex.scope.get(node.name)
     match symbol:
         case None:
@@ -58,7 +58,7 @@ def check_name(ex: Expressions, node: ast.Name) -> Expr | None:
 
 
 def check_element(ex: Expressions, node: ast.Subscript) -> Expr | None:
-    """Return an element of a tensor or of an array, or a part of a vector or matrix."""
+    """Check a subscripted value; return its element or part, or None after a fault."""
     base = node.base
     if not isinstance(base, ast.Name):
         return check_chain(ex, node)
@@ -78,7 +78,7 @@ def check_element(ex: Expressions, node: ast.Subscript) -> Expr | None:
 
 
 def check_chain(ex: Expressions, node: ast.Member | ast.Subscript) -> Expr | None:
-    """Return the value that a chain of members and subscripts leads to."""
+    """Check a chain of members and subscripts; return the value that it leads to."""
     return _value(ex, _follow(ex, node), node)
 
 
@@ -130,14 +130,10 @@ def _written_value(
         return place.value()
     used = [*components] or [""]
     if any(ex.env.unwritten(root.tensor, place.memory, place.path, c) for c in used):
-        ex.env.faults.add(
-            ReadBeforeWrite(
-                span=node.span,
-                case="first",
-                other=root.span,
-                name=one_line(node.span.text),
-            )
+        fault = ReadBeforeWrite(
+            span=node.span, case="first", other=root.span, name=one_line(node.span.text)
         )
+        ex.env.faults.add(fault)
         return None
     return place.value()
 

@@ -7,10 +7,9 @@ from typing import Final, final
 
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.index_ranges import bind_indices
-from kerngen.check.expressions.operators import NUMBERS, check_operand
+from kerngen.check.expressions.operators import NUMBERS, check_operand, report_operand
 from kerngen.check.expressions.rules import NodeRules
 from kerngen.check.faults.indices import PlaceOfSeveral
-from kerngen.check.faults.types import OperandType
 from kerngen.check.scope import Scope, one_line
 from kerngen.ir.analysis.conditions import conditional
 from kerngen.ir.nodes import Expr, Reduce
@@ -49,8 +48,13 @@ def _reduction(
         return None
     if finds_place:
         return _place(ex, node, Reduce(node.kind, indices, body, Scalar.I32, condition))
-    if isinstance(body.type, Matrix) and node.kind != "sum":
-        _report_matrices(ex, node, body.type)
+    if isinstance(body.type, Matrix) and node.kind != "sum":  # WGSL has none either
+        text = one_line(node.body.span.text)
+        if not isinstance(node.body, ast.Name | ast.Member | ast.Subscript):
+            text = f"({text})"
+        remedy = f"Take a column of each: '{text}[0]'."
+        taken = "numbers and vectors"
+        report_operand(ex, node.kind, node.body, body.type, taken, remedy)
         return None
     if not check_operand(ex, node.kind, node.body, body.type, NUMBERS, want):
         return None
@@ -69,32 +73,10 @@ def _place(ex: Expressions, node: ast.Reduction, reduce: Reduce) -> Expr | None:
             )
         )
         return None
-    if not isinstance(reduce.body.type, Scalar):
-        ex.env.faults.add(
-            OperandType(
-                span=node.body.span,
-                operator=node.kind,
-                accepted="numbers",
-                actual=reduce.body.type.spelling,
-                remedy="Choose a number of each, such as a component or its length.",
-            )
-        )
+    actual = reduce.body.type
+    if not isinstance(actual, Scalar):
+        remedy = "Choose a number of each, such as a component or its length."
+        report_operand(ex, node.kind, node.body, actual, "numbers", remedy)
         return None
-    accepted = check_operand(ex, node.kind, node.body, reduce.body.type, NUMBERS)
+    accepted = check_operand(ex, node.kind, node.body, actual, NUMBERS)
     return reduce if accepted else None
-
-
-def _report_matrices(ex: Expressions, node: ast.Reduction, type_: Matrix) -> None:
-    """Record a reduction of matrices that is no sum: WGSL has none either."""
-    text = one_line(node.body.span.text)
-    if not isinstance(node.body, ast.Name | ast.Member | ast.Subscript):
-        text = f"({text})"
-    ex.env.faults.add(
-        OperandType(
-            span=node.body.span,
-            operator=node.kind,
-            accepted="numbers and vectors",
-            actual=type_.spelling,
-            remedy=f"Take a column of each: '{text}[0]'.",
-        )
-    )

@@ -37,7 +37,7 @@ from kerngen.syntax import ast
 def check_subscripts(
     ex: Expressions, tensor: Subscripted, span: Span, subscripts: tuple[ast.Expr, ...]
 ) -> tuple[Subscript, ...] | None:
-    """Return the subscripts of a read."""
+    """Check the subscripts of a read; return them, or None after a fault."""
     if len(subscripts) != tensor.rank:
         example = completed(ex, tensor, subscripts)
         report_count(ex, tensor, span, len(subscripts), example)
@@ -60,14 +60,10 @@ def report_dim(
 ) -> None:
     """Report a dim used as a subscript: an index, or the last element, was meant."""
     dim = ex.scope.get(node.name)
-    ex.env.faults.add(
-        DimAsIndex(
-            span=node.span,
-            declared=dim.span if dim else None,
-            name=node.name,
-            case=case,
-        )
+    fault = DimAsIndex(
+        span=node.span, declared=dim.span if dim else None, name=node.name, case=case
     )
+    ex.env.faults.add(fault)
     ex.scope.poison_dims()
 
 
@@ -98,7 +94,7 @@ def report_count(
 def check_subscript(
     ex: Expressions, extent: Extent, node: ast.Expr
 ) -> Subscript | None:
-    """Return a subscript of an axis: a bare index, an affine one, or one to clamp."""
+    """Check a subscript of an axis: a bare index, an affine one, or one to clamp."""
     if isinstance(node, ast.Name):
         symbol = ex.scope.get(node.name)
         if isinstance(symbol, IndexSymbol):
@@ -172,9 +168,7 @@ _MOST_AXES: Final = 6
 def check_axes(
     ex: Expressions, tensor: Subscripted, subscripts: tuple[ast.Expr, ...]
 ) -> None:
-    """Check the lengths of axes that bare indices subscript;
-    swapped ones are one fault.
-    """
+    """Check the axes that bare indices subscript; swapped indices are one fault."""
     found = [_bare_index(ex, subscript) for subscript in subscripts]
     faults = [
         _with_fitting(ex, fault)
@@ -310,26 +304,26 @@ def is_out_of_bounds(
         if isinstance(place, Affine)
     ]
     outside = [side for side in sides if stays_inside(side.form, side.extent) is False]
-    moves = False
+    moving = [side for side in outside if side.form.terms]
+    if moving:
+        ex.scope.poison(tensor.name, "a tensor", tensor.span)
+        read = one_line(span.text, limit=80)
+        _report_outside(ex, moving[0], choice_at_border(ex.env, moving[0], sides, read))
     for side in outside:
-        remedy = last_element(ex.env, side)
-        if side.form.terms:
-            if moves:
-                continue
-            moves = True
-            ex.scope.poison(tensor.name, "a tensor", tensor.span)
-            remedy = choice_at_border(
-                ex.env, side, sides, one_line(span.text, limit=80)
-            )
-        ex.env.faults.add(
-            SubscriptOutside(
-                span=side.node.span,
-                text=one_line(side.node.span.text),
-                reaches=reaches(ex.env, side.form, side.extent),
-                axis=side.axis,
-                tensor=tensor.name,
-                length=ex.env.length_text(side.extent),
-                remedy=remedy,
-            )
-        )
+        if not side.form.terms:
+            _report_outside(ex, side, last_element(ex.env, side))
     return bool(outside)
+
+
+def _report_outside(ex: Expressions, side: Side, remedy: str) -> None:
+    ex.env.faults.add(
+        SubscriptOutside(
+            span=side.node.span,
+            text=one_line(side.node.span.text),
+            reaches=reaches(ex.env, side.form, side.extent),
+            axis=side.axis,
+            tensor=side.tensor.name,
+            length=ex.env.length_text(side.extent),
+            remedy=remedy,
+        )
+    )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
 
-class NoKernelToDerive(Diagnostic):
-    CODE = "KG1201"
+class NoKernelToDerive(Diagnostic, code="KG1201"):
     MESSAGE = "There is no kernel '{name}' to derive."
     HELP = (
         "Did you mean '{suggestion}'?",
@@ -17,16 +16,14 @@ class NoKernelToDerive(Diagnostic):
     suggestion: str
 
 
-class DerivedFromItself(Diagnostic):
-    CODE = "KG1202"
+class DerivedFromItself(Diagnostic, code="KG1202"):
     MESSAGE = "'{name}' is derived from itself: {chain}."
     HELP = "Name the kernel that has the equations."
     name: str
     chain: str
 
 
-class UnknownDerivative(Diagnostic):
-    CODE = "KG1220"
+class UnknownDerivative(Diagnostic, code="KG1220"):
     MESSAGE = "There is no function '{name}' in this file to derive."
     HELP = (
         "Did you mean '{suggestion}'?",
@@ -36,30 +33,25 @@ class UnknownDerivative(Diagnostic):
     suggestion: str
 
 
-class DerivedTwice(Diagnostic):
-    CODE = "KG1221"
+class DerivedTwice(Diagnostic, code="KG1221"):
     MESSAGE = "'{name}' has a derivative already."
     HELP = "Keep one of them."
-    RELATED = {"other": "the first one"}
-    other: Span
+    other: Span = related("the first one")
     name: str
 
 
-class DerivativeParameters(Diagnostic):
-    CODE = "KG1222"
+class DerivativeParameters(Diagnostic, code="KG1222"):
     MESSAGE = (
         "The derivative of '{name}' takes ({actual}), and the function ({expected})."
     )
     HELP = "Write 'derivative of {name}({expected})'."
-    RELATED = {"other": "the function"}
-    other: Span
+    other: Span = related("the function")
     name: str
     actual: str
     expected: str
 
 
-class DerivativeValues(Diagnostic):
-    CODE = "KG1223"
+class DerivativeValues(Diagnostic, code="KG1223"):
     MESSAGE = "'{name}' has {expected} by f32, and this is {actual}."
     HELP = "Write a value for each of them, in their order: {wanted}."
     name: str
@@ -68,8 +60,7 @@ class DerivativeValues(Diagnostic):
     wanted: str
 
 
-class DerivativeOfVectors(Diagnostic):
-    CODE = "KG1224"
+class DerivativeOfVectors(Diagnostic, code="KG1224"):
     MESSAGE = "Derivatives are by f32 and of f32, and '{name}' has the type '{type}'."
     HELP = "Leave the derivative out: it is derived from the equations of the function."
     name: str

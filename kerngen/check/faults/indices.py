@@ -6,12 +6,11 @@ from typing import Final, Literal
 
 from kerngen.ir.builtins.table import TRUNCATING
 from kerngen.source.counted import counted
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
 
-class UnboundIndex(Diagnostic):
-    CODE = "KG0401"
+class UnboundIndex(Diagnostic, code="KG0401"):
     MESSAGE = (
         "The index '{name}' is neither on the left nor in the brackets of a reduction."
     )
@@ -34,20 +33,17 @@ class UnboundIndex(Diagnostic):
     target: str = ""
 
 
-class IndexRebound(Diagnostic):
-    CODE = "KG0402"
+class IndexRebound(Diagnostic, code="KG0402"):
     MESSAGE = "The index '{name}' is introduced already."
     LABEL = "introduced again here"
     HELP = "Give the inner index another name."
-    RELATED = {"other": "introduced here"}
-    other: Span
+    other: Span = related("introduced here")
     name: str
 
 
-class RangeNotFound(Diagnostic):
+class RangeNotFound(Diagnostic, code="KG0403"):
     """Indices of a `let` or reduction that subscript no axis, so have no range."""
 
-    CODE = "KG0403"
     MESSAGE = "{which} can't be inferred."
     LABEL = "it subscripts no axis by itself"
     HELP = (
@@ -72,50 +68,43 @@ class RangeNotFound(Diagnostic):
         return ", ".join(f"{name} < {length}" for name, length in pairs)
 
 
-class DimMismatch(Diagnostic):
-    CODE = "KG0404"
+class DimMismatch(Diagnostic, code="KG0404"):
     MESSAGE = (
         "The index '{index}' ranges over '{dim}', but axis {axis} of '{tensor}' is "
         "'{other_dim}'."
     )
     LABEL = "this axis is '{other_dim}'"
-    HELP = "{remedy}"
-    RELATED = {
-        "other": "'{index}' ranges over '{dim}' because of this",
-        "declared": "axis {axis} of '{tensor}' is '{other_dim}' here",
-    }
-    other: Span
+    HELP = (
+        "Check the order of the subscripts; if the two lengths are always equal, use "
+        "one dim for both."
+    )
+    other: Span = related("'{index}' ranges over '{dim}' because of this")
     index: str
     dim: str
     axis: int
     tensor: str
     other_dim: str
-    declared: Span | None = None
-    remedy: str = (
-        "Check the order of the subscripts; if the two lengths are always equal, use "
-        "one dim for both."
+    declared: Span | None = related(
+        "axis {axis} of '{tensor}' is '{other_dim}' here", default=None
     )
+    remedy: str = ""
 
 
-class RangeTooLong(Diagnostic):
-    CODE = "KG0405"
+class RangeTooLong(Diagnostic, code="KG0405"):
     MESSAGE = (
         "The index '{index}' runs to {end}, but axis {axis} of '{tensor}' has only "
         "{available}."
     )
     LABEL = "this axis has {available}"
-    HELP = "{remedy}"
-    RELATED = {
-        "other": "'{index}' runs to {end} because of this",
-        "declared": "axis {axis} of '{tensor}' has {available} here",
-    }
-    other: Span
+    other: Span = related("'{index}' runs to {end} because of this")
     index: str
     length: int | str
     axis: int
     tensor: str
     available: int
-    declared: Span | None = None
+    declared: Span | None = related(
+        "axis {axis} of '{tensor}' has {available} here", default=None
+    )
 
     @property
     def end(self) -> str:
@@ -123,7 +112,7 @@ class RangeTooLong(Diagnostic):
         return str(self.length) if isinstance(self.length, int) else f"'{self.length}'"
 
     @property
-    def remedy(self) -> str:
+    def help(self) -> str:
         """The correction to write."""
         if self.available == 1:
             return "An axis of length 1 is not broadcast: subscript it with '0'."
@@ -131,12 +120,10 @@ class RangeTooLong(Diagnostic):
         return f"Check the order of the subscripts, or subscript with '{last}'."
 
 
-class SubscriptCount(Diagnostic):
-    CODE = "KG0406"
+class SubscriptCount(Diagnostic, code="KG0406"):
     MESSAGE = "'{tensor}' has {axes}, but {given}."
     HELP = "Write '{example}'."
-    RELATED = {"other": "'{tensor}' is declared here"}
-    other: Span
+    other: Span = related("'{tensor}' is declared here")
     tensor: str
     rank: int
     count: int
@@ -155,28 +142,22 @@ class SubscriptCount(Diagnostic):
         return f"{number} {verb} given"
 
 
-class SubscriptType(Diagnostic):
-    CODE = "KG0407"
+class SubscriptType(Diagnostic, code="KG0407"):
     MESSAGE = "A subscript is 'i32' or 'u32', but this is '{actual}'."
     LABEL = "'{actual}'"
-    HELP = "{remedy}"
     actual: str
     remedy: str
 
 
-class NotSubscriptable(Diagnostic):
-    CODE = "KG0408"
+class NotSubscriptable(Diagnostic, code="KG0408"):
     MESSAGE = "'{text}' can't be subscripted: it is {kind}."
-    HELP = "{remedy}"
-    RELATED = {"declared": "'{text}' is declared here"}
-    declared: Span | None = None
+    declared: Span | None = related("'{text}' is declared here", default=None)
     text: str
     kind: str
     remedy: str
 
 
-class DimAsIndex(Diagnostic):
-    CODE = "KG0409"
+class DimAsIndex(Diagnostic, code="KG0409"):
     MESSAGE = "'{name}' is a dim, not an index."
     HELP = {
         "index": "Give the index a name that is not a dim, such as 'i' or 'p'.",
@@ -185,14 +166,12 @@ class DimAsIndex(Diagnostic):
             "index a name that is not a dim, such as 'i' or 'p'."
         ),
     }
-    RELATED = {"declared": "the length of this axis"}
     case: Literal["index", "last"]
-    declared: Span | None = None
+    declared: Span | None = related("the length of this axis", default=None)
     name: str
 
 
-class OutputOnlyDim(Diagnostic):
-    CODE = "KG0410"
+class OutputOnlyDim(Diagnostic, code="KG0410"):
     MESSAGE = "The dim '{name}' of an output is not a dim of any input."
     HELP = {
         "tensor": (
@@ -213,8 +192,7 @@ class OutputOnlyDim(Diagnostic):
     dims: str = ""
 
 
-class AxisForm(Diagnostic):
-    CODE = "KG0411"
+class AxisForm(Diagnostic, code="KG0411"):
     MESSAGE = "An axis is a name or a whole number from 1 to 2147483647."
     HELP = {
         "empty": "An axis that may be empty has a name: 'f32[n]'.",
@@ -228,21 +206,18 @@ class AxisForm(Diagnostic):
     type: str = ""
 
 
-class IndexAsValue(Diagnostic):
-    CODE = "KG0412"
+class IndexAsValue(Diagnostic, code="KG0412"):
     MESSAGE = "The index '{name}' is not in scope here."
     HELP = (
         "An index exists only in the statement or reduction that introduces it. A "
         "reduction ends at '/', '%', '+', '-' and comparisons: put its body in "
         "parentheses."
     )
-    RELATED = {"declared": "'{name}' is introduced here"}
-    declared: Span | None = None
+    declared: Span | None = related("'{name}' is introduced here", default=None)
     name: str
 
 
-class LengthReads(Diagnostic):
-    CODE = "KG0413"
+class LengthReads(Diagnostic, code="KG0413"):
     MESSAGE = "{place} can't depend on {what}."
     HELP = (
         "{instead}",
@@ -251,34 +226,29 @@ class LengthReads(Diagnostic):
             "'x: f32[n]'), integer scalars, constants and hosts."
         ),
     )
-    RELATED = {"declared": "declared here"}
-    declared: Span | None = None
+    declared: Span | None = related("declared here", default=None)
     place: str
     what: str
     instead: str = ""
 
 
-class LengthType(Diagnostic):
-    CODE = "KG0414"
+class LengthType(Diagnostic, code="KG0414"):
     MESSAGE = "{place} is an integer, but this is '{actual}'."
     HELP = "Use integers only; '/' of integers truncates."
     place: str
     actual: str
 
 
-class LengthValue(Diagnostic):
-    CODE = "KG0415"
+class LengthValue(Diagnostic, code="KG0415"):
     MESSAGE = "{place} is from 0 to 2147483647, but this is {value}."
     HELP = "Write a length that an axis can have."
     place: str
     value: int
 
 
-class SubscriptOutside(Diagnostic):
-    CODE = "KG0416"
+class SubscriptOutside(Diagnostic, code="KG0416"):
     MESSAGE = "The subscript '{text}' {reaches} outside of axis {axis} of '{tensor}'."
     LABEL = "the axis has length {length}"
-    HELP = "{remedy}"
     text: str
     reaches: str
     axis: int
@@ -291,10 +261,9 @@ FLOORED: Final = {operator: name for name, operator in TRUNCATING.items()}
 """The built-in that rounds down where an operator rounds toward 0."""
 
 
-class PlaceOfSeveral(Diagnostic):
+class PlaceOfSeveral(Diagnostic, code="KG0418"):
     """An `argmax` over several indices: `argmax[i, j] x[i, j]`."""
 
-    CODE = "KG0418"
     MESSAGE = "'{kind}' returns the value of one index, but this has {count}: {listed}."
     HELP = (
         "Name the best of each row first, 'let best[{first}] = {of}[{last}] ...;', "
@@ -325,8 +294,7 @@ class PlaceOfSeveral(Diagnostic):
         return ", ".join(self.names[1:])
 
 
-class NegativeDividend(Diagnostic):
-    CODE = "KG0417"
+class NegativeDividend(Diagnostic, code="KG0417"):
     SEVERITY = "warning"
     MESSAGE = "'{operator}' rounds toward 0, and what it divides can be negative."
     LABEL = "of -1 and 3, '/' is 0 and '%' is -1"

@@ -5,90 +5,69 @@ from __future__ import annotations
 from typing import Literal
 
 from kerngen.source.counted import counted
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
 
-class UnknownName(Diagnostic):
-    CODE = "KG0201"
+class UnknownName(Diagnostic, code="KG0201"):
     MESSAGE = "Unknown name '{name}'."
-    HELP = "{remedy}"
     name: str
     remedy: str
 
 
-class UnknownFunction(Diagnostic):
-    CODE = "KG0202"
+class UnknownFunction(Diagnostic, code="KG0202"):
     MESSAGE = "Unknown function '{name}'."
-    HELP = "{remedy}"
     name: str
     remedy: str
 
 
-class UnknownType(Diagnostic):
-    CODE = "KG0203"
+class UnknownType(Diagnostic, code="KG0203"):
     MESSAGE = "Unknown type '{name}'."
-    HELP = (
-        "{remedy}",
-        "Use one of the language's own, or declare 'struct {name} {{ ... }}'.",
-    )
+    HELP = "Use one of the language's own, or declare 'struct {name} {{ ... }}'."
     name: str
     remedy: str
 
 
-class DuplicateItem(Diagnostic):
-    CODE = "KG0204"
+class DuplicateItem(Diagnostic, code="KG0204"):
     MESSAGE = "There are two {kind} called '{name}'."
     HELP = "Rename one of them."
-    RELATED = {"other": "the first one"}
-    other: Span
+    other: Span = related("the first one")
     kind: str
     name: str
 
 
-class ClashWithUsedFile(Diagnostic):
-    CODE = "KG0214"
+class ClashWithUsedFile(Diagnostic, code="KG0214"):
     MESSAGE = "'{path}', which is used here, has a {kind} '{name}' too."
     HELP = "Rename one of them."
-    RELATED = {"theirs": "the {kind} of '{path}'", "use": "used here"}
     kind: str
     name: str
     path: str
-    theirs: Span
-    use: Span
+    theirs: Span = related("the {kind} of '{path}'")
+    use: Span = related("used here")
 
 
-class UsedFilesClash(Diagnostic):
-    CODE = "KG0215"
+class UsedFilesClash(Diagnostic, code="KG0215"):
     MESSAGE = "'{first}' and '{path}' both have a {kind} '{name}'."
     HELP = "Rename one of them, or use one file only."
-    RELATED = {
-        "use": "the first '{name}' comes from here",
-        "one": "the one",
-        "other": "the other",
-    }
     kind: str
     name: str
     first: str
     path: str
-    use: Span
-    one: Span
-    other: Span
+    use: Span = related("the first '{name}' comes from here")
+    one: Span = related("the one")
+    other: Span = related("the other")
 
 
-class NameClash(Diagnostic):
-    CODE = "KG0205"
+class NameClash(Diagnostic, code="KG0205"):
     MESSAGE = "'{name}' is already {taken}."
     LABEL = "used for {wanted} here"
-    HELP = "{remedy}"
-    RELATED = {"other": "{taken} here"}
-    other: Span
+    other: Span = related("{taken} here")
     name: str
     wanted: str
     taken: str
 
     @property
-    def remedy(self) -> str:
+    def help(self) -> str:
         """The correction: a parameter that repeats a dim is not needed."""
         if self.wanted == "a dim":
             return (
@@ -107,27 +86,23 @@ class NameClash(Diagnostic):
         return "Rename one of the two."
 
 
-class BuiltinClash(Diagnostic):
-    CODE = "KG0206"
+class BuiltinClash(Diagnostic, code="KG0206"):
     MESSAGE = "'{name}' is a built-in function."
     HELP = "Call the function something else."
     name: str
 
 
-class Recursion(Diagnostic):
-    CODE = "KG0207"
+class Recursion(Diagnostic, code="KG0207"):
     MESSAGE = "The function '{name}' calls itself: {chain}."
     HELP = (
         "To repeat something, use a reduction in a kernel, such as 'prod[i < n] ...'."
     )
-    RELATED = {"calls": "calls '{here}' here"}
     name: str
     chain: str
-    calls: tuple[Span, ...] = ()
+    calls: tuple[Span, ...] = related("calls '{here}' here", default=())
 
 
-class UnknownMember(Diagnostic):
-    CODE = "KG0208"
+class UnknownMember(Diagnostic, code="KG0208"):
     MESSAGE = "'{type}' has no component '{member}'."
     HELP = "Its components are {components}."
     type: str
@@ -135,23 +110,17 @@ class UnknownMember(Diagnostic):
     components: str
 
 
-class MemberOfScalar(Diagnostic):
-    CODE = "KG0209"
+class MemberOfScalar(Diagnostic, code="KG0209"):
     MESSAGE = "'{base}' is {kind}, which has no members."
-    HELP = "{remedy}"
-    RELATED = {"declared": "'{base}' is declared here"}
-    declared: Span | None = None
+    declared: Span | None = related("'{base}' is declared here", default=None)
     base: str
     kind: str
     remedy: str = ""
 
 
-class ArgumentCount(Diagnostic):
-    CODE = "KG0210"
+class ArgumentCount(Diagnostic, code="KG0210"):
     MESSAGE = "'{function}' takes {wanted}, got {actual}."
-    HELP = "{remedy}"
-    RELATED = {"declared": "'{function}' is declared here"}
-    declared: Span | None = None
+    declared: Span | None = related("'{function}' is declared here", default=None)
     function: str
     expected: int
     actual: int
@@ -163,8 +132,7 @@ class ArgumentCount(Diagnostic):
         return counted(self.expected, "argument")
 
 
-class UsedBeforeDefinition(Diagnostic):
-    CODE = "KG0211"
+class UsedBeforeDefinition(Diagnostic, code="KG0211"):
     MESSAGE = "'{name}' is used before its definition."
     HELP = {
         "constant": "Move its definition up; no constant depends on itself.",
@@ -175,36 +143,31 @@ class UsedBeforeDefinition(Diagnostic):
         ),
         "later": "Move the definition up.",
     }
-    RELATED = {"other": "defined here"}
     case: Literal["constant", "own", "mutual", "later"]
-    other: Span
+    other: Span = related("defined here")
     name: str
 
 
-class ReductionAsCall(Diagnostic):
+class ReductionAsCall(Diagnostic, code="KG0212"):
     """A reduction written like a call: `sum(x)`."""
 
-    CODE = "KG0212"
     MESSAGE = "'{name}' is a reduction, not a function."
     HELP = "Name the index to reduce over, and subscript with it: '{example}'."
     name: str
     example: str
 
 
-class TensorAsFunction(Diagnostic):
+class TensorAsFunction(Diagnostic, code="KG0213"):
     """A tensor read with parentheses: `x(i)`."""
 
-    CODE = "KG0213"
     MESSAGE = "'{name}' is {kind}, not a function."
     HELP = "An element of a tensor is read with brackets: '{name}[i]'."
-    RELATED = {"declared": "'{name}' is declared here"}
-    declared: Span | None = None
+    declared: Span | None = related("'{name}' is declared here", default=None)
     name: str
     kind: str
 
 
-class CallsTooDeep(Diagnostic):
-    CODE = "KG0216"
+class CallsTooDeep(Diagnostic, code="KG0216"):
     MESSAGE = (
         "The calls in '{name}', and in what it calls, are nested more than {limit} "
         "deep."

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
 
-class StructAsValue(Diagnostic):
+class StructAsValue(Diagnostic, code="KG1101"):
     """A whole struct used as a value: `y[i] = p[i];`."""
 
-    CODE = "KG1101"
     MESSAGE = "'{text}' is a whole '{type}': only its parts are values."
     HELP = "Take a member: '{text}.{member}'."
     text: str
@@ -19,10 +18,9 @@ class StructAsValue(Diagnostic):
     member: str
 
 
-class ArrayAsValue(Diagnostic):
+class ArrayAsValue(Diagnostic, code="KG1102"):
     """A whole fixed array used as a value: `p[i].trail`."""
 
-    CODE = "KG1102"
     MESSAGE = "'{text}' is a whole '{type}': only its parts are values."
     HELP = "Take an element: '{text}[{indices}]'."
     text: str
@@ -30,22 +28,19 @@ class ArrayAsValue(Diagnostic):
     indices: str
 
 
-class UnknownField(Diagnostic):
-    CODE = "KG1103"
+class UnknownField(Diagnostic, code="KG1103"):
     MESSAGE = "'{struct}' has no member '{field}'."
     HELP = ("Did you mean '{suggestion}'?", "It has {fields}.")
-    RELATED = {"declared": "'{struct}' is declared here"}
-    declared: Span | None = None
+    declared: Span | None = related("'{struct}' is declared here", default=None)
     struct: str
     field: str
     fields: str
     suggestion: str
 
 
-class ConstructParts(Diagnostic):
+class ConstructParts(Diagnostic, code="KG1104"):
     """A vector or matrix made of the wrong parts: `vec3f(1.0, 2.0)`."""
 
-    CODE = "KG1104"
     MESSAGE = "'{type}' can't be made of ({actual})."
     HELP = "It takes {accepted}."
     type: str
@@ -53,10 +48,9 @@ class ConstructParts(Diagnostic):
     accepted: str
 
 
-class StructConstructed(Diagnostic):
+class StructConstructed(Diagnostic, code="KG1105"):
     """A call of a struct's name: `Particle(...)`."""
 
-    CODE = "KG1105"
     MESSAGE = "'{struct}' is a struct, which can't be constructed in an expression."
     HELP = "Write its members: '{target}[...].{member} = ...;'."
     struct: str
@@ -64,12 +58,10 @@ class StructConstructed(Diagnostic):
     member: str
 
 
-class CompositeOperands(Diagnostic):
+class CompositeOperands(Diagnostic, code="KG1106"):
     """An operator on types that don't fit: `a + b` of a vec2f and a vec3f."""
 
-    CODE = "KG1106"
     MESSAGE = "'{op}' is not defined for '{left}' and '{right}'."
-    HELP = "{remedy}"
     op: str
     left: str
     right: str
@@ -90,8 +82,7 @@ TargetCase: TypeAlias = Literal[
 """What is wrong with a part that a statement writes."""
 
 
-class TargetPart(Diagnostic):
-    CODE = "KG1107"
+class TargetPart(Diagnostic, code="KG1107"):
     MESSAGE = "'{text}' can't be written."
     HELP = {
         "update": "A whole '{type}' can only be copied, with '='.",
@@ -124,15 +115,13 @@ class TargetPart(Diagnostic):
         return self.length - 1
 
 
-class NoDefault(Diagnostic):
-    CODE = "KG1109"
+class NoDefault(Diagnostic, code="KG1109"):
     MESSAGE = "A parameter of type '{type}' has no default."
     HELP = "Leave it out; callers pass the value."
     type: str
 
 
-class MembersNeverWritten(Diagnostic):
-    CODE = "KG1108"
+class MembersNeverWritten(Diagnostic, code="KG1108"):
     MESSAGE = "{listed} of '{name}' {are} never written."
     HELP = "Add a statement '{name}[...]{first} = ...;'."
     name: str

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from kerngen.source.counted import counted
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
 
-class UnknownKernel(Diagnostic):
-    CODE = "KG0601"
+class UnknownKernel(Diagnostic, code="KG0601"):
     MESSAGE = "There is no kernel '{name}' to schedule."
-    HELP = "{remedy}"
     name: str
     remedy: str
 
 
-class NothingMatches(Diagnostic):
+class NothingMatches(Diagnostic, code="KG0612"):
     """A pattern that matches no kernel, such as `matmull_*`."""
 
-    CODE = "KG0612"
     MESSAGE = "There is no kernel that '{pattern}' matches."
-    HELP = "{remedy}"
     pattern: str
     remedy: str
 
 
-class TooManyMatches(Diagnostic):
-    CODE = "KG0614"
+class TooManyMatches(Diagnostic, code="KG0614"):
     MESSAGE = (
         "With this pattern, the patterns in this file match {count} kernels in all, "
         "and the limit is {limit}."
@@ -39,8 +34,7 @@ class TooManyMatches(Diagnostic):
     limit: int
 
 
-class UnknownStrategy(Diagnostic):
-    CODE = "KG0602"
+class UnknownStrategy(Diagnostic, code="KG0602"):
     MESSAGE = "There is no strategy '{name}'."
     LABEL = "the strategies are {known}"
     HELP = (
@@ -55,8 +49,7 @@ class UnknownStrategy(Diagnostic):
     suggestion: str
 
 
-class UnknownOption(Diagnostic):
-    CODE = "KG0603"
+class UnknownOption(Diagnostic, code="KG0603"):
     MESSAGE = "The strategy '{strategy}' has no option '{name}'."
     LABEL = "{known}"
     HELP = (
@@ -79,8 +72,7 @@ class UnknownOption(Diagnostic):
         return f"its options are {listed}" if listed else "it has no options"
 
 
-class OptionCount(Diagnostic):
-    CODE = "KG0604"
+class OptionCount(Diagnostic, code="KG0604"):
     MESSAGE = "'{name}' takes {wanted}, got {actual}."
     HELP = "Write '{usage}'."
     name: str
@@ -94,8 +86,7 @@ class OptionCount(Diagnostic):
         return counted(self.expected, "value")
 
 
-class OptionValue(Diagnostic):
-    CODE = "KG0605"
+class OptionValue(Diagnostic, code="KG0605"):
     MESSAGE = "'{name}' can't be {value}: it is {accepted}."
     HELP = "Write '{usage}', each {accepted}: the nearest is '{nearest}'."
     name: str
@@ -105,30 +96,25 @@ class OptionValue(Diagnostic):
     nearest: str
 
 
-class RepeatedOption(Diagnostic):
-    CODE = "KG0606"
+class RepeatedOption(Diagnostic, code="KG0606"):
     MESSAGE = "The option '{name}' is given twice."
     HELP = "Keep one of them."
-    RELATED = {"other": "first here"}
-    other: Span
+    other: Span = related("first here")
     name: str
 
 
-class GuardReads(Diagnostic):
-    CODE = "KG0607"
+class GuardReads(Diagnostic, code="KG0607"):
     MESSAGE = "A guard can't use {what}."
     HELP = (
         "A guard is made of dims, integer scalars, literals, "
         "'adapter.workgroup_bytes', '.invocations', '.subgroups', '.f16', arithmetic "
         "and comparisons."
     )
-    RELATED = {"declared": "declared here"}
-    declared: Span | None = None
+    declared: Span | None = related("declared here", default=None)
     what: str
 
 
-class GuardOfSome(Diagnostic):
-    CODE = "KG0613"
+class GuardOfSome(Diagnostic, code="KG0613"):
     MESSAGE = "A guard of {kernels} can't use '{name}'."
     LABEL = "no dim or integer scalar there"
     HELP = "Write a schedule for {kernels} apart, without '{name}'."
@@ -136,27 +122,23 @@ class GuardOfSome(Diagnostic):
     kernels: str
 
 
-class AmbiguousInGuard(Diagnostic):
-    CODE = "KG0611"
+class AmbiguousInGuard(Diagnostic, code="KG0611"):
     MESSAGE = "'{name}' is {kind} of '{kernel}', and a constant here."
     HELP = "Rename the constant."
-    RELATED = {"constant": "the constant", "value": "{kind} of '{kernel}'"}
     name: str
     kind: str
     kernel: str
-    value: Span
-    constant: Span
+    constant: Span = related("the constant")
+    value: Span = related("{kind} of '{kernel}'")
 
 
-class GuardType(Diagnostic):
-    CODE = "KG0608"
+class GuardType(Diagnostic, code="KG0608"):
     MESSAGE = "A guard is true or false, but this is a number."
     HELP = "Compare it with something: '{example}'."
     example: str
 
 
-class UnknownAdapterFact(Diagnostic):
-    CODE = "KG0609"
+class UnknownAdapterFact(Diagnostic, code="KG0609"):
     MESSAGE = "A guard can't ask for 'adapter.{name}'."
     LABEL = "it can ask for {known}"
     HELP = (
@@ -168,12 +150,10 @@ class UnknownAdapterFact(Diagnostic):
     suggestion: str
 
 
-class UnreachableSchedule(Diagnostic):
-    CODE = "KG0610"
+class UnreachableSchedule(Diagnostic, code="KG0610"):
     MESSAGE = "This schedule is never used{for_some}."
     HELP = "Move it up, or give the earlier one a narrower guard."
-    RELATED = {"other": "this one comes first for all the same calls"}
-    other: Span
+    other: Span = related("this one comes first for all the same calls")
     kernels: str = ""
 
     @property

@@ -1,28 +1,25 @@
-"""Diagnostics of parameters and statements: codes KG05xx."""
+"""Diagnostics of statements, recurrences and `require`: codes KG05xx, KG13xx, KG09xx."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
 
-class WriteToInput(Diagnostic):
-    CODE = "KG0501"
+class WriteToInput(Diagnostic, code="KG0501"):
     MESSAGE = "'{name}' is an input; it can't be written."
     HELP = (
         "Declare it 'mut {name}' to change it in place, or make it an output: '-> "
         "{name}: {type}'."
     )
-    RELATED = {"other": "declared without 'mut'"}
-    other: Span
+    other: Span = related("declared without 'mut'")
     name: str
     type: str
 
 
-class WriteToValue(Diagnostic):
-    CODE = "KG0502"
+class WriteToValue(Diagnostic, code="KG0502"):
     MESSAGE = "'{name}' is {kind}; it can't be written."
     HELP = {
         "sum": "{sum}",
@@ -36,17 +33,15 @@ class WriteToValue(Diagnostic):
         ),
         "other": "",
     }
-    RELATED = {"declared": "'{name}' is declared here"}
     case: Literal["sum", "let", "host", "constant", "dim", "scalar", "other"]
-    declared: Span | None = None
+    declared: Span | None = related("'{name}' is declared here", default=None)
     name: str
     kind: str
     sum: str = ""
     type: str = ""
 
 
-class ReadBeforeWrite(Diagnostic):
-    CODE = "KG0503"
+class ReadBeforeWrite(Diagnostic, code="KG0503"):
     MESSAGE = "The output '{name}' is read before it is written."
     HELP = {
         "first": (
@@ -61,34 +56,28 @@ class ReadBeforeWrite(Diagnostic):
         ),
         "sum": "{sum}",
     }
-    RELATED = {"other": "'{name}' is declared here"}
     case: Literal["first", "at once", "sum"]
-    other: Span
+    other: Span = related("'{name}' is declared here")
     name: str
     sum: str = ""
 
 
-class NeverWritten(Diagnostic):
-    CODE = "KG0504"
+class NeverWritten(Diagnostic, code="KG0504"):
     MESSAGE = "The output '{name}' is never written."
     HELP = "Add a statement '{example} = ...;'."
     name: str
     example: str
 
 
-class LeftSubscript(Diagnostic):
-    CODE = "KG0505"
+class LeftSubscript(Diagnostic, code="KG0505"):
     MESSAGE = "'{text}' on the left is {what}, not an index."
-    HELP = "{remedy}"
-    RELATED = {"declared": "'{text}' is declared here"}
-    declared: Span | None = None
+    declared: Span | None = related("'{text}' is declared here", default=None)
     text: str
     what: str
     remedy: str
 
 
-class PositionRange(Diagnostic):
-    CODE = "KG0520"
+class PositionRange(Diagnostic, code="KG0520"):
     MESSAGE = "The range of '{name}' in the position '{text}' can't be inferred."
     LABEL = "it subscripts no axis by itself on the right"
     HELP = (
@@ -100,80 +89,164 @@ class PositionRange(Diagnostic):
     let: str
 
 
-class RepeatedLeftIndex(Diagnostic):
-    CODE = "KG0506"
+class RepeatedLeftIndex(Diagnostic, code="KG0506"):
     MESSAGE = "The index '{name}' is on the left twice."
-    HELP = "{remedy}"
-    RELATED = {"other": "first here"}
-    other: Span
+    other: Span = related("first here")
     name: str
     remedy: str
 
 
-class FunctionReads(Diagnostic):
-    CODE = "KG0507"
+class FunctionReads(Diagnostic, code="KG0507"):
     MESSAGE = "A function can't use {what}."
     HELP = "Do this in a kernel, and pass the value."
     what: str
 
 
-class HostReads(Diagnostic):
-    CODE = "KG0508"
+class HostReads(Diagnostic, code="KG0508"):
     MESSAGE = "A host can't use {what}."
     HELP = (
         "A host is computed before the kernel runs, from dims, scalars, constants and "
         "earlier hosts; 'let' computes on the device."
     )
-    RELATED = {"declared": "declared here"}
-    declared: Span | None = None
+    declared: Span | None = related("declared here", default=None)
     what: str
 
 
-class HostType(Diagnostic):
+class HostType(Diagnostic, code="KG0509"):
     """A host whose value is a bool."""
 
-    CODE = "KG0509"
     MESSAGE = "A host is a number, but this is 'bool'."
     HELP = "Choose between numbers: 'if ... {{ 1 }} else {{ 0 }}'."
 
 
-class MutableScalar(Diagnostic):
+class MutableScalar(Diagnostic, code="KG0510"):
     """A scalar parameter declared `mut`."""
 
-    CODE = "KG0510"
     MESSAGE = "'{name}' is {kind}; only tensors can be 'mut'."
     HELP = "For one number that the kernel changes, use '{name}: f32[]'."
     name: str
     kind: str
 
 
-class TensorDefault(Diagnostic):
-    CODE = "KG0511"
+class TensorDefault(Diagnostic, code="KG0511"):
     MESSAGE = "'{name}' can't have a default: it is {kind}."
     HELP = "Leave it out; callers pass the tensor."
     name: str
     kind: str
 
 
-class NoResult(Diagnostic):
-    CODE = "KG0512"
+class NoResult(Diagnostic, code="KG0512"):
     MESSAGE = "The kernel '{name}' has neither an output nor a 'mut' tensor."
     HELP = "Add an output: 'kernel {name}(...) -> y: f32[n]'."
     name: str
 
 
-class OutputForm(Diagnostic):
-    CODE = "KG0513"
+class OutputForm(Diagnostic, code="KG0513"):
     MESSAGE = "The output '{name}' is a scalar; outputs are tensors."
     HELP = "A single number is a tensor of rank 0: '{name}: {type}[]'."
     name: str
     type: str
 
 
-class NothingWritten(Diagnostic):
+class NothingWritten(Diagnostic, code="KG0515"):
     """A kernel whose only outputs are `mut` tensors, none of which it writes."""
 
-    CODE = "KG0515"
     MESSAGE = "The kernel '{name}' writes nothing."
     HELP = "Write to one of its 'mut' tensors."
     name: str
+
+
+class ReadsItself(Diagnostic, code="KG1301"):
+    MESSAGE = "'{text}' is what is being defined here."
+    HELP = (
+        "Read '{name}' at an earlier or later value of one index, such as 't - 1'; or "
+        "give the new values another name."
+    )
+    name: str
+    text: str
+
+
+class BothDirections(Diagnostic, code="KG1302"):
+    MESSAGE = "'{name}' reads itself at earlier and at later values of '{index}'."
+    HELP = (
+        "What comes first can't depend on what comes after it: read one side only, or "
+        "make two lets, one for each direction."
+    )
+    other: Span = related("earlier here")
+    name: str
+    index: str
+
+
+class DistanceNotLiteral(Diagnostic, code="KG1303"):
+    MESSAGE = "The distance at which '{name}' reads itself is no literal."
+    HELP = (
+        "Write a number or a constant, as in '{index} - 1': it decides in which order "
+        "elements are computed, and how many are kept."
+    )
+    name: str
+    index: str
+
+
+class UnguardedBorder(Diagnostic, code="KG1304"):
+    MESSAGE = (
+        "Nothing excludes the {border} values of '{index}', where '{read}' is outside."
+    )
+    HELP = (
+        "Read it in a branch of its own: 'if {condition} {{ {read} }} else {{ ... }}'."
+    )
+    index: str
+    border: str
+    read: str
+    condition: str
+
+
+class NoOrder(Diagnostic, code="KG1305"):
+    MESSAGE = (
+        "There is no index along which '{name}' reads only earlier values of itself: "
+        "{reads}."
+    )
+    HELP = (
+        "All of its reads must be at 't - 1', or some other literal, of the same "
+        "index; of a table that is filled along two indices, compute a diagonal per "
+        "step."
+    )
+    name: str
+    reads: str
+
+
+class RequireReads(Diagnostic, code="KG0901"):
+    MESSAGE = "A 'require' can't use {what}."
+    HELP = (
+        "It is checked before the kernel runs, and is made of dims, integer scalars, "
+        "constants, arithmetic and comparisons: 'require d % 8 == 0;'."
+    )
+    declared: Span | None = related("declared here", default=None)
+    what: str
+
+
+class RequireType(Diagnostic, code="KG0902"):
+    MESSAGE = "What is required is true or false, but this is a number."
+    HELP = "Compare it with something: 'require {example};'."
+    example: str
+
+
+class NeverMet(Diagnostic, code="KG0903"):
+    MESSAGE = "No call of '{kernel}' meets {text}."
+    HELP = {
+        "alone": "It refuses every call: turn the comparison around.",
+        "beside": "It contradicts those above it: change one of them.",
+    }
+    case: Literal["alone", "beside"]
+    kernel: str
+    text: str
+
+
+class AlwaysMet(Diagnostic, code="KG0904"):
+    MESSAGE = "Every call of '{kernel}' meets {text}."
+    HELP = {
+        "alone": "It refuses nothing: remove it, or turn the comparison around.",
+        "beside": "It follows from those above it: remove it.",
+    }
+    case: Literal["alone", "beside"]
+    kernel: str
+    text: str

@@ -2,65 +2,56 @@
 
 from __future__ import annotations
 
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
 
-class NoFields(Diagnostic):
+class NoFields(Diagnostic, code="KG0801"):
     """A struct without fields: `struct P {}`."""
 
-    CODE = "KG0801"
     MESSAGE = "The struct '{name}' has no fields."
     HELP = "Give it one, such as 'mass: f32'."
     name: str
 
 
-class DuplicateField(Diagnostic):
-    CODE = "KG0802"
+class DuplicateField(Diagnostic, code="KG0802"):
     MESSAGE = "The struct '{struct}' has two fields called '{name}'."
     HELP = "Rename one of them."
-    RELATED = {"other": "the first one"}
-    other: Span
+    other: Span = related("the first one")
     struct: str
     name: str
 
 
-class StructNamedLikeType(Diagnostic):
+class StructNamedLikeType(Diagnostic, code="KG0803"):
     """A struct with the name of a type: `struct vec3f { ... }`."""
 
-    CODE = "KG0803"
     MESSAGE = "'{name}' is a type of the language."
     HELP = "Call the struct something else."
     name: str
 
 
-class HoldsItself(Diagnostic):
-    CODE = "KG0804"
+class HoldsItself(Diagnostic, code="KG0804"):
     MESSAGE = "The struct '{name}' holds itself: {chain}."
     HELP = (
         "A struct contains its fields. To refer to another element of a tensor, store "
         "its index: '{field}: u32'."
     )
-    RELATED = {"others": "holds '{here}' here"}
     name: str
     chain: str
     field: str
-    others: tuple[Span, ...] = ()
+    others: tuple[Span, ...] = related("holds '{here}' here", default=())
 
 
-class NumberNotConstant(Diagnostic):
-    CODE = "KG0805"
+class NumberNotConstant(Diagnostic, code="KG0805"):
     MESSAGE = "{place} is a constant, but {what}."
-    HELP = "{remedy}"
     place: str
     what: str
     remedy: str
 
 
-class LengthNotPositive(Diagnostic):
+class LengthNotPositive(Diagnostic, code="KG0806"):
     """A fixed array of length 0 or less: `trail: f32[0]`."""
 
-    CODE = "KG0806"
     MESSAGE = (
         "An array in a struct has at least one element, but this length is {value}."
     )
@@ -68,8 +59,7 @@ class LengthNotPositive(Diagnostic):
     value: int
 
 
-class NotAnInteger(Diagnostic):
-    CODE = "KG0807"
+class NotAnInteger(Diagnostic, code="KG0807"):
     MESSAGE = "{place} is an integer, but this is '{actual}'."
     LABEL = "'{actual}'"
     HELP = "Write a whole number, or a constant of type 'u32'."
@@ -77,10 +67,9 @@ class NotAnInteger(Diagnostic):
     actual: str
 
 
-class UnknownAttribute(Diagnostic):
+class UnknownAttribute(Diagnostic, code="KG0808"):
     """An attribute that does not exist: `@offset(16)`."""
 
-    CODE = "KG0808"
     MESSAGE = "Unknown attribute '@{name}'."
     HELP = (
         "Did you mean '@{suggestion}'?",
@@ -93,38 +82,33 @@ class UnknownAttribute(Diagnostic):
     suggestion: str
 
 
-class AttributeTwice(Diagnostic):
+class AttributeTwice(Diagnostic, code="KG0809"):
     """An attribute given twice: `@size(16) @size(32) a: f32`."""
 
-    CODE = "KG0809"
     MESSAGE = "The field '{field}' has '@{name}' twice."
     HELP = "Keep one of them."
-    RELATED = {"other": "the first one"}
-    other: Span
+    other: Span = related("the first one")
     field: str
     name: str
 
 
-class AlignNotPowerOfTwo(Diagnostic):
+class AlignNotPowerOfTwo(Diagnostic, code="KG0810"):
     """An alignment that is no power of two: `@align(12)`."""
 
-    CODE = "KG0810"
     MESSAGE = "'@align' takes a power of two, but {value} is not one."
-    HELP = "{remedy}"
     value: int
 
     @property
-    def remedy(self) -> str:
+    def help(self) -> str:
         """The next power of two, if there is one."""
         if self.value < 1:
             return "Write how many bytes, as in '@align(16)'."
         return f"Write '@align({1 << (self.value - 1).bit_length()})'."
 
 
-class AlignTooSmall(Diagnostic):
+class AlignTooSmall(Diagnostic, code="KG0811"):
     """An alignment below that of the type: `@align(4) pos: vec3f`."""
 
-    CODE = "KG0811"
     MESSAGE = (
         "'{type}' starts at a multiple of {natural} bytes, which '@align({value})' "
         "can't lower."
@@ -135,10 +119,9 @@ class AlignTooSmall(Diagnostic):
     value: int
 
 
-class SizeTooSmall(Diagnostic):
+class SizeTooSmall(Diagnostic, code="KG0812"):
     """A size below that of the type: `@size(8) pos: vec3f`."""
 
-    CODE = "KG0812"
     MESSAGE = (
         "'{type}' takes {natural} bytes, more than the {value} of '@size({value})'."
     )
@@ -148,8 +131,7 @@ class SizeTooSmall(Diagnostic):
     value: int
 
 
-class StructTooDeep(Diagnostic):
-    CODE = "KG0813"
+class StructTooDeep(Diagnostic, code="KG0813"):
     MESSAGE = (
         "Structs and arrays in {what} are nested {depth} deep; the limit is {limit}."
     )
@@ -159,8 +141,7 @@ class StructTooDeep(Diagnostic):
     limit: int
 
 
-class TooManyFields(Diagnostic):
-    CODE = "KG0814"
+class TooManyFields(Diagnostic, code="KG0814"):
     MESSAGE = (
         "The struct '{name}' has {count} fields{within}, and the limit is {limit}."
     )
@@ -171,8 +152,7 @@ class TooManyFields(Diagnostic):
     limit: int
 
 
-class StructTooLarge(Diagnostic):
-    CODE = "KG0815"
+class StructTooLarge(Diagnostic, code="KG0815"):
     MESSAGE = "The struct '{name}' takes {size} bytes, and the limit is {limit}."
     LABEL = "this field exceeds the limit"
     HELP = "Pass the large part as a tensor of its own."
@@ -181,24 +161,21 @@ class StructTooLarge(Diagnostic):
     limit: int
 
 
-class SizeInUniform(Diagnostic):
+class SizeInUniform(Diagnostic, code="KG0816"):
     """A struct as a parameter whose `@size` is too small for a uniform buffer."""
 
-    CODE = "KG0816"
     MESSAGE = (
         "As a parameter, '{struct}' is kept in a uniform buffer, where its field "
         "'{field}' takes {needed} bytes, more than the {value} of '@size({value})'."
     )
-    HELP = "{remedy}"
-    RELATED = {"declared": "this field"}
     struct: str
     field: str
     needed: int
     value: int
-    declared: Span | None
+    declared: Span | None = related("this field")
 
     @property
-    def remedy(self) -> str:
+    def help(self) -> str:
         """The correction to write."""
         return (
             f"Write '@size({self.needed})' or more, or pass a tensor of one element: "
@@ -206,8 +183,7 @@ class SizeInUniform(Diagnostic):
         )
 
 
-class UniformTooLarge(Diagnostic):
-    CODE = "KG0817"
+class UniformTooLarge(Diagnostic, code="KG0817"):
     MESSAGE = (
         "The parameters of '{name}' take {size} bytes, and a uniform buffer holds "
         "{limit}."
@@ -218,8 +194,7 @@ class UniformTooLarge(Diagnostic):
     limit: int
 
 
-class UniformTooDeep(Diagnostic):
-    CODE = "KG0818"
+class UniformTooDeep(Diagnostic, code="KG0818"):
     MESSAGE = (
         "As a parameter, '{struct}' is nested {depth} deep in a uniform buffer, and "
         "the limit is {limit}."
@@ -230,8 +205,7 @@ class UniformTooDeep(Diagnostic):
     limit: int
 
 
-class TooMuchCopied(Diagnostic):
-    CODE = "KG0819"
+class TooMuchCopied(Diagnostic, code="KG0819"):
     MESSAGE = (
         "With this copy, the copies in this file move {count} values, and the limit is "
         "{limit}."

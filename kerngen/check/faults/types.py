@@ -4,49 +4,40 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
 
-class TypeMismatch(Diagnostic):
-    CODE = "KG0301"
+class TypeMismatch(Diagnostic, code="KG0301"):
     MESSAGE = "{place} is '{expected}', but this is '{actual}'."
     LABEL = "'{actual}'"
-    HELP = "{remedy}"
-    RELATED = {"declared": "'{expected}' because of this"}
-    declared: Span | None = None
+    declared: Span | None = related("'{expected}' because of this", default=None)
     place: str
     expected: str
     actual: str
     remedy: str
 
 
-class MixedTypes(Diagnostic):
-    CODE = "KG0302"
+class MixedTypes(Diagnostic, code="KG0302"):
     MESSAGE = "'{what}' can't mix '{left}' and '{right}'."
-    HELP = "{remedy}"
-    RELATED = {"left_span": "'{left}'", "right_span": "'{right}'"}
     what: str
     left: str
     right: str
-    left_span: Span
-    right_span: Span
+    left_span: Span = related("'{left}'")
+    right_span: Span = related("'{right}'")
     remedy: str
 
 
-class OperandType(Diagnostic):
-    CODE = "KG0303"
+class OperandType(Diagnostic, code="KG0303"):
     MESSAGE = "'{operator}' works on {accepted}, but this is '{actual}'."
     LABEL = "'{actual}'"
-    HELP = "{remedy}"
     operator: str
     accepted: str
     actual: str
     remedy: str
 
 
-class ConditionType(Diagnostic):
-    CODE = "KG0304"
+class ConditionType(Diagnostic, code="KG0304"):
     MESSAGE = "A condition is true or false, but this is '{actual}'."
     LABEL = "'{actual}'"
     HELP = "Compare it with something: '{text} != 0'."
@@ -54,21 +45,18 @@ class ConditionType(Diagnostic):
     text: str
 
 
-class BuiltinArguments(Diagnostic):
-    CODE = "KG0305"
+class BuiltinArguments(Diagnostic, code="KG0305"):
     MESSAGE = "'{function}' does not take ({actual})."
     LABEL = "it takes {accepted}"
-    HELP = "{remedy}"
     function: str
     actual: str
     accepted: str
     remedy: str
 
 
-class LiteralRange(Diagnostic):
-    CODE = "KG0306"
+class LiteralRange(Diagnostic, code="KG0306"):
     MESSAGE = "{value} does not fit '{type}', which holds {low} to {high}."
-    HELP = ("{remedy}", "Write a value in that range.")
+    HELP = "Write a value in that range."
     value: str
     type: str
     low: str
@@ -76,25 +64,21 @@ class LiteralRange(Diagnostic):
     remedy: str = ""
 
 
-class NotConstant(Diagnostic):
-    CODE = "KG0307"
+class NotConstant(Diagnostic, code="KG0307"):
     MESSAGE = "{place} must be constant, but '{name}' is not."
     HELP = "Use literals, constants, operators and built-ins."
-    RELATED = {"declared": "'{name}' is declared here"}
-    declared: Span | None = None
+    declared: Span | None = related("'{name}' is declared here", default=None)
     place: str
     name: str
 
 
-class NotFinite(Diagnostic):
-    CODE = "KG0308"
+class NotFinite(Diagnostic, code="KG0308"):
     MESSAGE = "This constant expression has no finite value in '{type}'."
     HELP = "It overflows, or an argument is outside of the function's domain."
     type: str
 
 
-class LiteralVanishes(Diagnostic):
-    CODE = "KG0316"
+class LiteralVanishes(Diagnostic, code="KG0316"):
     MESSAGE = (
         "{value} becomes 0 as an 'f32', whose smallest positive number is 1.4e-45."
     )
@@ -102,16 +86,14 @@ class LiteralVanishes(Diagnostic):
     value: str
 
 
-class DivisionByZero(Diagnostic):
-    CODE = "KG0315"
+class DivisionByZero(Diagnostic, code="KG0315"):
     MESSAGE = "'{operator}' divides by 0 on the host, at every call."
     LABEL = "always 0"
     HELP = "Write a divisor that is not 0."
     operator: str
 
 
-class ConstantArguments(Diagnostic):
-    CODE = "KG0309"
+class ConstantArguments(Diagnostic, code="KG0309"):
     MESSAGE = "'{function}' is not defined for these constants: {reason}."
     HELP = "Change them, or make one of them a parameter."
     function: str
@@ -133,8 +115,7 @@ NotAllowed: TypeAlias = Literal[
 """Why a type is not allowed where it is."""
 
 
-class TypeNotAllowed(Diagnostic):
-    CODE = "KG0311"
+class TypeNotAllowed(Diagnostic, code="KG0311"):
     MESSAGE = "{place} can't be '{type}'."
     HELP = {
         "bool": "Use 'u32', and compare it.",
@@ -159,28 +140,23 @@ class TypeNotAllowed(Diagnostic):
     instead: str = ""
 
 
-class VectorDefault(Diagnostic):
-    CODE = "KG0312"
+class VectorDefault(Diagnostic, code="KG0312"):
     MESSAGE = "The default of '{type}' gives all its components."
     HELP = "Write '{example}'."
     type: str
     example: str
 
 
-class CastToBool(Diagnostic):
-    CODE = "KG0313"
+class CastToBool(Diagnostic, code="KG0313"):
     MESSAGE = "There is no cast to 'bool'."
     HELP = "Compare instead: '{text} != 0'."
     text: str
 
 
-class ArgumentType(Diagnostic):
-    CODE = "KG0314"
+class ArgumentType(Diagnostic, code="KG0314"):
     MESSAGE = "'{parameter}' of '{function}' is '{expected}', but this is '{actual}'."
     LABEL = "'{actual}'"
-    HELP = "{remedy}"
-    RELATED = {"other": "declared here"}
-    other: Span
+    other: Span = related("declared here")
     function: str
     parameter: str
     expected: str

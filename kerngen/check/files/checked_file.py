@@ -90,8 +90,7 @@ OwnItems: TypeAlias = Mapping[tuple[ItemKind, str], Span]
 def bring_in(
     faults: Faults, own: OwnItems, uses: Iterable[UsedModule], outer: Scope
 ) -> Signatures:
-    """Declare the constants of used files in `outer`;
-    return their functions' signatures.
+    """Declare used files' constants in `outer`; return their functions' signatures.
 
     A name that is imported twice is reported; an item of the file itself has priority.
     """

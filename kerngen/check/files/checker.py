@@ -9,7 +9,7 @@ from kerngen.check.files.linking import link
 from kerngen.check.files.module import check_file
 from kerngen.check.items.gradients import Derive, no_gradients
 from kerngen.check.model import Model
-from kerngen.check.schedules.cross_file import with_given
+from kerngen.check.schedules.options import with_given
 from kerngen.ir.module import Module
 from kerngen.source.diagnostic import CompileError, Faults
 from kerngen.syntax import ast
@@ -33,8 +33,7 @@ class Checker:
         self.models: dict[str, Model] = {}
 
     def module(self, name: str) -> Module:
-        """Return a file's typed module, with its kernels' schedules,
-        as the build needs it.
+        """Return a file's typed module with its kernels' schedules, for the build.
 
         Raises `CompileError` with every fault of the file, of those that it uses, and
         of those that schedule its kernels.

@@ -23,9 +23,7 @@ _Items: TypeAlias = Callable[[CheckedFile], Iterable[str]]
 
 
 def link(file: CheckedFile) -> Module:
-    """Return a file's module with all functions its kernels call,
-    renamed if names clash.
-    """
+    """Return a file's module with all functions that its kernels call."""
     called, read = _names(file)
     functions = (
         _renamed(function, other, called, read)
@@ -72,20 +70,31 @@ def _names(file: CheckedFile) -> tuple[_Names, _Names]:
     return called, read
 
 
-def _moved(
-    kernel: Kernel, there: tuple[_Names, _Names], here: tuple[_Names, _Names]
-) -> Kernel:
-    """Return a kernel that was derived in the names of one module in those of another."""
+def _renamer(
+    function: Callable[[str], str], constant: Callable[[str], str]
+) -> Callable[[Expr], Expr]:
+    """Return a function that renames the functions and constants of an expression."""
 
     def rename(expr: Expr) -> Expr:
         match map_children(expr, rename):
             case FunctionCall(function=name) as call:
-                return replace(call, function=here[0].given[there[0].home(name)])
-            case ConstRef(name=name) as constant:
-                return replace(constant, name=here[1].given[there[1].home(name)])
+                return replace(call, function=function(name))
+            case ConstRef(name=name) as known:
+                return replace(known, name=constant(name))
             case other:
                 return other
 
+    return rename
+
+
+def _moved(
+    kernel: Kernel, there: tuple[_Names, _Names], here: tuple[_Names, _Names]
+) -> Kernel:
+    """Return a kernel that was derived in the names of one module in those of another."""
+    rename = _renamer(
+        lambda name: here[0].given[there[0].home(name)],
+        lambda name: here[1].given[there[1].home(name)],
+    )
     return replace(
         kernel,
         body=tuple(replace(s, value=rename(s.value)) for s in kernel.body),
@@ -148,16 +157,9 @@ def _renamed(
     function: Function, file: CheckedFile, called: _Names, read: _Names
 ) -> Function:
     """Return a function of `file` in the names of the module."""
-
-    def rename(expr: Expr) -> Expr:
-        match map_children(expr, rename):
-            case FunctionCall(function=name) as call:
-                return replace(call, function=called.of(name, file))
-            case ConstRef(name=name) as constant:
-                return replace(constant, name=read.of(name, file))
-            case other:
-                return other
-
+    rename = _renamer(
+        lambda name: called.of(name, file), lambda name: read.of(name, file)
+    )
     return replace(
         function,
         name=called.of(function.name, file),

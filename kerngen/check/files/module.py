@@ -18,9 +18,8 @@ from kerngen.check.files.checked_file import (
     bring_in,
     structs_of,
 )
-from kerngen.check.files.suppression import find_unread
+from kerngen.check.files.followups import find_unread, say_where
 from kerngen.check.hints.examples import example_read
-from kerngen.check.hints.missing_imports import say_where
 from kerngen.check.items.constants import check_constants
 from kerngen.check.items.derivatives import check_derivatives
 from kerngen.check.items.functions import check_functions, check_signatures
@@ -29,7 +28,6 @@ from kerngen.check.items.parameters import Header
 from kerngen.check.items.requires import check_requires
 from kerngen.check.items.structs import check_structs, uniform_size_fault
 from kerngen.check.model import Model
-from kerngen.check.schedules.cross_file import check_given
 from kerngen.check.schedules.matching import (
     Scheduled,
     by_kernel,
@@ -37,7 +35,7 @@ from kerngen.check.schedules.matching import (
     report_dead,
     report_faults,
 )
-from kerngen.check.schedules.options import check_schedule
+from kerngen.check.schedules.options import check_given, check_schedule
 from kerngen.check.scope import Scope
 from kerngen.check.statements.body import Body
 from kerngen.check.statements.written_parts import all_parts
@@ -93,7 +91,7 @@ def check_file(
     faults.drop(unread.explains)
     kernels = {*file.kernels, *(name for use in uses for name in use.file.kernels)}
     if faults:
-        faults.amend(say_where(source.name, uses, kernels))
+        faults.amend(say_where(file, kernels))
     faults.raise_if_any()
     _expect_complete(file.module.kernels, _all(program.items, ast.KernelItem))
     return with_gradients(file, program, scheduled, derive)
@@ -266,7 +264,8 @@ def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None
                 )
             )
     updates = any(parameter.mutable for parameter in item.parameters)
-    if updates and not item.outputs and not _assigns(item):
+    assigns = any(isinstance(statement, ast.Assignment) for statement in item.body)
+    if updates and not item.outputs and not assigns:
         env.faults.add(NothingWritten(span=item.name.span, name=item.name.name))
 
 
@@ -281,10 +280,6 @@ def _check_parts(env: Environment, tensor: Tensor) -> None:
                 missing=tuple(sorted(missing, key=[*all_parts(tensor.memory)].index)),
             )
         )
-
-
-def _assigns(item: ast.KernelItem) -> bool:
-    return any(isinstance(statement, ast.Assignment) for statement in item.body)
 
 
 def _expect_complete(kernels: tuple[Kernel, ...], items: list[ast.KernelItem]) -> None:

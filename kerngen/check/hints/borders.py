@@ -44,9 +44,7 @@ class Side:
 
     @property
     def text(self) -> str:
-        """The subscript as the user wrote it,
-        if needed in parentheses or as `i32(...)`.
-        """
+        """The subscript as the user wrote it, or as `i32(...)` of that."""
         text = one_line(self.node.span.text)
         return text if self.value.type is Scalar.I32 else f"i32({text})"
 
@@ -64,7 +62,7 @@ class Side:
 
 
 def last_element(env: Environment, side: Side) -> str:
-    """Return the subscript of an axis's last element: `n - 1`."""
+    """Return the hint that names the subscript of an axis's last element: `n - 1`."""
     length = env.length_text(side.extent)
     last = str(int(length) - 1) if length.isdigit() else f"'{length} - 1'"
     return f"Elements are numbered from 0; the last one is {last}."

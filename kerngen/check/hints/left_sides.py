@@ -111,7 +111,7 @@ class _Left:
                 isinstance(subscript.left, ast.Name) and subscript.left.name in moving
             )
             remedy = "An index on the left ranges over its whole axis."
-            return "a condition", remedy if bare else self._masked()
+            return "a condition", remedy if bare else self.chosen("c")
         if reads:
             what = f"read from '{one_line(reads[0].span.text)}'"
             return what, self._gathered(moving) if moving else self.chosen()
@@ -137,20 +137,16 @@ class _Left:
 
     # What to write instead
 
-    def chosen(self) -> str:
-        """Return the hint that writes every element, all but one as they were."""
-        chosen = f"if {self._conditions} {{ {self._value} }} else {{ {self._rest} }}"
+    def chosen(self, condition: str = "") -> str:
+        """Return the hint that writes every element, as it was where a condition fails.
+
+        Without a condition, it is the one of the element that was meant.
+        """
+        picks = condition or self._conditions
+        chosen = f"if {picks} {{ {self._value} }} else {{ {self._rest} }}"
         return (
             "A statement writes every element; choose on the right: "
             f"'{self._written} {self.node.op} {chosen};'."
-        )
-
-    def _masked(self) -> str:
-        """Return the hint for one who writes the elements that a condition picks."""
-        written = f"{self._written} {self.node.op} "
-        return (
-            "A statement writes every element; choose on the right: "
-            f"'{written}if c {{ {self._value} }} else {{ {self._rest} }};'."
         )
 
     def _gathered(self, moving: list[str]) -> str:

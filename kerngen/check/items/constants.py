@@ -102,36 +102,22 @@ def _report_varying(
 ) -> None:
     name = _culprit(value, node)
     symbol = scope.get(name)
-    env.faults.add(
-        NotConstant(
-            span=node.span,
-            declared=symbol.span if symbol else None,
-            place=place,
-            name=name,
-        )
+    fault = NotConstant(
+        span=node.span, declared=symbol.span if symbol else None, place=place, name=name
     )
+    env.faults.add(fault)
 
 
 def _culprit(value: ir.Expr, node: ast.Expr) -> str:
-    """Return the name that makes an expression vary."""
+    """Return the name that makes an expression vary: of tensors, only parts are read."""
     for part in walk(value):
         match part:
             case (
                 ir.UniformValue(name=name)
                 | ir.DimValue(name=name)
-                | ir.LocalValue(name=name)
+                | ir.FunctionCall(function=name)
             ):
                 return name
-            case ir.FunctionCall(function=name):
-                return name
-            case ir.Load(tensor=tensor):
-                return tensor.name
-            case ir.IndexValue(index=index):
-                return index.name
-            case ir.Reduce(kind=kind):
-                return kind
-            case ir.Constant() | ir.ConstRef():
-                continue
             case _:
-                continue
+                pass
     return one_line(node.span.text)

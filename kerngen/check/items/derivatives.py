@@ -65,14 +65,9 @@ def check_derivatives(
 
 
 def _report_unknown(faults: Faults, item: ast.DerivativeItem, own: Signatures) -> None:
-    name = item.function
-    faults.add(
-        UnknownDerivative(
-            span=name.span,
-            name=name.name,
-            suggestion=closest(name.name, [*own]),
-        )
-    )
+    name, suggestion = item.function, closest(item.function.name, [*own])
+    fault = UnknownDerivative(span=name.span, name=name.name, suggestion=suggestion)
+    faults.add(fault)
 
 
 def _partials(

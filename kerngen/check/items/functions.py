@@ -23,6 +23,7 @@ from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import REDUCE_KINDS, Expr, Function, LocalValue
 from kerngen.ir.types import CASTS, COMPOSITES
 from kerngen.source.diagnostic import Faults
+from kerngen.source.similar import MOST_CHAINED, chained
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.depth import LONGEST_CHAIN, continues
@@ -30,7 +31,6 @@ from kerngen.syntax.depth import LONGEST_CHAIN, continues
 MOST_NESTED = 64
 """How deep the expressions of functions nest, calls included: within Python's stack."""
 
-_MOST_SHOWN = 8
 _TAKEN = frozenset([*CASTS, *COMPOSITES, *GEOMETRY, *HALVES, *REDUCE_KINDS, "bool"])
 
 
@@ -212,10 +212,6 @@ def _report_cycle(
     first = min(cycle)
     turn = cycle.index(first)
     steps = (*cycle[turn:], *cycle[:turn], first)
-    shown = [f"'{step}'" for step in steps]
-    if len(shown) > _MOST_SHOWN:
-        shown[_MOST_SHOWN // 2 : -1] = ["..."]
-    chain = " calls ".join(shown)
     calls = tuple(
         _call_of(by_name[caller], called) for caller, called in pairwise(steps)
     )
@@ -223,8 +219,8 @@ def _report_cycle(
         Recursion(
             span=by_name[first].name.span,
             name=first,
-            chain=chain,
-            calls=calls[:_MOST_SHOWN],
+            chain=chained(steps, "calls"),
+            calls=calls[:MOST_CHAINED],
         )
     )
 

@@ -18,14 +18,12 @@ from kerngen.check.items.parameters import KINDS
 from kerngen.check.schedules.matching import Scheduled, report_faults
 from kerngen.check.schedules.options import check_schedule
 from kerngen.check.scope import (
-    ParameterSymbol,
     Scope,
-    Symbol,
     TensorSymbol,
     ValueSymbol,
+    parameter_symbol,
 )
 from kerngen.ir import nodes as ir
-from kerngen.ir.memory import Leaf, Struct
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children
 from kerngen.source.diagnostic import Faults
@@ -200,13 +198,9 @@ def _report_circle(
 
 
 def _report_unknown(faults: Faults, name: ast.Identifier, known: Sequence[str]) -> None:
-    faults.add(
-        NoKernelToDerive(
-            span=name.span,
-            name=name.name,
-            suggestion=closest(name.name, known),
-        )
-    )
+    suggestion = closest(name.name, known)
+    fault = NoKernelToDerive(span=name.span, name=name.name, suggestion=suggestion)
+    faults.add(fault)
 
 
 def _declare(scope: Scope, kernel: ir.Kernel) -> None:
@@ -215,24 +209,13 @@ def _declare(scope: Scope, kernel: ir.Kernel) -> None:
     for dim in kernel.dims:
         scope.put(dim, ValueSymbol("a dim", ir.DimValue(dim), span))
     for parameter in kernel.parameters:
-        scope.put(parameter.name, _symbol(parameter, span))
+        symbol = parameter_symbol(parameter.name, parameter.memory, span)
+        scope.put(parameter.name, symbol)
     for tensor in kernel.tensors:
         scope.put(tensor.name, TensorSymbol(KINDS[tensor.role], tensor, span))
     for host in kernel.hosts:
         value = ir.UniformValue(host.name, host.type)
         scope.put(host.name, ValueSymbol("a host", value, span))
-
-
-def _symbol(parameter: ir.Parameter, span: Span) -> Symbol:
-    memory = parameter.memory
-    match memory:
-        case Leaf(type=Scalar() as type_):
-            value = ir.UniformValue(parameter.name, type_)
-            return ValueSymbol("a scalar", value, span)
-        case Leaf() | Struct():
-            return ParameterSymbol(parameter.name, memory, span)
-        case _:
-            raise AssertionError(f"{parameter.name} is an array")
 
 
 def no_gradients(

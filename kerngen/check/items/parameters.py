@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, assert_never, final
+from typing import Literal, final
 
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
@@ -32,11 +32,12 @@ from kerngen.check.scope import (
     TensorSymbol,
     ValueSymbol,
     one_line,
+    parameter_symbol,
 )
 from kerngen.check.traverse import names_in
 from kerngen.ir import nodes as ir
 from kerngen.ir.memory import NARROW, Leaf, Struct
-from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
+from kerngen.ir.types import Scalar
 from kerngen.source.similar import closest
 from kerngen.syntax import ast
 
@@ -68,7 +69,7 @@ class Header:
         for name in _axis_names(inputs).values():
             self._declare_dim(name)
         # Scalars first: axes may be computed from those that follow them.
-        for parameter in sorted(item.parameters, key=_is_tensor):
+        for parameter in sorted(item.parameters, key=lambda p: p.type.axes is not None):
             self._check_parameter(parameter)
         for output in item.outputs:
             self._check_output(output)
@@ -115,20 +116,23 @@ class Header:
     # Parameters
 
     def _check_parameter(self, parameter: ast.Parameter) -> None:
+        span, name = parameter.span, parameter.name
         if parameter.type.axes is not None:
             role = ir.Role.UPDATE if parameter.mutable else ir.Role.INPUT
             if parameter.default is not None:
-                self._report_default(parameter, KINDS[role])
+                given = TensorDefault(span=span, name=name.name, kind=KINDS[role])
+                self.env.faults.add(given)
             self._add_tensor(parameter, role)
             return
         type_ = resolve_type(self.env.faults, parameter.type.name, self.env.structs)
-        kind = _kind(type_)
+        memory = type_ if type_ is None or isinstance(type_, Struct) else Leaf(type_)
+        symbol = memory and parameter_symbol(name.name, memory, name.span)
         if parameter.mutable:
-            self.env.faults.add(
-                MutableScalar(span=parameter.span, name=parameter.name.name, kind=kind)
-            )
-        elif type_ is not None:
-            self._add_value(parameter, type_)
+            kind = symbol.kind if symbol else "a scalar"
+            fault = MutableScalar(span=span, name=name.name, kind=kind)
+            self.env.faults.add(fault)
+        elif memory and symbol:
+            self._add_value(parameter, memory, symbol)
 
     def _check_defaults(self, item: ast.KernelItem) -> None:
         """Add the defaults, once it is known what every name means."""
@@ -139,28 +143,20 @@ class Header:
                 value = check_default(self.env, self.scope, default, parameter.memory)
                 self.parameters[n] = replace(parameter, default=value)
 
-    def _report_default(self, parameter: ast.Parameter, kind: str) -> None:
-        self.env.faults.add(
-            TensorDefault(span=parameter.span, name=parameter.name.name, kind=kind)
-        )
-
-    def _add_value(self, parameter: ast.Parameter, type_: ValueType | Struct) -> None:
-        name = parameter.name.name
-        if type_ is Scalar.BOOL:
+    def _add_value(
+        self,
+        parameter: ast.Parameter,
+        memory: Leaf | Struct,
+        symbol: ValueSymbol | ParameterSymbol,
+    ) -> None:
+        if memory == Leaf(Scalar.BOOL):
             self._report_bool(parameter, "A parameter", "bool")
             return
-        memory = type_ if isinstance(type_, Struct) else Leaf(type_)
         for fault in uniform_faults(memory, parameter.type.span):
             self.env.faults.add(fault)
+        name = parameter.name.name
         self.parameters.append(ir.Parameter(name, memory, None, parameter.doc))
-        if not isinstance(type_, Scalar):
-            symbol = ParameterSymbol(name, memory, parameter.name.span)
-            self._define(parameter.name, symbol)
-            return
-        value = ir.UniformValue(name, type_)
-        self._define(
-            parameter.name, ValueSymbol("a scalar", value, parameter.name.span)
-        )
+        self._define(parameter.name, symbol)
 
     def _report_bool(
         self, parameter: ast.Parameter, place: str, case: NotAllowed
@@ -283,10 +279,6 @@ class Header:
         return None
 
 
-def _is_tensor(parameter: ast.Parameter) -> bool:
-    return parameter.type.axes is not None
-
-
 def _wrong_axis(axis: ast.Expr) -> Literal["empty", "fraction", "long"]:
     match axis:
         case ast.Number(value=0):
@@ -295,20 +287,6 @@ def _wrong_axis(axis: ast.Expr) -> Literal["empty", "fraction", "long"]:
             return "fraction"
         case _:
             return "long"
-
-
-def _kind(type_: ValueType | Struct | None) -> str:
-    match type_:
-        case Vector():
-            return "a vector"
-        case Matrix():
-            return "a matrix"
-        case Struct():
-            return "a struct"
-        case Scalar() | None:
-            return "a scalar"
-        case _:
-            assert_never(type_)
 
 
 def _axis_names(inputs: list[ast.Parameter]) -> dict[str, ast.Name]:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.host_rules import RequireRules
-from kerngen.check.faults.requires import AlwaysMet, NeverMet, RequireType
+from kerngen.check.faults.statements import AlwaysMet, NeverMet, RequireType
 from kerngen.check.scope import Scope, one_line
 from kerngen.check.text import collapse
 from kerngen.ir.analysis.requirements import Known

@@ -41,6 +41,7 @@ from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout, uniform_layout
 from kerngen.layout.types import lay_out, nesting
 from kerngen.source.diagnostic import Diagnostic, Faults
+from kerngen.source.similar import MOST_CHAINED, chained
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -59,8 +60,6 @@ LARGEST: Final = 2**30
 LARGEST_UNIFORM: Final = 2**16
 """The bytes of a uniform buffer that every adapter can bind."""
 
-_MOST_SHOWN: Final = 8
-
 
 def check_structs(
     env: Environment,
@@ -69,7 +68,7 @@ def check_structs(
     imported: Mapping[str, Struct],
     path: str,
 ) -> dict[str, Struct | None]:
-    """Return all structs that the file sees: its own in order, then imported ones.
+    """Check a file's structs; return all that it sees, by name, None for a faulty one.
 
     `path` is the file's path; `constants` has the constants that array lengths may use.
     """
@@ -177,15 +176,12 @@ def _report_cycle(
         next(f for f in items[outer].fields if f.type.name.name == inner)
         for outer, inner in pairwise(names)
     )
-    shown = [f"'{name}'" for name in names]
-    if len(shown) > _MOST_SHOWN:
-        shown = [*shown[: _MOST_SHOWN // 2], "...", shown[-1]]
     fault = HoldsItself(
         span=held.type.span,
         name=first,
-        chain=" holds ".join(shown),
+        chain=chained(names, "holds"),
         field=held.name.name,
-        others=tuple(field.type.span for field in others[:_MOST_SHOWN]),
+        others=tuple(field.type.span for field in others[:MOST_CHAINED]),
     )
     faults.add(fault)
 
@@ -274,18 +270,16 @@ class _Checker:
         """Whether a member's attributes leave its type what that needs."""
         laid = lay_out(member.type, Space.STORAGE)
         spelling = member.type.spelling
-        if member.align is not None and member.align < laid.align:
-            small = AlignTooSmall(
-                span=at["align"], type=spelling, natural=laid.align, value=member.align
-            )
-            self.env.faults.add(small)
-            return False
-        if member.size is not None and member.size < laid.size:
-            short = SizeTooSmall(
-                span=at["size"], type=spelling, natural=laid.size, value=member.size
-            )
-            self.env.faults.add(short)
-            return False
+        for name, value, needed, fault in (
+            ("align", member.align, laid.align, AlignTooSmall),
+            ("size", member.size, laid.size, SizeTooSmall),
+        ):
+            if value is not None and value < needed:
+                span = at[name]
+                self.env.faults.add(
+                    fault(span=span, type=spelling, natural=needed, value=value)
+                )
+                return False
         return True
 
     def _fits(self, struct: Struct, span: Span) -> bool:

@@ -80,7 +80,7 @@ def report_cast_to_half(faults: Faults, call: ast.Call) -> None:
 
 
 def resolve_scalar(faults: Faults, written: ast.TypeName, place: str) -> Scalar | None:
-    """Return the scalar type of a constant's value."""
+    """Return the scalar type of a constant's value, or None after a fault."""
     type_ = resolve_type(faults, written.name)
     if type_ is None:
         return None
@@ -95,7 +95,7 @@ def resolve_scalar(faults: Faults, written: ast.TypeName, place: str) -> Scalar 
 def resolve_value(
     faults: Faults, written: ast.TypeName, place: str, structs: Container[str]
 ) -> ValueType | None:
-    """Return the type of a function's parameter or result; it can't be a struct."""
+    """Return the type of a function's parameter or result, or None after a fault."""
     if written.name.name in structs:
         _report(faults, written.span, "struct", place, collapse(written.span.text))
         return None

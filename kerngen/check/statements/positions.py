@@ -84,7 +84,8 @@ class _Position:
         for subscript, extent in zip(self.node.subscripts, extents, strict=True):
             if isinstance(subscript, ast.Name) and _is_new(self.outer, subscript):
                 if self.ex.scope.get(subscript.name) is not None:
-                    self._report_repeated(subscript)
+                    where = self.ex.env, self.outer, self.node, self.symbol
+                    report_repeated(*where, subscript)
                     return
                 index = Index(subscript.name, extent)
                 known = IndexSymbol(index, subscript.span, subscript.span)
@@ -99,9 +100,6 @@ class _Position:
                 return
             for name in unknown:
                 self._introduce_moving(subscript, name)
-
-    def _report_repeated(self, name: ast.Name) -> None:
-        report_repeated(self.ex.env, self.outer, self.node, self.symbol, name)
 
     def _unknown(self, parts: Iterable[ast.Expr]) -> Iterator[ast.Name]:
         """Yield the names among parts that mean nothing yet."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, final
 
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.faults.recurrences import (
+from kerngen.check.faults.statements import (
     BothDirections,
     DistanceNotLiteral,
     NoOrder,
@@ -94,8 +94,7 @@ def _type_of(ex: Expressions, node: ast.LetStatement) -> ValueType:
 def _starts(
     ex: Expressions, node: ast.Expr, name: str
 ) -> Iterator[ast.Expr | ValueType]:
-    """Yield subexpressions of the same type that do not read the let:
-    possible first values.
+    """Yield subexpressions that do not read the let and have its type.
 
     Of `if t > 0 { 0.5 * h[t - 1] } else { x[t] }` that is `x[t]`, then `0.5`.
     """

@@ -18,6 +18,7 @@ from kerngen.check.faults.statements import WriteToInput, WriteToValue
 from kerngen.check.faults.structs import TooMuchCopied
 from kerngen.check.hints.examples import unused_names
 from kerngen.check.hints.left_sides import as_sum, target_text
+from kerngen.check.items.structs import DEEPEST
 from kerngen.check.scope import (
     IndexSymbol,
     Poison,
@@ -112,7 +113,7 @@ def _report_unknown(env: Environment, scope: Scope, node: ast.Assignment) -> Non
 def check_target_parts(
     ex: Expressions, node: ast.Assignment, symbol: TensorSymbol
 ) -> Place | None:
-    """Return the place that a target's members lead to.
+    """Check the members of a target; return the place that they lead to.
 
     Subscripts of fixed arrays must be literals, or indices that range over the whole
     array.
@@ -251,7 +252,8 @@ def copied_parts(
     copied = ex.env.copied
     if copied.values > MOST_COPIED:
         return []
-    levels = list(islice(unused_names(ex), _depth(target.memory)))
+    # Arrays are in one another to a depth that is limited.
+    levels = list(islice(unused_names(ex), DEEPEST))
     values = [*_values(target.memory, levels)]
     copied.values += len(values)
     if copied.values > MOST_COPIED:
@@ -264,19 +266,6 @@ def copied_parts(
         part = replace(target.inside(path, leaf), indices=(*target.indices, *indices))
         parts.append((part, source.inside(path, leaf).value()))
     return parts
-
-
-def _depth(memory: MemoryType) -> int:
-    """Return how many arrays lie in one another."""
-    match memory:
-        case Leaf():
-            return 0
-        case FixedArray(element=element):
-            return 1 + _depth(element)
-        case Struct(members=members):
-            return max(_depth(member.type) for member in members)
-        case _:
-            assert_never(memory)
 
 
 def _values(

@@ -53,8 +53,7 @@ def split_kernel(word: str) -> tuple[Path | None, str]:
 
 
 def find_kernel(selection: Selection, wanted: str) -> NamedKernel:
-    """Return the kernel that an argument means;
-    raise with a list of kernels if unclear.
+    """Return the kernel that an argument names; raise if it may be several.
 
     Files without a kernel of that name, and other kernels, may have errors.
     """

@@ -1,6 +1,4 @@
-"""Print keyed reductions and prefix reductions,
-by functions of `kerngen.runtime.reference`.
-"""
+"""Keyed and prefix reductions, printed as calls of `kerngen.runtime.reference`."""
 
 from __future__ import annotations
 

@@ -44,8 +44,7 @@ _SHORT = re.compile(r"-?\w*")
 @final
 @dataclass(frozen=True)
 class Run:
-    """Every `step`-th element of an axis along `index`, from `start` on;
-    or one element.
+    """Elements of an axis along `index`: each `step`-th from `start` on, or one.
 
     `start` is where it begins, over loop variables, dims and scalars.
     """
@@ -56,9 +55,9 @@ class Run:
 
 
 def axes_read(load: Load) -> list[tuple[Subscript, Extent]]:
-    """Return each axis that a read subscripts, with its length; fixed arrays included.
+    """Return the subscript and the length of each axis that a read goes into.
 
-    Each axis is given by its subscript and its length.
+    The axes of fixed arrays in its elements are among them.
     """
     inner = [(step.place, step.length) for step in load.path if isinstance(step, At)]
     return [*zip(load.subscripts, load.tensor.extents, strict=True), *inner]

@@ -119,9 +119,7 @@ class Scope:
         return self._namer.claim(wanted)
 
     def gather_source(self, wanted: str, text: str) -> str:
-        """Define an array made from arguments before the statements,
-        and return its name.
-        """
+        """Define an array before the statements, and return its name."""
         if text not in self.gathered:
             self.gathered[text] = self.fresh(wanted)
         return self.gathered[text]

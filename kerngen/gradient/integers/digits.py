@@ -38,8 +38,7 @@ def with_digits(form: Form, conditions: Iterable[Expr]) -> Form:
 
 
 def tightened(form: Form) -> Form:
-    """Return a form that is at least 0,
-    rounded down to a multiple of its common factor.
+    """Return a form that is at least 0, rounded down to a multiple of its factor.
 
     `2 r - 2 q - 1` is at least 0 where `2 r - 2 q - 2` is.
     """

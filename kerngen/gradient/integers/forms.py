@@ -189,9 +189,7 @@ def variables(form: Form) -> set[Expr]:
 
 
 def coefficient(form: Form, of: Expr) -> tuple[Form, Form] | None:
-    """Split a form as `g * of + r`, and return (g, r);
-    None if it is not linear in `of`.
-    """
+    """Return (g, r) of a form `g * of + r`; None if it is not linear in `of`."""
     variable = variable_of(of)
     factor: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}

@@ -60,9 +60,7 @@ _I32: Final = Scalar.I32
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Equation:
-    """The equation `value == place`: a read's subscript,
-    and the position of the adjoint.
-    """
+    """The equation `value == place`: of a read's subscript and the adjoint's position."""
 
     value: Expr
     place: Expr

@@ -72,9 +72,7 @@ class Borders:
     def excludes(
         self, load: Load, axis: int, under: tuple[Condition, ...], shift: int
     ) -> bool:
-        """Whether conditions keep a read inside an axis,
-        on the side that it is shifted to.
-        """
+        """Whether conditions keep a read inside of the axis along which it is shifted."""
         wanted = place = subscript_value(load.subscripts[axis])
         if shift > 0:
             last = _difference(length_of(load.tensor.extents[axis]), _ONE)
@@ -100,9 +98,7 @@ class Borders:
     def _facts(
         self, condition: Expr, holds: bool, known: tuple[Expr, ...]
     ) -> Iterator[Expr]:
-        """Yield expressions that are not negative under a condition:
-        `t - 1` where `t > 0`.
-        """
+        """Yield expressions that a condition keeps from being negative: `t - 1` of `t > 0`."""
         match condition:
             case Unary(op="not", operand=operand):
                 yield from self._facts(operand, not holds, known)

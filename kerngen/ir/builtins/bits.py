@@ -7,6 +7,7 @@ Python's integers are those of the type: never negative if it is u32.  Results a
 from __future__ import annotations
 
 import struct
+from typing import Final
 
 from kerngen.ir.builtins.helpers import BITS
 from kerngen.ir.builtins.row import Builtin, Overload, same
@@ -73,6 +74,9 @@ def _bits_of(value: float) -> int:
     return int.from_bytes(struct.pack("<f", value), "little")
 
 
+_FIELD: Final = "at = $host.min(o, 32n), n = $host.min(c, 32n - at)"
+"""The offset and the width of a bit field in JavaScript, both cut to 32 bits."""
+
 BIT_ROWS = (
     Builtin(
         name="bits",
@@ -80,6 +84,7 @@ BIT_ROWS = (
         doc="The bits of an f32: its sign, its exponent, its fraction.",
         helper=BITS,
         numpy="ref.bits({0})",
+        javascript_of_bits="(x) => BigInt(new Uint32Array(Float32Array.of(x).buffer)[0])",
         scalar=_bits_of,
     ),
     Builtin(
@@ -87,6 +92,9 @@ BIT_ROWS = (
         overloads=same(1, I32, U32),
         doc="How many bits are set.",
         numpy="ref.count_one_bits({0})",
+        javascript_of_bits=(
+            "(x) => BigInt(BigInt.asUintN(32, x).toString(2).replaceAll('0', '').length)"
+        ),
         scalar=_count_ones,
     ),
     Builtin(
@@ -94,6 +102,7 @@ BIT_ROWS = (
         overloads=same(1, I32, U32),
         doc="How many zeros precede the highest set bit; 32 if none is set.",
         numpy="ref.count_leading_zeros({0})",
+        javascript_of_bits="(x) => BigInt(Math.clz32(Number(BigInt.asUintN(32, x))))",
         scalar=_leading_zeros,
     ),
     Builtin(
@@ -101,6 +110,9 @@ BIT_ROWS = (
         overloads=same(1, I32, U32),
         doc="How many zeros follow the lowest set bit; 32 if none is set.",
         numpy="ref.count_trailing_zeros({0})",
+        javascript_of_bits=(
+            "(x) => x ? BigInt(31 - Math.clz32(Number(BigInt.asIntN(32, x & -x)))) : 32n"
+        ),
         scalar=_trailing_zeros,
     ),
     Builtin(
@@ -108,6 +120,7 @@ BIT_ROWS = (
         overloads=same(1, I32, U32),
         doc="The place of the highest bit that differs from the sign; all ones if none.",
         numpy="ref.first_leading_bit({0})",
+        javascript_of_bits="(x) => BigInt(31 - Math.clz32(Number(x < 0n ? ~x : x)))",
         scalar=_first_leading,
     ),
     Builtin(
@@ -115,6 +128,7 @@ BIT_ROWS = (
         overloads=same(1, I32, U32),
         doc="The place of the lowest set bit; all ones if none is set.",
         numpy="ref.first_trailing_bit({0})",
+        javascript_of_bits="(x) => BigInt(31 - Math.clz32(Number(x & -x)))",
         scalar=_first_trailing,
     ),
     Builtin(
@@ -122,6 +136,10 @@ BIT_ROWS = (
         overloads=same(1, I32, U32),
         doc="The bits in reverse order.",
         numpy="ref.reverse_bits({0})",
+        javascript_of_bits=(
+            "(x) => BigInt('0b' + [...BigInt.asUintN(32, x).toString(2)"
+            ".padStart(32, '0')].reverse().join(''))"
+        ),
         scalar=_reverse,
     ),
     Builtin(
@@ -129,6 +147,9 @@ BIT_ROWS = (
         overloads=tuple(Overload((t, U32, U32), t) for t in (I32, U32)),
         doc="Bits of the first argument: from which place on, how many; an i32 keeps the sign.",
         numpy="ref.extract_bits({0}, {1}, {2})",
+        javascript_of_bits=(
+            f"(x, o, c, {_FIELD}) => BigInt.{{as_int}}(Number(n), x >> at)"
+        ),
         scalar=_extract,
         signed=_extract_signed,
         wide=False,
@@ -139,6 +160,10 @@ BIT_ROWS = (
         overloads=tuple(Overload((t, t, U32, U32), t) for t in (I32, U32)),
         doc="The first argument with bits of the second put in: from which place on, how many.",
         numpy="ref.insert_bits({0}, {1}, {2}, {3})",
+        javascript_of_bits=(
+            f"(x, y, o, c, {_FIELD}, m = ((1n << n) - 1n) << at) => "
+            "(x & ~m) | ((y << at) & m)"
+        ),
         scalar=_insert,
         wide=False,
         takes_bit_field=True,

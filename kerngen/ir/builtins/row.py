@@ -120,6 +120,12 @@ class Builtin:
     - `numpy` is a template over the arguments alone; it may use `np` and `ref`
       (`kerngen.runtime.reference`).
 
+    What the host's JavaScript prints; without a form it refuses the built-in:
+
+    - `javascript` is a template over numbers, `javascript_of_integers` one over BigInts.
+    - `javascript_of_bits` is a function of 32-bit BigInts; `{as_int}` is `asIntN` or
+      `asUintN`, which cuts to a width, by the type.
+
     What it computes:
 
     - `scalar` is its meaning for Python's numbers, floats in double; it may raise
@@ -159,6 +165,9 @@ class Builtin:
     helper: Helper | None = None
     wide: bool = True
     host: str = ""
+    javascript: str = ""
+    javascript_of_integers: str = ""
+    javascript_of_bits: str = ""
     partials: tuple[str, ...] | None = None
     accuracy: Accuracy = EXACT
     domain: tuple[Interval, ...] = ()

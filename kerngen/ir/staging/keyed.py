@@ -67,8 +67,7 @@ class Keyed:
 @final
 @dataclass(frozen=True)
 class Prefix:
-    """A prefix or suffix reduction,
-    `sum[j when j <= i + shift and c] x[j]`, taken apart.
+    """The parts of a prefix or suffix reduction: `sum[j when j <= i + shift and c] x[j]`.
 
     Of a suffix, it is `j >= i + shift`.  `reduce` has the rest of the condition; neither
     that nor its body depends on `index`, which is i.  `shift` is of literals and dims.

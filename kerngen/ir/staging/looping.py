@@ -45,9 +45,7 @@ class Looping:
         return [Define(at, place) for (_, place), (_, at) in self.left.items() if at]
 
     def loop(self, now: Mapping[Tensor, LocalValue], end: int) -> Loop:
-        """Return the loop; `now` are the values of a turn,
-        `end` is where its steps end.
-        """
+        """Return the loop; `now` has a turn's values, `end` the end of its steps."""
         along = next(member.along for member in self.members if member.along)
         return Loop(
             along.axis,

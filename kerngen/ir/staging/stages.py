@@ -68,8 +68,7 @@ class State:
 @final
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A value that a loop leaves behind: that of `source` in turn `at`,
-    or the last turn.
+    """A value that a loop leaves: that of `source` in turn `at`, or in the last turn.
 
     Without `at`, it is the value of the last turn.
     """

@@ -17,8 +17,7 @@ from kerngen.runtime.values.kinds import kind_of
 @final
 @dataclass(frozen=True, slots=True)
 class Override:
-    """An override constant of a shader, which a pipeline may set;
-    `key` is its WebGPU name.
+    """An override constant of a shader; `key` is its name in WebGPU.
 
     One without an element type is a bool.
     """

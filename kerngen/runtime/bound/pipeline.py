@@ -39,9 +39,7 @@ class ComputePipeline(Programmable):
         )
 
     def dispatch(self, ctx: Context | None, *groups: BindGroup) -> Dispatch:
-        """Return a dispatch with its bind groups;
-        the generated method `bind` calls this.
-        """
+        """Return a dispatch with its bind groups, for the generated method `bind`."""
         name = type(self).__name__
         for wanted, given in zip(self.GROUPS, groups, strict=True):
             if not isinstance(given, wanted):

@@ -53,8 +53,7 @@ class VertexShader(Programmable):
         step_mode: str = "vertex",
         formats: Mapping[str, str] | None = None,
     ) -> VertexBuffer:
-        """Return a buffer layout with these inputs side by side;
-        by default all of them.
+        """Return a buffer layout with inputs side by side, by default with all of them.
 
         `formats` replaces formats by others of the same class: 'unorm8x4' for a vec4f.
         """

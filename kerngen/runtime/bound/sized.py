@@ -1,6 +1,4 @@
-"""Structs whose last member is a runtime-sized array:
-classes with a fixed length of it.
-"""
+"""Structs whose last member is an array of any length: classes for one length."""
 
 from __future__ import annotations
 

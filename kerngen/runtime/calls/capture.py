@@ -64,8 +64,7 @@ class Recorded(Protocol):
         ...
 
     def replay(self, times: int, changes: Mapping[str, float]) -> None:
-        """Run the recording `times` times; `changes` are new values of scalars,
-        kept from now on.
+        """Run the recording `times` times, from now on with `changes` of scalars.
 
         Raises what a call with them would raise, before anything is recorded.
         """

@@ -112,9 +112,7 @@ def _not_a_tensor(
 
 
 def not_several(kernel: Kernel, out: object) -> DtypeError:
-    """Return the error for an `out=` that must be a tuple,
-    as there are several outputs.
-    """
+    """Return the error for an `out=` that must be a tuple of several outputs."""
     names = ", ".join(spec.name for spec in kernel.outputs)
     given = "one tensor" if is_tensor(out) else kind_of(out)
     return DtypeError(

@@ -90,9 +90,7 @@ class ScalarSpec:
 
     @cached_property
     def fit(self) -> Fit:
-        """A function that checks an argument,
-        and returns it as numbers in nested tuples.
-        """
+        """A function that checks an argument, and returns its numbers as nested tuples."""
         return fit_of(self.element)
 
     @property

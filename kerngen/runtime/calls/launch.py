@@ -260,8 +260,6 @@ class Launcher:
         return self._bind_groups.create(key, step.shader, uniforms, buffers)
 
     def forget_bound(self) -> None:
-        """Drop the cached bindings of the last calls,
-        so that their buffers can be freed.
-        """
+        """Drop the cached bindings of the last calls, so that buffers can be freed."""
         self._last.clear()
         self._changes = self._bind_groups.changes

@@ -240,9 +240,7 @@ class GpuBackend:
         return _Begun(self, self._begin_reads([wanted]))
 
     def finish_begun(self, reading: Reading) -> Bytes:
-        """Wait for a copy that was begun, and return its bytes;
-        later work may still run.
-        """
+        """Return the bytes of a copy that was begun; later work may still run."""
         with self._abandoning(reading):
             reading.mapping.wait()
         (data,) = self._end_read(reading, later=True)
@@ -317,9 +315,7 @@ class GpuBackend:
 
     @contextmanager
     def capture(self) -> Generator[Capture, None, None]:
-        """Record the calls of a block on a tape, to be replayed;
-        the block runs nothing.
-        """
+        """Record the calls of a block on a tape, for replays, without running them."""
         with self._open():
             self._check_not_captured("another capture()")
             self._recorder.check_allows("a capture()")

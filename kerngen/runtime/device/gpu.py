@@ -240,8 +240,7 @@ _FULL = re.compile(r"not enough memory|out of memory", re.IGNORECASE)
 
 
 def translate(error: Exception, aim: str) -> Error:
-    """Return our error for an exception of wgpu's;
-    `aim` is what was attempted: 'to do it'.
+    """Return our error for an exception of wgpu; `aim` names the attempt: 'to do it'.
 
     Errors of ours, and those that can't be from wgpu, are raised again unchanged: a
     signal's handler may raise anything.

@@ -31,9 +31,7 @@ class Mapping(Protocol):
     """A staging buffer that is being mapped for the host to read."""
 
     def wait(self) -> None:
-        """Wait until it is mapped;
-        raise DeviceLost if the device is destroyed meanwhile.
-        """
+        """Wait until it is mapped; raise DeviceLost if the device is destroyed."""
         ...
 
     def view(self) -> memoryview:
@@ -50,7 +48,7 @@ LONGEST_PAUSE: Final = 1e-3
 much later, at most, a reader has what the device has done."""
 
 Map = Callable[[Buffer, int], Mapping]
-"""Begins to map so many bytes of a buffer, from its start."""
+"""Begins to map bytes of a buffer, as many as the number, from its start."""
 
 
 @final

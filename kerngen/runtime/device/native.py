@@ -235,8 +235,7 @@ class PlainCommands:
 
 @final
 class DirectCommands:
-    """Dispatches encoded by calls of the C library,
-    their arguments prepared in advance.
+    """Dispatches encoded by calls of the C library, with prepared arguments.
 
     Each is two or three calls of it, about 1 us; a call of a kernel takes about 5.
     """

@@ -154,9 +154,7 @@ def _find_adapter(choice: AdapterChoice) -> tuple[Adapter | None, str]:
 
 
 def request_device(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:
-    """Open a device with the limits and features kernels use;
-    raise NoAdapter if refused.
-    """
+    """Open a device with the limits and features of kernels; raise NoAdapter if refused."""
     features = [
         name for name in (*FEATURES, *_OF_BOUND_SHADERS) if name in adapter.features
     ]

@@ -151,9 +151,7 @@ class Tape:
         bound: Sequence[Ready],
         offset: int,
     ) -> None:
-        """Record a call's dispatches,
-        or the call itself if replays may change its scalars.
-        """
+        """Record the dispatches of a call, or the call if replays may change its scalars."""
         self._kernels[kernel] = None
         self._names[kernel.name] = None
         self.leases += [tensor.lease for tensor in slots]
@@ -254,9 +252,7 @@ class Tape:
     # ---- replaying
 
     def replay(self, times: int, changes: Mapping[str, float]) -> None:
-        """Encode the recording `times` times;
-        nothing is encoded if a change is invalid.
-        """
+        """Encode the recording `times` times, or nothing if a change is invalid."""
         with self._opened():
             self._replay(times, changes)
 

@@ -33,9 +33,7 @@ same memory again: 400 MB take 44 ms instead of 98 to an H200.
 @final
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Reads under way: their staging buffer, its mapping,
-    and where each range is in it.
-    """
+    """Reads under way: a staging buffer, its mapping, and the place of each range."""
 
     block: Block[Buffer]
     mapping: Mapping

@@ -37,9 +37,7 @@ class Call:
 @final
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A captured call,
-    and the names of the scalars that replays may change, by position.
-    """
+    """A captured call, and by position the scalars that replays may change."""
 
     call: Call
     names: Mapping[int, str]

@@ -1,5 +1,4 @@
-"""Conversion between NumPy arrays and a tensor's bytes;
-values that don't fit are errors.
+"""Conversion of NumPy arrays to a tensor's bytes and back; misfits are errors.
 
 A vector or matrix has axes of its own in NumPy, behind those of the tensor; in memory
 there may be gaps between its parts.  A struct is a record of its `DTYPE`.

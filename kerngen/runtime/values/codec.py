@@ -1,6 +1,4 @@
-"""Conversion of a struct's values to bytes and back,
-by one precompiled `struct.Struct`.
-"""
+"""Conversion of a struct's values to bytes and back by `struct.Struct`."""
 
 from __future__ import annotations
 
@@ -68,9 +66,7 @@ class Codec:
             self._write_nans(buffer, offset, values)
 
     def unpack(self, data: Readable) -> tuple[Any, ...]:
-        """Return the flat values in these bytes;
-        their number must be the struct's size.
-        """
+        """Return the flat values in bytes, which must have the struct's size."""
         values = self._struct.unpack(data)
         total = sum(values if self._pick is None else self._pick(values))
         if total != total:  # noqa: PLR0124 - NaN alone differs from itself

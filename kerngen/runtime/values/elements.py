@@ -98,8 +98,7 @@ class Leaf(Element):
 
 
 def spaced(dtype: DTypeLike, stride: int) -> np.dtype[Any]:
-    """Return a dtype for elements `stride` bytes apart:
-    a record with one field, `value`.
+    """Return a record dtype with one field, `value`, for elements `stride` bytes apart.
 
     If elements are adjacent, it is their own dtype.
     """

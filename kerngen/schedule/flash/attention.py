@@ -94,9 +94,7 @@ class Attention:
 
     @property
     def batch(self) -> tuple[Index, ...]:
-        """The indices of the result besides row and column;
-        each value has its own keys.
-        """
+        """The result's indices besides row and column: each value has its own keys."""
         own = (self.row, self.column)
         return tuple(index for index in self.finish.domain if index not in own)
 
@@ -357,9 +355,7 @@ def with_locals(expr: Expr, values: Mapping[str, Expr]) -> Expr:
 @final
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term of a sum over keys:
-    `exp(score - TOP)` times `factors` and a row's constant.
-    """
+    """A term of a sum over keys: `exp(score - TOP)` times factors and a constant."""
 
     score: Expr
     factors: tuple[Expr, ...] = ()
@@ -371,9 +367,7 @@ class Term:
 
 
 def weighted(expr: Expr, key: Index) -> Term | None:
-    """Split a term into weight and factors;
-    a condition on it becomes part of the score.
-    """
+    """Split a term into weight and factors; its condition goes into the score."""
     match expr:
         case BuiltinCall("exp", (Binary("-", score, LocalValue() as top),)):
             return Term(score) if top == TOP and not _is_summed(score) else None
@@ -438,8 +432,7 @@ def _is_of_row(condition: Expr, key: Index) -> bool:
 
 
 def scaled(total: LocalValue, mean: LocalValue, term: Term, keys: Extent) -> Expr:
-    """Return the factor outside of the sum that every term has;
-    for a total of 0 it is 0.
+    """Return the factor of every term that is outside of the sum, 0 for a total of 0.
 
     `mean` is the sum of values divided by the total of weights.
     """

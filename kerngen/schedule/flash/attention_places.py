@@ -36,9 +36,7 @@ _COMPARISONS: Final[Mapping[BinaryOp, BinaryOp]] = {
 
 
 class NoSumsError(Exception):
-    """Raised inside recognition,
-    with the reason why stages are no gradient of attention.
-    """
+    """Raised inside recognition: why stages are no gradient of attention."""
 
 
 def moved(expr: Expr, places: Mapping[Index, Subscript]) -> Expr:

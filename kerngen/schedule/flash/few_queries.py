@@ -100,9 +100,7 @@ class KeySplit:
 
     @property
     def parts(self) -> Size:
-        """The number of parts: enough to keep a device busy,
-        with 128 keys or more each.
-        """
+        """The number of parts: enough for a device, with at least 128 keys each."""
         fill = ceil_div(GROUPS, maximum(self.tiles, 1))
         keys = ceil_div(extent_size(self.found.key.extent), SIZE)
         return maximum(minimum(fill, keys), 1)

@@ -56,9 +56,7 @@ class KeyBounds:
 
     @classmethod
     def of(cls, score: Expr, row: Index, key: Index) -> KeyBounds:
-        """Return the bounds that a score's mask sets;
-        no bounds if the mask is not known.
-        """
+        """Return the bounds that a score's mask sets, none if the mask is not known."""
         return cls.of_mask(_masked(score), row, key)
 
     @classmethod
@@ -147,9 +145,7 @@ class KeyBounds:
     def checks(
         self, lowerer: Lowerer, ends: tuple[t.Expr, t.Expr], keys: t.Expr
     ) -> Iterator[t.Expr]:
-        """Yield conditions that hold if every row has a key; bounds are linear,
-        so at the ends.
-        """
+        """Yield conditions that hold if every row has a key: linear bounds, at the ends."""
         for row in ends:
             lows = [t.Literal("0i"), *self._sides(lowerer, row, is_upper=False)]
             highs = [

@@ -19,18 +19,14 @@ _ONE = 127
 
 
 def share(shader: ShaderBuilder, keys: Extent) -> t.Expr:
-    """Return the scale of the weights: 1 / 2^n,
-    where 2^n is at least the number of keys.
-    """
+    """Return the scale of the weights: 1 / 2^n, for up to 2^n keys."""
     return _power(t.Binary("-", t.u32(_ONE), _doublings(shader, keys)))
 
 
 def row_values(
     shader: ShaderBuilder, keys: Extent, row: tuple[t.Expr, t.Expr]
 ) -> dict[str, Value]:
-    """Return the values of `TOP` and `TOTAL`,
-    from a row's largest score and scaled total.
-    """
+    """Return `TOP` and `TOTAL` for a row's largest score and scaled total."""
     top, total = row
     none = infinity(shader, negative=True)
     largest = t.call("select", top, none, total.equals(t.Literal("0.0")))

@@ -53,9 +53,7 @@ Found: TypeAlias = Attention | AttentionSums
 
 
 def flash_of(task: Task) -> Found | str:
-    """Return the attention, or its gradients, that begin with a stage;
-    or why none does.
-    """
+    """Return the attention, or its gradients, that begin with a stage, or why none do."""
     found = attention_of(task)
     if isinstance(found, str):
         sums = attention_sums_of(task)

@@ -1,5 +1,4 @@
-"""The shaders for gradients of attention: row statistics,
-then sums of recomputed tiles.
+"""The shaders for gradients of attention: row statistics, then sums of tiles.
 
 The first dispatch goes over the keys of each row, and stores a few numbers of it: the largest
 score, the total of the weights, and sums of weights times factors.  Each of the others makes

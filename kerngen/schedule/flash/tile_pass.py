@@ -40,9 +40,7 @@ Rows: TypeAlias = Sequence[Sequence[t.Ident]]
 
 
 def weighted_values(value: Expr, key: Index, column: Index, row: Index) -> Contraction:
-    """Return the product of weights and values as a contraction;
-    no tensor has the weights.
-    """
+    """Return the product of weights, which no tensor has, and values as a contraction."""
     left, right = LocalValue(LEFT, Scalar.F32), LocalValue(RIGHT, Scalar.F32)
     term = Binary("*", left, right, Scalar.F32)
     return Contraction("sum", (key,), left, value, term, column, row)
@@ -80,9 +78,7 @@ class Product:
 @final
 @dataclass
 class Weights:
-    """The tile of weights in workgroup memory: a line per key,
-    vectors of four rows in it.
-    """
+    """The tile of weights in workgroup memory: a line per key, of vectors of four rows."""
 
     builder: ShaderBuilder
     tiling: Tiling
@@ -169,9 +165,7 @@ class KeyPass:
         self._shared_tiles: dict[tuple[str, str], t.Expr] = {}
 
     def name_places(self) -> None:
-        """Write variables for an invocation's place in a tile,
-        and for the counter of keys.
-        """
+        """Write variables for an invocation's place in a tile, and a counter of keys."""
         s = self.builder
         self.column, self.row = (t.Ident(s.fresh(n)) for n in ("column", "row"))
         self.first = t.Ident(s.fresh("first_key"))
@@ -233,9 +227,7 @@ class KeyPass:
         return domain_size(self.batch) * rows * across
 
     def place(self, columns: Sequence[Index], bounds: KeyBounds) -> None:
-        """Write where the workgroup's tile is: batch indices,
-        first row and column, keys.
-        """
+        """Write the workgroup's tile: batch indices, first row and column, keys."""
         s = self.builder
         group = self.let("group", linear_group(s))
         tile_rows, tile_columns = self.tiled_axes(columns)
@@ -366,9 +358,7 @@ class KeyPass:
     # Rows
 
     def across(self, kind: str, vectors: Sequence[t.Ident]) -> t.Expr:
-        """Return the largest component of several vectors,
-        or the sum of all components.
-        """
+        """Return the largest component of several vectors, or the sum of all."""
         if kind == "sum":
             one: t.Expr = vectors[0]
             for vector in vectors[1:]:

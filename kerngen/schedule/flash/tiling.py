@@ -18,7 +18,7 @@ class FlashTiling:
     It has `queries` rows of `columns` results, and goes over the keys, `keys` at a time.
     Of their scores an invocation holds `micro_queries x micro_keys`.  `terms` of queries
     and keys are in workgroup memory at once, then `weights` of the keys with their values.
-    With `rows` it has so many alone, all of them of the same keys, and these are cut into
+    With `rows` it has this many alone, all of them of the same keys, and these are cut into
     parts: for few queries.
     """
 
@@ -54,9 +54,7 @@ class FlashTiling:
         return self.scores.columns * VECTOR // self.weights
 
     def faults(self) -> Iterator[str]:
-        """Yield the first fault of the tile sizes, in the user's words,
-        if there is one.
-        """
+        """Yield the first fault of the tile sizes, if any, in the user's words."""
         if self.rows:
             if self.columns not in ROW_COLUMNS:
                 listed = ", ".join(map(str, ROW_COLUMNS))

@@ -109,9 +109,7 @@ class Operand:
         )
 
     def tile(self, buffer: t.Expr | None) -> t.Expr:
-        """Return the variable of the tile; of two that alternate,
-        the one numbered `buffer`.
-        """
+        """Return the variable of the tile, or of the one of two that is numbered `buffer`."""
         return self._tile if buffer is None else self._tile[buffer]
 
     @property
@@ -237,9 +235,7 @@ class Operand:
     # Windows
 
     def neighbours(self, name: str) -> tuple[Neighbours, bool]:
-        """Return the places of a turn's vector,
-        and whether an earlier turn computed them.
-        """
+        """Return the places of a turn's vector, and whether an earlier turn has them."""
         if self._neighbours and not self.along_terms and self._same(self.line):
             return self._neighbours[0], True
         found = Neighbours(self.builder, self.group, name, self.gap)
@@ -247,9 +243,7 @@ class Operand:
         return self._neighbours[-1], False
 
     def digits(self, name: str) -> tuple[Digits, bool]:
-        """Return the indices of a turn's term,
-        and whether an earlier turn computed them.
-        """
+        """Return the indices of a turn's term, and whether an earlier turn has them."""
         if self._digits and self.along_terms and self._same(self.tiling.k):
             return self._digits[0], True
         self._digits.append(Digits(self.builder, self.over, name, self.tiling.k))
@@ -314,9 +308,7 @@ class Operand:
         return name
 
     def _place(self, batch: Mapping[Index, T], outer: T, term: T) -> list[T]:
-        """Return the values that an element's address depends on,
-        the contiguous one last.
-        """
+        """Return the values in an element's address, the contiguous one last."""
         used = free_indices(self.factor)
         ends = (outer, term) if self.along_terms else (term, outer)
         return [*(at for index, at in batch.items() if index in used), *ends]

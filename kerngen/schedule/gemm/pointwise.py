@@ -38,8 +38,7 @@ _BESIDE: Final = identity_of("sum", Scalar.F32)
 @final
 @dataclass(frozen=True, slots=True)
 class Pointwise:
-    """The element that a factor reads where each window has one,
-    and the conditions for it.
+    """The element that a factor reads where each window has one, and its conditions.
 
     `numbers` are integers of the call with the values that they must have, `single` the
     lengths that must be 1; of each pair in `within`, the first length is at most the other.

@@ -38,9 +38,7 @@ class Factor(Protocol):
         ...
 
     def tile(self, buffer: t.Expr | None) -> t.Expr:
-        """Return the variable of the tile; of two that alternate,
-        the one numbered `buffer`.
-        """
+        """Return the variable of the tile, or of the one of two that is numbered `buffer`."""
         ...
 
     def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: t.Expr) -> t.Expr:
@@ -57,9 +55,7 @@ class Kept:
     columns: tuple[t.Expr, ...] = ()
 
     def at(self, row: int, vector: int) -> t.Expr | None:
-        """Return the condition for a row and four columns,
-        or None if the term always counts.
-        """
+        """Return the condition of a term for a row and four columns, if it has one."""
         if not self.columns:
             return self.rows[row] if self.rows else None
         if not self.rows:
@@ -186,8 +182,7 @@ class RegisterTile:
     def accumulate(
         self, p: int, buffer: t.Expr | None, left_over: t.Expr | None
     ) -> t.Stmt:
-        """Add term `p` of a turn to the accumulators,
-        unless it lies beyond `left_over`.
+        """Add term `p` of a turn to the accumulators, unless it is beyond `left_over`.
 
         Rows go there and back over the columns, so that neighbouring statements share
         a factor.

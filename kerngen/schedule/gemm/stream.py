@@ -156,9 +156,7 @@ def _numbers(tiling: Tiling) -> tuple[int, int, int, int]:
 @final
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Variables of a shader for the tiles of a product;
-    `sizes` maps sizes to variables.
-    """
+    """Variables of a shader for a product's tiles; `sizes` maps sizes to them."""
 
     shader: ShaderBuilder
     body: list[t.Stmt]
@@ -232,9 +230,7 @@ def keep_total(
 
 
 def slot_of(group: t.Expr, *, begun: t.Expr) -> t.Expr:
-    """Return the number of a workgroup's slot:
-    it has one for its first and its last tile.
-    """
+    """Return a workgroup's slot: it has one for its first and one for its last tile."""
     return group * 2 + t.call("u32", begun)
 
 
@@ -414,9 +410,7 @@ def is_inside(shader: ShaderBuilder, row: t.Expr, column: t.Expr) -> t.Expr:
 def side_places(
     shader: ShaderBuilder, body: list[t.Stmt], side: tuple[Index, ...], at: t.Expr
 ) -> dict[Index, t.Expr]:
-    """Return the values of a side's indices at position `at`;
-    several are written first.
-    """
+    """Return the values of a side's indices at position `at`."""
     if len(side) == 1:
         return {side[0]: at}
     if not isinstance(at, t.Ident):

@@ -23,7 +23,7 @@ class Tiling:
     A workgroup computes `m x n` elements, `k` terms at a time.  An invocation computes
     `micro_m x micro_n` of them, as vectors of 4.  Rows in workgroup memory are padded
     by `pad` vectors, and there are `buffers` of them in turn.  Groups of 32 invocations
-    lie `lane_columns x lane_rows`.  Where `stream` is not 0, so many
+    lie `lane_columns x lane_rows`.  Where `stream` is not 0, this many
     workgroups share the terms of all tiles (`stream.py`); else each has a tile.
     """
 
@@ -54,9 +54,7 @@ class Tiling:
         return self.rows * self.columns
 
     def faults(self) -> Iterator[str]:
-        """Yield the first fault of the tile sizes, in the user's words,
-        if there is one.
-        """
+        """Yield the first fault of the tile sizes, if any, in the user's words."""
         tile, micro = (self.m, self.n, self.k), (self.micro_m, self.micro_n)
         lanes = (self.lane_columns, self.lane_rows)
         if any(size % VECTOR or not size for size in (*micro, self.k)):

@@ -43,9 +43,7 @@ _MOST: Final = t.Literal("2147483647i")
 @final
 @dataclass
 class TermRange:
-    """The range of terms that any element of a tile needs,
-    from `bounds` by row and column.
-    """
+    """The range of terms that a tile needs, from `bounds` by row and column."""
 
     tiles: Tiles
     tiling: Tiling

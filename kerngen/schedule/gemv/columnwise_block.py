@@ -49,7 +49,7 @@ TERMS: Final = 4
 
 PART: Final = 512
 LONG_PART: Final = 1024
-"""A part has so many terms, or so many with more rows than fit one vector's registers."""
+"""The terms of a part; the long one for more rows than fit one vector's registers."""
 
 FEW_ROWS: Final = 2
 

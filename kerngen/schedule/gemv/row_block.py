@@ -66,9 +66,7 @@ class RowBlock:
         ]
 
     def at(self, position: t.Expr) -> tuple[dict[Index, t.Expr], list[t.Expr]]:
-        """Return the row at a position in the block,
-        and the condition that the row exists.
-        """
+        """Return the row at a position in the block, and the condition that it exists."""
         if self.row is None:
             return {}, []
         name = t.Ident(self._shader.name(self.row.name))
@@ -90,7 +88,5 @@ class RowBlock:
 
 
 def suffix(*places: tuple[int, int]) -> str:
-    """Return a suffix for numbered names, as `_2_0`;
-    a number whose count is 1 is left out.
-    """
+    """Return a suffix for numbered names, such as `_2_0`, without counts of 1."""
     return "".join(f"_{number}" for number, count in places if count > 1)

@@ -24,8 +24,7 @@ AT_ONCE: Final = 4
 @final
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round of joining: after `before`,
-    lanes for which `holds` have a result in `value`.
+    """A round of joining: after `before`, lanes where `holds` have results in `value`.
 
     The result is that of total number `total`, of the lanes in group `group`.
     """

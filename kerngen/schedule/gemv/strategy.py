@@ -1,7 +1,7 @@
 """Strategy `gemv`: a product with a vector, or with few rows of one.
 
 The matrix is read along its rows where the reduction is contiguous, and in blocks of
-columns where the result is; once, or with the option `rows` once for so many rows.
+columns where the result is; once, or with the option `rows` once for this many rows.
 """
 
 from __future__ import annotations

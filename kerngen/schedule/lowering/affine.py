@@ -1,6 +1,4 @@
-"""Lower affine subscripts in u32 arithmetic,
-which is exact for results within the axis.
-"""
+"""Affine subscripts in u32 arithmetic, which is exact for results within the axis."""
 
 from __future__ import annotations
 

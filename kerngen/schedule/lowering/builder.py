@@ -80,9 +80,7 @@ class Buffer:
         return self._read(self.expr[address], self.lanes)
 
     def element(self, address: t.Expr) -> t.Expr:
-        """Return the element at its own address,
-        even where the buffer is bound as vectors.
-        """
+        """Return the element at its own address, even where vectors are bound."""
         if self.reader:
             return t.call(self.reader(1), address)
         if self.lanes == 1:

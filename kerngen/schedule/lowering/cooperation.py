@@ -67,9 +67,7 @@ def value_bytes(type_: ValueType) -> int:
 
 
 def into(total: t.Ident, reduce: Reduce, width: int) -> Take:
-    """Return a function that writes how a term, or a vector of four,
-    is added to `total`.
-    """
+    """Return a function that writes how a term, or four of them, are added to `total`."""
 
     def take(inner: Lowerer) -> None:
         term = term_of(inner, reduce, wide=width > 1)
@@ -129,9 +127,7 @@ def join(
 def finish_steps(
     lowerer: Lowerer, task: Task, reduce: Reduce, value: Value, only: t.Expr | None
 ) -> None:
-    """Write the stage's steps, given the reduction's value;
-    only lanes where `only` holds.
-    """
+    """Write the steps after a reduction, only for lanes where `only` holds."""
     inner = lowerer.nested({})
     inner = replace(inner, reduced={reduce: whole_of(reduce, value)}, locals={})
     write_steps(inner, task.stage)

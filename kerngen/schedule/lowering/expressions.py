@@ -141,9 +141,7 @@ class Lowerer:
                 assert_never(expr)
 
     def uniform_place(self, value: UniformValue) -> tuple[t.Expr, Laid]:
-        """Return where a parameter, or a part of one, is in the uniform,
-        and its layout.
-        """
+        """Return the place of a parameter, or of its part, in the uniform, and its layout."""
         place = self.shader.uniform(value.name)
         laid = self.shader.laid_uniform(value.name)
         return memory.follow(self, place, laid, value.path)
@@ -165,9 +163,7 @@ class Lowerer:
         return True, [self.widen(value, type_) for value, type_ in parts]
 
     def named(self, value: Value, wanted: str) -> Value:
-        """Return a wide value under a name,
-        so that its elements can be read one by one.
-        """
+        """Return a wide value under a name, from which elements are read one by one."""
         if not value.wide:
             return value
         name = self.shader.fresh(wanted)

@@ -19,7 +19,7 @@ from kerngen.plan.size import COMPARISONS
 from kerngen.shader import tree as t
 
 FEW: Final = 16
-"""Loops of so many steps are not worth a comparison in each."""
+"""Loops of this many steps are not worth a comparison in each."""
 
 _FAR: Final = I32_MAX
 """Greater than any index."""

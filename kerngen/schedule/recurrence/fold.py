@@ -53,7 +53,7 @@ from kerngen.shader import tree as t
 INVOCATIONS: Final = 64
 SHARING_FOURS: Final = (4, 16)
 FEWEST_FOURS: Final = 8
-"""How many lanes share an element where each has four states, from so many states on.
+"""How many lanes share an element where each has four states, from this many states on.
 
 A lane then reads 2.5 numbers for a state, and not 4: that, and their addresses, is most
 of the work where there are many elements.
@@ -90,16 +90,12 @@ class Folded:
 
     @property
     def own(self) -> Index:
-        """The recurrence's index that the second stage reduces over:
-        one state per lane.
-        """
+        """The recurrence's index that the second stage reduces over: a state per lane."""
         return self.names[self.reduce.indices[0]]
 
     @property
     def elements(self) -> tuple[Index, ...]:
-        """The recurrence's other indices,
-        which lanes that share a result have in common.
-        """
+        """The recurrence's other indices, alike in the lanes that share a result."""
         return tuple(x for x in self.steps.others if x != self.own)
 
 

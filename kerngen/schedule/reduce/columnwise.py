@@ -40,7 +40,7 @@ LANES_PER_GROUP: Final = 256
 COLUMNS: Final = 64
 PART: Final = 256
 MAX_PARTS: Final = 256
-"""A column has a part for every so many terms, but not more than so many parts."""
+"""A column has a part for every `PART` terms, and at most `MAX_PARTS` parts."""
 FINISH_SIZE: Final = 64
 AT_ONCE: Final = 4
 """How many parts an invocation joins in a turn: it waits for all of them together."""

@@ -1,5 +1,4 @@
-"""Strategy `reduce` along rows: several workgroups share a row,
-then one joins its parts.
+"""Strategy `reduce` along rows: workgroups share a row, then one joins its parts.
 
 The lanes of a workgroup stride along the last reduction index, where memory is
 contiguous, several terms at a time.  What the first dispatch leaves is as long as the
@@ -41,7 +40,7 @@ from kerngen.shader import tree as t
 PART_LANES: Final = 256
 PART: Final = 4096
 MAX_PARTS: Final = 1024
-"""A row has a part for every so many terms, but not more than so many parts."""
+"""A row has a part for every `PART` terms, and at most `MAX_PARTS` parts."""
 
 AT_ONCE: Final = 4
 """How many terms, or vectors of them, a lane takes in a turn."""

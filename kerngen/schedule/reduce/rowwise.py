@@ -31,7 +31,7 @@ def by_width(
 
 
 def rows_divide(task: Task, names: set[str], run: int) -> Guard:
-    """Return when the rows of tensors are whole runs of so many elements."""
+    """Return the guard under which the rows of tensors are whole runs of `run` elements."""
     extents = last_extents(task.stage, (reduction_of(task).body,), names)
     return all_divisible(extents, run) if names else NEVER
 

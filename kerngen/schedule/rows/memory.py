@@ -38,8 +38,7 @@ MOST_HELD: Final = 4
 
 
 def hold(plan: RowPlan, room: int = 0) -> RowPlan:
-    """Read each needed value once, in a pass before the others,
-    and hold it in registers.
+    """Read each needed value once, before the passes, and hold it in registers.
 
     Values needed only once are read there as well, if a lane has `room` for so many
     values of an element: so it waits only once.
@@ -67,9 +66,7 @@ def reread(plan: RowPlan) -> RowPlan:
 
 
 def read_ahead(plan: RowPlan) -> RowPlan:
-    """Begin each pass with the reads that it always makes,
-    for several elements at once.
-    """
+    """Begin each pass with the reads that it always makes, several elements at once."""
     passes = tuple(_reading_ahead(plan, pass_) for pass_ in plan.passes)
     return replace(plan, passes=passes)
 

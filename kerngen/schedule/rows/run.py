@@ -30,9 +30,7 @@ from kerngen.schedule.task import Task
 
 @final
 class Part(Enum):
-    """The role of a stage in a run: it reduces a row,
-    computes its elements, or one number.
-    """
+    """The role of a stage in a run: it reduces a row, maps it, or computes one number."""
 
     REDUCES = "reduces it"
     EACH = "computes every element"

@@ -271,9 +271,7 @@ class RowWriter:
         return t.Ident(position_name(self._shader, columns, "element"))
 
     def _span(self, number: int) -> _Span:
-        """Return the value or vector that a lane reads at once,
-        of the row or of a block.
-        """
+        """Return the value or vector, of the row or of a block, that a lane reads at once."""
         shader, columns, shape = self._shader, self._plan.columns, self._shape
         shown = str(number) if self._ladder or shape.taken > 1 else ""
         in_front = self._block if number == 0 else None

@@ -2,7 +2,7 @@
 
 The shortest rows have a lane each, short ones a few lanes, several to a workgroup.  A row
 that fits into the registers of its lanes is read once; longer ones are read again by each
-pass, and so are the shortest.  With the option `lanes` so many share each row, whatever
+pass, and so are the shortest.  With the option `lanes` this many share each row, whatever
 its length; with `subgroups` they join what they found by those of the adapter.
 """
 
@@ -70,7 +70,7 @@ GROUP_NUMBERS: Final = 32768
 """How many the lanes of a workgroup hold: half of what the largest have registers for."""
 
 MANY_CHUNKS: Final = 8
-"""A row is worth holding where each lane has so many vectors of it, or fewer."""
+"""A row is worth holding where each lane has this many vectors of it, or fewer."""
 
 
 def fits_rows(task: Task) -> str:
@@ -108,9 +108,7 @@ def suits_rows(task: Task, options: Options) -> str:
 
 
 def lower_rows(task: Task, options: Options) -> Iterator[Variant]:
-    """Return the variants: rows up to some lengths in registers,
-    then rows of any length.
-    """
+    """Return the variants: rows up to some lengths in registers, then any rows."""
     run = run_of(task)
     assert isinstance(run, Run), run
     return _RowTask.of(task, run, row_options(options)).variants()
@@ -234,7 +232,7 @@ class _RowTask:
     def _climbed(self, shader: Shader, ladder: Ladder, shape: Shape) -> Shader:
         """Return the shader of a ladder for one of its shapes.
 
-        Its workgroup memory has so many bytes for each lane.
+        Its workgroup memory has this many bytes for each lane.
         """
         names = (name for name, _ in shader.constants)
         values = ladder.constants(shape).values()
@@ -284,7 +282,7 @@ class _RowTask:
         return ladder if alike else None
 
     def _holding(self, shape: Shape, chunks: int) -> RowPlan:
-        """Return the plan of a shape whose lanes hold so many values or vectors."""
+        """Return the plan of a shape whose lanes hold what `chunks` of them leave room for."""
         number = room(shape.lanes) // (chunks * shape.width)
         if number not in self._held:
             self._held[number] = hold(self.plan, number)

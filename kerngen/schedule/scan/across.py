@@ -1,5 +1,4 @@
-"""Strategy `scan` across memory: each lane scans a row,
-and neighbours' rows are adjacent.
+"""Strategy `scan` across memory: a row per lane, with neighbours adjacent.
 
 Rows that are few are cut into parts, so that there are lanes enough.
 """
@@ -45,7 +44,7 @@ AT_ONCE: Final = 8
 
 LONG: Final = 64
 ENOUGH: Final = 1 << 17
-"""Fewer lanes than that scan rows of more elements in parts: so many lanes, with eight
+"""Fewer lanes than that scan rows of more elements in parts: this many lanes, with eight
 terms each, have 4 MB on its way from memory, as much as an H200 needs."""
 
 MAX_PARTS: Final = 1024

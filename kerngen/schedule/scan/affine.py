@@ -443,9 +443,7 @@ class _Tiles:
     def _turn(
         self, steps: Lowerer, place: t.Expr, number: int, end: t.Expr
     ) -> tuple[Lowerer, t.Expr | None]:
-        """Return the lowerer of one of the four steps,
-        and the condition that it exists.
-        """
+        """Return the lowerer of one of the four steps, and the condition that it exists."""
         if self.names:
             first = steps.at[self.index]
             offset = COMPONENTS.index(self._component(number))

@@ -25,9 +25,7 @@ from kerngen.shader import tree as t
 
 @final
 class LaneScan:
-    """Writes the scan over lanes: `before`, the total before a lane;
-    `whole`, that of all.
-    """
+    """Writes the scan over lanes: totals `before` a lane, and of the `whole`."""
 
     def __init__(
         self,
@@ -38,7 +36,7 @@ class LaneScan:
         *,
         subgroups: bool,
     ) -> None:
-        """Scan with `shader` over so many lanes; subgroups only scan a whole workgroup."""
+        """Scan with `shader` over `lanes` lanes; subgroups only scan a whole workgroup."""
         self._shader = shader
         self._shape = shape
         self._count = lanes

@@ -16,8 +16,7 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True, slots=True)
 class PartOfRow:
-    """The part of a row that a workgroup has: which row, which part,
-    from where to where.
+    """The part of a row that a workgroup has: its row, number, and limits.
 
     `number` is the part's number in its row, which has `count` parts; `group` is its
     number among all.
@@ -38,9 +37,7 @@ class PartOfRow:
         cut: Cut,
         rows: tuple[Index, ...],
     ) -> PartOfRow:
-        """Write these numbers,
-        and skip the workgroups past the last part of all `rows`.
-        """
+        """Write the part's numbers, and skip workgroups past the last part of all rows."""
         group, row, number, count, start, end, size = (
             t.Ident(shader.fresh(name))
             for name in ("group", "row", "part", "count", "start", "end", "size")

@@ -55,9 +55,7 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True, slots=True)
 class ScannedRows:
-    """A scan along memory: lanes of a workgroup share a row,
-    joined by subgroups if asked.
-    """
+    """A scan along memory: a workgroup's lanes share a row, joined by subgroups or not."""
 
     task: Task
     subgroups: bool

@@ -24,7 +24,7 @@ RUNS: Final = 4
 
 INVOCATIONS: Final = 256
 ALONE: Final = 64
-"""From so many lanes on, a row has a workgroup of its own."""
+"""From this many lanes on, a row has a workgroup of its own."""
 
 SHORT: Final = (1, 8, 32)
 """Lanes that share a short row, if a tile of them is as long as it."""
@@ -76,7 +76,7 @@ class Shape:
 def shapes(lanes: int | None, *, alone: bool) -> Iterator[Shape]:
     """Yield the shapes to choose from; a row takes the first that suits it.
 
-    Shapes with vectors come first. With `lanes`, so many share each row; with `alone`,
+    Shapes with vectors come first. With `lanes`, this many share each row; with `alone`,
     each row has a workgroup of its own.
     """
     for width in (LANES, 1):
@@ -106,9 +106,7 @@ class Cut:
         return ceil_div(self._row, self.length)
 
     def is_needless(self, long: int, rows: tuple[Index, ...], many: int) -> Guard:
-        """Return the condition that rows are too short, or too many,
-        to be worth cutting.
-        """
+        """Return the condition that rows are too short, or too many, to be cut."""
         short = compare("<=", self._row, long)
         return any_of(short, compare(">=", domain_size(rows), many))
 

@@ -39,8 +39,7 @@ class ScanTerms:
         return identity(self.to.shader, reduce.kind, reduce.type, self.width)
 
     def element(self, place: t.Expr, length: t.Expr) -> t.Expr:
-        """Return the number of the element at a place of the scan,
-        counted in its order.
+        """Return the number of an element, in the scan's order, by its place.
 
         Places are counted in the order of the scan.
         """

@@ -46,7 +46,7 @@ PRIVATE_BINS: Final = (256, 1024, 4096)
 more workgroups work at the same time."""
 
 MOST_SLICES: Final = 4
-"""Up to so many times 4,096 bins, each workgroup takes one slice of them, and all terms
+"""Up to this many times 4,096 bins, each workgroup takes one slice of them, and all terms
 are read once for each slice; beyond, atomics in memory are faster."""
 
 TERMS_PER_LANE: Final = 16

@@ -1,5 +1,4 @@
-"""Keyed reductions by sorting: terms are sorted by bin,
-then each bin's terms are joined.
+"""Keyed reductions by sorting: terms are sorted by bin, then joined.
 
 What is joined is in the order of the terms, so that a sum of f32 has the same bits each
 time.  An invocation takes 8 terms that follow each other, in one column or four:
@@ -70,7 +69,7 @@ CARRIES: Final = 128
 """How many terms an invocation takes, and how many parts that are carried."""
 
 FEW_TERMS: Final = 1 << 16
-"""Up to so many terms, what they carry is joined at once: runs are at most 8,192 parts."""
+"""Up to this many terms, what they carry is joined at once: runs are at most 8,192 parts."""
 
 BUFFERS: Final = 4
 """The buffers of the shader that reads the terms: keys, items, bins and `filled`."""

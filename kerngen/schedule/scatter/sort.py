@@ -46,9 +46,7 @@ def sort_scratch(found: Scatter) -> tuple[Scratch, ...]:
 
 
 def sorting(found: Scatter, passes: int) -> Iterator[Shader]:
-    """Yield the dispatches of `passes` radix passes;
-    `sorted_into` has the result's buffers.
-    """
+    """Yield the dispatches of `passes` radix passes into `sorted_into`."""
     return sort_passes(partial(_terms, found), (FIRST, SECOND), passes)
 
 

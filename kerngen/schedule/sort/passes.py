@@ -388,9 +388,7 @@ class _Placing:
         return t.If(self._is_term(number), tuple(block))
 
     def _write(self, number: t.Expr) -> Iterator[t.Stmt]:
-        """Yield the statements that write a term;
-        the digit's last keeps the next position.
-        """
+        """Yield the statements that write a term; its digit keeps the next position."""
         shader, slot, block = self._shader, self._tile.slot(number), list[t.Stmt]()
         digit, place, after = (
             t.Ident(shader.fresh(name)) for name in ("own_digit", "to", "digit_after")

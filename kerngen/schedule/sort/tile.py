@@ -59,9 +59,7 @@ class TileSort:
         return t.Ident(self._shader.fresh(wanted))
 
     def each(self, body: Callable[[t.Expr], Iterable[t.Stmt]]) -> Iterator[t.Stmt]:
-        """Yield statements for each of the lane's terms;
-        `body` takes the term's number.
-        """
+        """Yield the statements of `body` for the number of each of the lane's terms."""
         number = self._number
         yield t.count_up(number.name, 0, t.u32(EACH), 1, *body(number))
 
@@ -132,9 +130,7 @@ class TileSort:
         return t.Assign(self._place[number], before, "+=")
 
     def _count(self, number: t.Expr, shift: int, many: t.Expr) -> Iterator[t.Stmt]:
-        """Yield the statements that count a term's digit;
-        non-terms have the last digit.
-        """
+        """Yield the statements that count a term's digit, the last one for no term."""
         block: list[t.Stmt] = []
         byte = self._digit_of(block, self.words[0][number])
         yield from block

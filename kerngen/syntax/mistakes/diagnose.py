@@ -218,9 +218,9 @@ def _malformed_number(mistake: Mistake) -> Diagnostic | None:
             break
         near = any(p.start <= span.end and span.start <= p.end for p in pieces)
         if near and not _NUMBER.fullmatch(span.text):
-            remedy_ = as_written_here(span.text)
+            instead = as_written_here(span.text)
             return faults.MalformedNumber(
-                span=span, number=_short(span.text), remedy=remedy_
+                span=span, number=_short(span.text), instead=instead
             )
     return None
 

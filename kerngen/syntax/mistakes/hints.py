@@ -11,8 +11,7 @@ from typing import Final
 
 from kerngen.ir.strategies import OPTIONS as _OPTIONS
 from kerngen.syntax.mistakes.foreign_types import TYPES
-from kerngen.syntax.mistakes.mistake import ENDS
-from kerngen.syntax.mistakes.patterns import Pattern
+from kerngen.syntax.mistakes.patterns import ENDS, Pattern
 from kerngen.syntax.wording import CLOSERS, COMPARISONS, ITEMS, VALUE_STARTS
 
 OPTIONS: Final = frozenset(_OPTIONS)
@@ -50,7 +49,7 @@ IFS: Final = (
             takes_only="IF OPEN_BRACE"),
     Pattern("Put each value in braces.",
             found=VALUE_STARTS | {"IF"}, takes="OPEN_BRACE",
-            is_="follows_value has_if"),
+            has="if", is_="follows_value"),
 )
 """An `if` as a statement, after its value, or without braces."""
 
@@ -66,7 +65,7 @@ ASSIGNMENTS: Final = (
     Pattern("To compare, write '=='.",
             is_="in_value"),
     Pattern("To compare, write '=='.",
-            is_="has_if"),
+            has="if"),
     Pattern("To compare, write '=='; each target has a statement of its own."),
 )
 """A `=` where an operator could be."""
@@ -106,7 +105,7 @@ UNEXPECTED: Final = (
     Pattern("A member is read with '.', as in 'p[i].mass'.",
             found="ARROW", is_="follows_value"),
     Pattern("A branch is a value: '{ 0.0 }'.",
-            found=ENDS, after="{", takes="FLOAT MINUS", is_="has_if"),
+            found=ENDS, after="{", takes="FLOAT MINUS", has="if"),
     Pattern("A statement ends with ';'.",
             found="COLON", takes="SEMICOLON"),
     Pattern("What is reduced follows the brackets: 'sum[j] x[j]'.",
@@ -259,7 +258,7 @@ UNEXPECTED: Final = (
     Pattern("A gradient is written 'kernel g = gradient of f by x given y;'.",
             item="kernel", takes_at_most="GRADIENT OF BY"),
     Pattern("A gradient is written 'kernel g = gradient of f by x given y;'.",
-            item="kernel", takes_only="NAME", is_="lists_names"),
+            item="kernel", takes_only="NAME", has="gradient by"),
     Pattern("A derivative is written 'derivative of f(x: f32) { ... }'.",
             takes_only="OF"),
     Pattern("A kernel is written 'kernel name(x: f32[n]) -> y: f32[n] { ... }'.",

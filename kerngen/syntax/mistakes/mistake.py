@@ -11,16 +11,10 @@ from lark import Token
 from kerngen.source.text import Source, Span
 from kerngen.syntax.lalr import END, Stack, UnexpectedError
 from kerngen.syntax.lexemes import Lexeme
-from kerngen.syntax.mistakes.foreign_types import OWN_TYPE
-from kerngen.syntax.wording import ITEMS, VALUE_STARTS
+from kerngen.syntax.wording import ITEMS
 
 _NAMED_KERNEL = frozenset({"OPEN_PAREN", "ASSIGN"})
 _STATEMENT = re.compile(r"\w+\s*(?:\[[^\[\]]*\]\s*)?[-+*/]?=(?!=)")
-_OPERATORS = frozenset(
-    "= + - * / % < > & | ^ ~ <= >= == != << >> += -= *= /= and or not".split()
-)
-ENDS = ITEMS | set("CLOSE_PAREN CLOSE_BRACKET CLOSE_BRACE SEMICOLON COMMA $END".split())
-"""What ends a value."""
 _OPENERS = frozenset({"OPEN_PAREN", "OPEN_BRACKET", "OPEN_BRACE"})
 _CLOSERS = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET", "CLOSE_BRACE"})
 
@@ -62,11 +56,6 @@ class Mistake:
         """The token directly before it; a pattern has shown that there is one."""
         assert self.before is not None
         return self.before
-
-    @property
-    def follows(self) -> bool:
-        """Whether there is a token before it."""
-        return self.before is not None
 
     def accepts_only(self, *kinds: str) -> bool:
         """Whether the grammar allows only these terminals here."""
@@ -110,37 +99,10 @@ class Mistake:
         return self.accepts >= ITEMS
 
     @property
-    def in_schedule(self) -> bool:
-        """Whether it is inside a schedule."""
-        return self.item == "schedule" and not self.in_file
-
-    @property
-    def in_value(self) -> bool:
-        """Whether it is inside parentheses or brackets."""
-        return self.opening is not None and self.opening.text != "{"
-
-    @property
     def in_target(self) -> bool:
         """Whether a bracket of a statement's left side is open: `y[i = 1`."""
         in_brackets = self.opening is not None and self.opening.text == "["
-        return in_brackets and self._before_bracket(2) in {"", ";", "{", "}", "let"}
-
-    @property
-    def in_axes(self) -> bool:
-        """Whether the innermost bracket follows a type: `f32[`."""
-        return OWN_TYPE.fullmatch(self._before_bracket(1)) is not None
-
-    @property
-    def in_subscript(self) -> bool:
-        """Whether it is a value, or ends one, in the brackets of an element."""
-        is_value = "FLOAT" in self.accepts or self.follows_value
-        in_brackets = self.opening is not None and self.opening.text == "["
-        return is_value and in_brackets and self._before_bracket(2) != ":"
-
-    @property
-    def begins_slice(self) -> bool:
-        """Whether it is the ':' of a slice, after a name."""
-        return self.kind == "COLON" and self.follows_word
+        return in_brackets and self.before_bracket(2) in {"", ";", "{", "}", "let"}
 
     @property
     def ends_statement(self) -> bool:
@@ -149,7 +111,8 @@ class Mistake:
         begins = self.starts_line or self.begins_statement
         return self.before is not None and (ends or begins)
 
-    def _before_bracket(self, count: int) -> str:
+    def before_bracket(self, count: int) -> str:
+        """Return the text of a token before the innermost bracket, if that is `[`."""
         in_brackets = self.opening is not None and self.opening.text == "["
         return self.before_opening(count) if in_brackets else ""
 
@@ -173,68 +136,15 @@ class Mistake:
         return is_branch and is_target and "=" not in between
 
     @property
-    def has_if(self) -> bool:
-        """Whether there is an `if` before it in the statement."""
-        return "if" in (lexeme.text for lexeme in self.statement())
-
-    @property
-    def declares_value(self) -> bool:
-        """Whether it is in a `let` or a `host`."""
-        return bool({"let", "host"} & {lexeme.text for lexeme in self.statement()})
-
-    @property
-    def repeats(self) -> bool:
-        """Whether it equals the token before it."""
-        return self.span.text == self.text_before(1)
-
-    @property
     def follows_word(self) -> bool:
         """Whether the token before it is a name or a keyword."""
         return self.text_before(1).isidentifier()
-
-    @property
-    def follows_number(self) -> bool:
-        """Whether the token before it is a whole number."""
-        return self.text_before(1).isdecimal()
-
-    @property
-    def follows_number_and_comma(self) -> bool:
-        """Whether a whole number and a comma are before it: `0,5`."""
-        return self.text_before(2).isdecimal()
-
-    @property
-    def follows_item_word(self) -> bool:
-        """Whether the token before it is the item's keyword."""
-        return "" != self.item == self.text_before(1)
-
-    @property
-    def begins_value(self) -> bool:
-        """Whether it begins a value, on the line of the token before it."""
-        return self.kind in VALUE_STARTS and not self.starts_line
 
     @property
     def begins_statement(self) -> bool:
         """Whether it begins a statement: a left side and a '='."""
         match = _STATEMENT.match(self.source.text, self.span.start)
         return self.kind == "NAME" and match is not None
-
-    @property
-    def closes_nothing(self) -> bool:
-        """Whether it is a closing bracket without an opening one."""
-        opens = {"CLOSE_PAREN": "(", "CLOSE_BRACKET": "["}.get(self.kind)
-        return opens is not None and not (self.opening and self.opening.text == opens)
-
-    @property
-    def lacks_value(self) -> bool:
-        """Whether the operator before it has no right operand."""
-        is_operator = self.text_before(1) in _OPERATORS
-        ends = self.kind in ENDS or self.span.text in _OPERATORS
-        return "FLOAT" in self.accepts and is_operator and ends
-
-    @property
-    def lists_names(self) -> bool:
-        """Whether it is in the names after `by` or `given` of a gradient."""
-        return {"gradient", "by"} <= {lexeme.text for lexeme in self.statement()}
 
     def text_before(self, count: int) -> str:
         """Return the text of the token `count` before it, or ""; 1 is the last one."""

@@ -40,9 +40,7 @@ _AFTER_NAMES: Final = frozenset({"COLON", "OPEN_PAREN", "ASSIGN", "WHEN"})
 
 
 def misspelt_word(mistake: Mistake) -> Diagnostic | None:
-    """Recognise a typo in a keyword: `kernal f(...)`, `lett t = ...`,
-    `x > 0 adn y > 0`.
-    """
+    """Recognise a typo in a keyword: `kernal f(...)`, `x > 0 adn y > 0`."""
     here = Lexeme(mistake.span.text, mistake.span.start)
     if mistake.kind == "NAME":
         wanted = mistake.accepts & wording.KEYWORDS - {"REDUCE"}

@@ -51,9 +51,7 @@ class Fitting:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the numbers to choose: dims,
-        then integer scalars that set lengths.
-        """
+        """The names of the numbers to choose: dims, then scalars that set lengths."""
         return (*self.kernel.dims, *self.kernel.guard_scalars)
 
     @cached_property

@@ -1,13 +1,15 @@
-"""Suppression of follow-up faults: what a part with a syntax error may declare is not missed.
+"""Faults that others lead to: what text with a syntax error, or another file, declares.
 
-Of `let total = sum[i x[i];  y[] = total;` only the bracket is a fault, not `total`.
+Of `let total = sum[i x[i];  y[] = total;` only the bracket is a fault, not `total`.  An
+unknown name that a used file sees is reported with the `use` that is missing.
 """
 
 from __future__ import annotations
 
+import posixpath
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.check.faults.gradients import UnknownDerivative
@@ -24,6 +26,8 @@ from kerngen.check.faults.statements import (
     NothingWritten,
     ReadBeforeWrite,
 )
+from kerngen.check.files.checked_file import CheckedFile, ItemKind
+from kerngen.check.files.linking import needed_by
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -121,3 +125,46 @@ def _around(span: Span, items: Sequence[Span]) -> Span | None:
     """Return the item that a span lies in, of several in the order of the text."""
     at = bisect_right(items, span.start, key=lambda item: item.start) - 1
     return items[at] if at >= 0 and items[at].covers(span) else None
+
+
+# Names of files that are not used
+
+_IS_KERNEL: Final = (
+    "'{name}' is a kernel, and only Python calls those; what kernels share is a 'fn'."
+)
+
+
+def say_where(
+    file: CheckedFile, kernels: Collection[str]
+) -> Callable[[Diagnostic], Diagnostic]:
+    """Return a function that adds to an unknown name's diagnostic where it is declared.
+
+    `file` is the one with the diagnostic, and `kernels` are those that it sees.
+    """
+    unseen: dict[tuple[ItemKind, str], CheckedFile] = {}
+    for other in reversed(needed_by(file)):
+        for kind, item, _ in other.items():
+            unseen.setdefault((kind, item), other)
+
+    def better(fault: Diagnostic) -> Diagnostic:
+        match fault:
+            case UnknownFunction(name=item) if item in kernels:
+                return replace(fault, remedy=_IS_KERNEL.format(name=item))
+            case UnknownFunction(name=item):
+                home = unseen.get(("function", item))
+            case UnknownName(name=item):
+                home = unseen.get(("constant", item))
+            case UnknownKernel(name=item) | NothingMatches(pattern=item):
+                named = (name for kind, name in unseen if kind == "kernel")
+                home = unseen.get(("kernel", next(matching(item, named), "")))
+            case UnknownType(name=item):
+                home = unseen.get(("struct", item))
+            case _:
+                return fault
+        if home is None:
+            return fault
+        path = posixpath.relpath(home.name, posixpath.dirname(file.name) or ".")
+        where = f"It is in '{path}': add 'use \"{path}\";'."
+        return replace(fault, remedy=where)
+
+    return better
