@@ -471,8 +471,7 @@ def split_under_conditions(term: Term) -> tuple[Term, Term]:
     where j is i.
     """
     outside, inside = split(term)
-    doubtful = [c for c in inside.conditions if c not in inside.solved]
-    if not doubtful or (len(doubtful) == 1 and _is_of_parts(doubtful[0], inside.bound)):
+    if is_never_empty(inside):
         return outside, inside
     shielded = {
         a: e for a, e in outside.factors.items() if free_indices(a) or _divides(a, e)
@@ -480,6 +479,14 @@ def split_under_conditions(term: Term) -> tuple[Term, Term]:
     before = {a: e for a, e in outside.factors.items() if a not in shielded}
     factors = {**shielded, **inside.factors}
     return replace(outside, factors=before), replace(inside, factors=factors)
+
+
+def is_never_empty(inside: Term) -> bool:
+    """Whether no condition of the program can leave out every term of a sum."""
+    doubtful = [c for c in inside.conditions if c not in inside.solved]
+    return not doubtful or (
+        len(doubtful) == 1 and _is_of_parts(doubtful[0], inside.bound)
+    )
 
 
 def _divides(atom: Expr, exponent: Fraction) -> bool:

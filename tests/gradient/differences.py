@@ -46,6 +46,7 @@ from kerngen.schedule.schedule_kernel import lower
 from kerngen.schedule.sharing import shared
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
+from tests.compile import checked
 
 STEP: Final = 1e-6
 """Of central differences: of smooth values of about 1 their error is some 1e-10."""
@@ -300,6 +301,29 @@ class Case:
 
         weights = self.weights(run(values))
         return [_by_differences(run, values, name, weights) for name in self.by]
+
+
+def results_of(text: str, by: tuple[str, ...], **values: object) -> list[Array]:
+    """Return the gradients of a text's first kernel, called with some values."""
+    module = checked(text)
+    sizes = {
+        dim: np.asarray(values[t.name]).shape[axis]
+        for t in module.kernels[0].tensors
+        if t.name in values
+        for axis, dim in enumerate(t.extents)
+        if isinstance(dim, str)
+    }
+    case = Case(module, module.kernels[0], by, values=values, sizes=sizes)
+    return case.results()
+
+
+def weights_of(text: str, *shape: int) -> Array:
+    """Return the gradient by its only output that `results_of` gives to a kernel."""
+    module = checked(text)
+    case = Case(module, module.kernels[0], ())
+    (weights,) = case.weights([np.zeros(shape)])
+    assert weights is not None
+    return weights
 
 
 def _listed(result: Any) -> list[Array]:
