@@ -21,13 +21,14 @@ from kerngen.gradient.forward import Forward, Step, base_name, made_ready
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.conditions import conjuncts, facts_of
 from kerngen.gradient.integers.forms import Facts, Form, form_of, scaled, variables
+from kerngen.gradient.match import anonymous
 from kerngen.gradient.members import has_real, indices_of, key_of, leaves
 from kerngen.gradient.merge import merged
 from kerngen.gradient.recurrences import Back, copies_in, read_from
 from kerngen.gradient.render import is_choice, rendered
 from kerngen.gradient.simplify import Simplifier, is_never_empty, named_sums
 from kerngen.gradient.taken import Guards, has_pole, has_reduce
-from kerngen.gradient.terms import ONE, Term
+from kerngen.gradient.terms import ONE, Term, added_up
 from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.memory import Struct
@@ -129,6 +130,7 @@ class _Derivation:
         forward = made_ready(kernel, self.functions, self.by, self._fresh)
         self._forward, self._facts = forward, _facts(kernel)
         self._guards = Guards()
+        self._lets = dict(forward.named)
         results = {t.name for t in self.kernel.tensors if t.role is Role.OUTPUT}
         for statement in forward.statements:
             is_given = statement.target.role is Role.INPUT
@@ -308,15 +310,14 @@ class _Derivation:
     # Statements
 
     def _let(self, name: str, indices: tuple[Index, ...], value: Expr) -> Load:
-        """Name a value of the derived program, once."""
-        same = (s for s in self.statements if s.value == value and s.indices == indices)
-        known = next((s.target for s in same if s.target.role is Role.LET), None)
-        if known is not None:
-            return Load(known, tuple(map(IndexValue, indices)))
-        extents = tuple(index.extent for index in indices)
-        target = Tensor(self._fresh.name(name), value.type, extents, Role.LET)
-        self.statements.append(Statement(target, indices, value))
-        return Load(target, tuple(map(IndexValue, indices)))
+        """Name a value of the derived program, once, or read what is equal to it."""
+        key = anonymous(indices, value)
+        if key not in self._lets:
+            extents = tuple(index.extent for index in indices)
+            target = Tensor(self._fresh.name(name), value.type, extents, Role.LET)
+            self.statements.append(Statement(target, indices, value))
+            self._lets[key] = target
+        return Load(self._lets[key], tuple(map(IndexValue, indices)))
 
     def _hand_on(self, statement: Statement, reads: Reads) -> None:
         """Add what a statement reads gets of its target's adjoint."""
@@ -326,6 +327,8 @@ class _Derivation:
             return
         name = name.translate(_NO_WORD)
         terms = self._with_named_sums(name, terms, statement.indices)
+        if not terms:
+            return
         guards = self._guards.of(terms)
         if statement.along:
             self._hand_back(statement, statement.along, terms, reads)
@@ -427,7 +430,7 @@ class _Derivation:
             self._count(target, let, own, inside)
             return result
 
-        return merged([named_sums(term, name) for term in terms])
+        return merged(added_up(named_sums(term, name) for term in terms))
 
     def _output(self, wanted: str, reads: Reads) -> Iterator[Statement]:
         """Yield the statement of a gradient, or those of its members."""
@@ -463,6 +466,8 @@ class _Derivation:
         name = key.translate(_NO_WORD)
         if len(terms) > 1:
             terms = self._with_named_sums(name, terms, indices)
+        if not terms:
+            return None
         return self._with_repeated_named(name, indices, rendered(terms))
 
     def _with_repeated_named(

@@ -17,7 +17,7 @@ class ByUnknown(Diagnostic):
 
 class ByType(Diagnostic):
     CODE = "KG1204"
-    MESSAGE = "Gradients are by f32; '{name}' is {type}."
+    MESSAGE = "Gradients are by numbers of f32 or f16; '{name}' has none: it is {type}."
     HELP = "Leave '{name}' out."
     name: str
     type: str
