@@ -31,7 +31,6 @@ from kerngen.ir.nodes import (
     Expr,
     Kernel,
     Role,
-    Schedule,
     UniformValue,
 )
 from kerngen.ir.staging.passes import form_stages
@@ -43,7 +42,6 @@ from kerngen.runtime.calls.choices import kernel_of as kernel_of_function
 from kerngen.runtime.calls.kernel import Kernel as RuntimeKernel
 from kerngen.schedule.program import KernelProgram
 from kerngen.schedule.schedule_kernel import lower
-from kerngen.schedule.sharing import shared
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
 from tests.compile import checked
@@ -130,24 +128,15 @@ def program(module: Module, kernel: Kernel) -> KernelProgram:
 
 
 def compiled(module: Module, *kernels: Kernel) -> CompiledModule:
-    """Compile kernels for their references; one shader per stage is enough for that."""
-    plain = tuple(map(_plain, kernels))
-    alone = replace(module, kernels=plain, warnings=())
-    programs = shared([program(module, kernel) for kernel in plain], module.path)
+    """Compile kernels for their references, without shaders."""
+    alone = replace(module, kernels=kernels, warnings=())
+    programs = [KernelProgram(form_stages(kernel), (), (), {}) for kernel in kernels]
     planned = plan_kernels(replace(alone, origins=(module, *module.origins)), programs)
     binding = emit_binding(alone, planned, "0" * 64, formatted=False)
     plan = ModulePlan(module.path, "0" * 16, tuple(each.plan for each in planned))
     stem = Path(module.path).stem
     files = {f"wgsl/{stem}/{stem}.plan": plan_text(plan).encode()}
-    return CompiledModule(alone, programs, binding, files)
-
-
-def _plain(kernel: Kernel) -> Kernel:
-    """Return a kernel with one schedule; recurrences have strategies of their own."""
-    if any(statement.along for statement in kernel.body):
-        return replace(kernel, schedules=())
-    generic = Schedule(None, None, "generic", (), kernel.span)
-    return replace(kernel, schedules=(generic,))
+    return CompiledModule(alone, (), binding, files)
 
 
 @contextmanager
