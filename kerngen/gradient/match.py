@@ -81,7 +81,7 @@ def same(pattern: Expr, expr: Expr, free: frozenset[Index], renaming: Renaming) 
             for a, b in pairs
         )
     mine, theirs = children(pattern), children(expr)
-    if len(mine) != len(theirs):
+    if [*map(type, mine)] != [*map(type, theirs)]:
         return False
     if not mine:
         return pattern == expr
