@@ -30,6 +30,7 @@ from kerngen.ir.nodes import (
     DimValue,
     Expr,
     Kernel,
+    Parameter,
     Role,
     UniformValue,
 )
@@ -86,6 +87,10 @@ def is_differentiable(kernel: Kernel) -> bool:
     roles = {t.role for t in kernel.tensors if _is_real(t.element)}
     in_place = any(t.role is Role.UPDATE for t in kernel.tensors)
     return roles >= {Role.INPUT, Role.OUTPUT} and not in_place
+
+
+def _is_integer(parameter: Parameter) -> bool:
+    return parameter.memory.spelling in {"u32", "i32"}
 
 
 def _is_real(element: ValueType | Struct) -> bool:
@@ -208,10 +213,26 @@ class Case:
     def lengths(self) -> dict[str, int]:
         """Return the length of every dim."""
         usual = [3, 4, 2, 5, 3, 2, 4]
-        return {
+        lengths = {
             dim: self.sizes.get(dim, usual[place % 7])
             for place, dim in enumerate(self.kernel.dims)
         }
+        known = self._integers() | lengths
+        equal = (each.condition for each in self.kernel.requires if each.implied)
+        for condition in equal:
+            assert isinstance(condition, Binary)
+            assert isinstance(condition.left, DimValue)
+            lengths[condition.left.name] = _length(condition.right, known)
+        return lengths
+
+    def _integers(self) -> dict[str, int]:
+        """Return the scalars that lengths may be computed from."""
+        found: dict[str, int] = {}
+        for parameter in filter(_is_integer, self.kernel.parameters):
+            default = parameter.default
+            usual = default if isinstance(default, int) else 2
+            found[parameter.name] = self.values.get(parameter.name, usual)
+        return found
 
     def arguments(self) -> dict[str, Any]:
         """Return the value of every parameter."""
@@ -231,15 +252,14 @@ class Case:
                 kind = np.uint32 if tensor.element is Scalar.U32 else np.int32
                 found[tensor.name] = rng.integers(0, 4, shape).astype(kind)
         for parameter in self.kernel.parameters:
-            whole = parameter.memory.spelling in {"u32", "i32"}
             leaf = parameter.memory
             assert isinstance(leaf, Leaf)
-            usual: Any = 2 if whole else 0.7
+            usual: Any = 0.7
             if not isinstance(leaf.type, Scalar):
                 usual = rng.uniform(0.2, 1.8, _components(leaf.type))
             default = parameter.default
             found[parameter.name] = usual if default is None else default
-        return found | dict(self.values)
+        return found | self._integers() | dict(self.values)
 
     def weights(self, values: list[Array]) -> list[Array | None]:
         """Return the gradient by every output; by integers there is none."""

@@ -98,7 +98,7 @@ def test_second_order(name: str) -> None:
     """The gradient of a gradient, by all that the first one reads."""
     first = next(case_of(f, n) for f, n in all_of_dsl() if n == name)
     gradient = first.derived()
-    case = Case(first.module, gradient, inputs_by(gradient))
+    case = Case(first.module, gradient, inputs_by(gradient), sizes=first.sizes)
     assert case.worst() < CLOSE
 
 
