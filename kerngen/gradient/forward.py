@@ -282,11 +282,11 @@ def _named(
     """Yield a statement after lets for its reductions.
 
     A sum in which the statement is linear stays; so does a reduction that is the
-    whole value.
+    whole value, but for that of a member: it is read by the name of a let.
     """
     namer = _Namer(statement, active, fresh)
     value = statement.value
-    if isinstance(value, Reduce):
+    if isinstance(value, Reduce) and not statement.is_partial:
         value = namer.inside(value, linear=value.kind == "sum")
     else:
         value = namer.visit(value, linear=True)
