@@ -372,7 +372,7 @@ class _Assembly:
         return tuple({each.condition: each for each in (*required, *held)}.values())
 
     def _computed_lengths(self) -> Iterator[Requirement]:
-        """Yield what the dims are equal to that the forward kernel computes."""
+        """Yield the equations of dims that are lengths which the forward kernel computes."""
         for dim in self.derived.original.derived:
             if dim.name in self.lengths:
                 own = DimValue(dim.name)

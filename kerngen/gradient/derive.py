@@ -26,8 +26,8 @@ from kerngen.gradient.members import has_real, indices_of, key_of, leaves
 from kerngen.gradient.merge import merged
 from kerngen.gradient.recurrences import Back, copies_in, read_from
 from kerngen.gradient.render import is_choice, rendered
-from kerngen.gradient.simplify import Simplifier, is_never_empty, named_sums
-from kerngen.gradient.taken import Guards, has_pole, has_reduce
+from kerngen.gradient.simplify import Simplifier, named_sums
+from kerngen.gradient.taken import Guards, has_pole, has_reduce, is_never_empty
 from kerngen.gradient.terms import ONE, Term, added_up
 from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.analysis.reads import tensors_read

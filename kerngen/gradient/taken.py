@@ -18,11 +18,13 @@ from kerngen.gradient.composites import ZERO
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.conditions import BOOL, all_hold, negated
 from kerngen.gradient.terms import Term, substituted
+from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
     Cast,
+    Constant,
     Expr,
     FunctionCall,
     Index,
@@ -32,6 +34,7 @@ from kerngen.ir.nodes import (
     Tensor,
     UniformValue,
 )
+from kerngen.ir.staging.keyed import prefix_of
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value, walk
 
@@ -120,10 +123,32 @@ def _resolved(ways: list[Way]) -> list[Way]:
                 return _resolved([*(w for w in ways if not {*rest} <= {*w}), rest])
     sets = dict.fromkeys(map(frozenset, ways))
     return [
-        next(way for way in ways if {*way} == each)
+        next(way for way in ways if frozenset(way) == each)
         for each in sets
         if not any(other < each for other in sets)
     ]
+
+
+def is_never_empty(inside: Term) -> bool:
+    """Whether no condition of the program can leave out every term of a sum."""
+    doubtful = [c for c in inside.conditions if c not in inside.solved]
+    return not doubtful or (
+        len(doubtful) == 1 and _is_of_parts(doubtful[0], inside.bound)
+    )
+
+
+def _is_of_parts(condition: Expr, bound: tuple[Index, ...]) -> bool:
+    """Whether a condition takes a prefix or a suffix, never an empty one, of an index."""
+    own = tuple(index for index in bound if index in free_indices(condition))
+    found = prefix_of(
+        Reduce("sum", own, Constant(1.0, Scalar.F32), Scalar.F32, condition)
+    )
+    if found is None or found.reduce.condition is not None:
+        return False
+    if found.index.extent != own[0].extent:
+        return False
+    shift = as_literal(found.shift)
+    return shift is not None and (shift <= 0 if found.is_suffix else shift >= 0)
 
 
 def has_reduce(value: Expr) -> bool:
