@@ -121,3 +121,15 @@ def test_rows_of_a_sum_that_no_branch_takes() -> None:
     slopes = weights_of(text, 2)[0] * (2.0 * np.log(whole).sum() + 1.0) / whole
     np.testing.assert_allclose(dx, [slopes, [0.0, 0.0]])
     np.testing.assert_allclose(db, slopes)
+
+
+def test_what_is_read_behind_a_condition_is_clamped_in_gradients_too() -> None:
+    """A condition that is always true keeps `m[2 * i]` inside of its axis: m[3], then."""
+    text = """
+    kernel f(x: f32[n], m: f32[n], k: i32[n]) -> y: f32[n] {
+        y[i] = if k[i] == k[i] and m[2 * i] > 0.0 { x[k[i]] } else { 0.0 };
+    }
+    """
+    x, m = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 9.0, 0.0, 1.0])
+    (dx,) = results_of(text, ("x",), x=x, m=m, k=np.arange(4, dtype=np.int32))
+    np.testing.assert_allclose(dx, weights_of(text, 4) * [1, 0, 1, 1])
