@@ -21,6 +21,7 @@ from kerngen.gradient.integers.forms import Facts, Form
 from kerngen.gradient.integers.solve import solved, with_fixed
 from kerngen.gradient.members import key_of
 from kerngen.gradient.partials import partials
+from kerngen.gradient.taken import Guard, has_reduce, needed
 from kerngen.gradient.terms import ONE, Term, as_subscript, product_of, substituted
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
@@ -77,15 +78,21 @@ class Reads:
     scalar_places: Callable[[str, Path], tuple[Index, ...]]
     let: Callable[[str, tuple[Index, ...], Expr], Load]
     found: dict[str, list[Term]] = field(default_factory=dict[str, list[Term]])
+    _guards: tuple[Guard, ...] = ()
 
-    def of(self, statement: Statement, term: Term) -> None:
-        """Add the terms that follow from one term of the target's adjoint."""
-        self._statement = statement
+    def of(
+        self, statement: Statement, adjoint: Term, guards: tuple[Guard, ...] = ()
+    ) -> None:
+        """Add the terms that follow from one term of the target's adjoint.
+
+        Where one of the `guards` is false, it is 0.
+        """
+        self._statement, self._adjoint, self._guards = statement, adjoint, guards
         value = statement.value
         if isinstance(value, Reduce) and value.kind != "sum":
-            self._reduction(value, term)
+            self._reduction(value, adjoint)
         else:
-            self._visit(value, term)
+            self._visit(value, adjoint)
 
     def _visit(self, expr: Expr, term: Term) -> None:
         if not self.forward.is_active(expr):
@@ -155,13 +162,25 @@ class Reads:
     ) -> None:
         """Add a term to the adjoint of what is read at some subscripts."""
         axes += [(s.place, s.length) for s in path if isinstance(s, At)]
+        found = self._solved(term, axes, places)
+        is_product = bool(found.bound) and has_reduce(self._statement.value)
+        guards = needed(self._guards, self._adjoint, term, is_product=is_product)
+        if guards:
+            found = self._solved(_under(term, guards), axes, places)
+        self._add(key_of(name, path), found)
+
+    def _solved(
+        self,
+        term: Term,
+        axes: list[tuple[Subscript, Extent]],
+        places: tuple[Index, ...],
+    ) -> Term:
         term, own, by = with_fixed(term, self._statement.indices)
         equations = [
             (as_subscript(substituted(subscript_value(s), by)) if by else s, at, extent)
             for (s, extent), at in zip(axes, places, strict=True)
         ]
-        found = solved(term, own, equations, self.facts, self.fresh, self.nonzero)
-        self._add(key_of(name, path), found)
+        return solved(term, own, equations, self.facts, self.fresh, self.nonzero)
 
     # Operators
 
@@ -257,7 +276,7 @@ class Reads:
         count = self._count(reduce, is_top, "ties")
         share = term.times(Term(factors={count: -ONE}))
         holds = (*_conditions(reduce), is_top)
-        self._visit(reduce.body, _under(share.over(reduce.indices), holds))
+        self._visit_terms(reduce.body, _under(share.over(reduce.indices), holds))
 
     def _product(self, reduce: Reduce, term: Term) -> None:
         """Derive a product: without zeros it is P / b, with one that of the others."""
@@ -274,10 +293,15 @@ class Reads:
         plain = inner.times(Term(factors={self._result(): ONE, reduce.body: -ONE}))
         if reduce.body in plain.factors:
             none = Binary("==", zeros, _ZERO, BOOL)
-            self._visit(reduce.body, _under(plain, (none,)))
+            self._visit_terms(reduce.body, _under(plain, (none,)))
         single = inner.times(Term(factors={others: ONE}))
         one = Binary("==", zeros, _ONE, BOOL)
-        self._visit(reduce.body, _under(single, (one, zero)))
+        self._visit_terms(reduce.body, _under(single, (one, zero)))
+
+    def _visit_terms(self, body: Expr, adjoint: Term) -> None:
+        """Visit what is reduced: its adjoint is finite, where the conditions are true."""
+        self._adjoint = adjoint
+        self._visit(body, adjoint)
 
 
 def _conditions(reduce: Reduce) -> tuple[Expr, ...]:

@@ -201,7 +201,7 @@ class _Assembly:
             span=original.span,
             order=(*(t.name for t in inputs), *(p.name for p in parameters)),
             derived=derived,
-            requires=self._requires(parameters),
+            requires=self._requires(dims, parameters),
             gradient=self._gradient(),
         )
         kernel = replace(kernel, signature=signature_text(kernel))
@@ -337,16 +337,23 @@ class _Assembly:
 
         Scalars and lengths that it reads for nothing else it takes for them.
         """
-        return [each.condition for each in self.derived.original.requires]
+        requires = self.derived.original.requires
+        return [each.condition for each in requires if not each.implied]
 
-    def _requires(self, parameters: tuple[Parameter, ...]) -> tuple[Requirement, ...]:
-        """Return the requirements of the forward kernel, and some of its scalars.
+    def _requires(
+        self, dims: tuple[str, ...], parameters: tuple[Parameter, ...]
+    ) -> tuple[Requirement, ...]:
+        """Return the requirements of the forward kernel, and of some lengths and scalars.
+
+        What the forward kernel computes, the length of `y: f32[2 * h]`, is a dim of `dy`.
 
         What a length is divided by must be positive, too: `x / 0` is x in the forward
         kernel, which the inverse of a subscript `i * stride` knows nothing of.
         """
         known = {parameter.name for parameter in parameters}
         original = self.derived.original
+        own = [each for each in original.requires if not each.implied]
+        implied = [each for each in original.requires if each.implied]
         scalars = (x for x in self.derived.divisors if isinstance(x, UniformValue))
         positive = (
             Requirement(
@@ -357,8 +364,21 @@ class _Assembly:
             for scalar in sorted(scalars, key=lambda scalar: scalar.name)
             if scalar.name in known
         )
-        wanted = {each.condition: each for each in (*original.requires, *positive)}
-        return tuple(map(self._requirement, wanted.values()))
+        lengths = map(self._requirement, (*implied, *self._computed_lengths()))
+        held = (
+            each for each in lengths if _names_in(each.condition) <= {*dims, *known}
+        )
+        required = map(self._requirement, (*own, *positive))
+        return tuple({each.condition: each for each in (*required, *held)}.values())
+
+    def _computed_lengths(self) -> Iterator[Requirement]:
+        """Yield the equations of dims that are lengths which the forward kernel computes."""
+        for dim in self.derived.original.derived:
+            if dim.name in self.lengths:
+                own = DimValue(dim.name)
+                equal = Binary("==", own, dim.value, Scalar.BOOL)
+                span = self.derived.original.span
+                yield Requirement(equal, "", span, implied=True)
 
     def _requirement(self, requirement: Requirement) -> Requirement:
         """Return a requirement, about lengths as the derived kernel knows them."""
@@ -487,6 +507,12 @@ class _Assembly:
                     return map_children(node, visit)
 
         return visit(expr)
+
+
+def _names_in(expr: Expr) -> set[str]:
+    """Return the dims and scalars that an expression reads."""
+    nodes = (n for n in walk(expr) if isinstance(n, DimValue | UniformValue))
+    return {node.name for node in nodes}
 
 
 def _of_i32(expr: Expr) -> Expr:

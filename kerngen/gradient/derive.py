@@ -21,12 +21,14 @@ from kerngen.gradient.forward import Forward, Step, base_name, made_ready
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.conditions import conjuncts, facts_of
 from kerngen.gradient.integers.forms import Facts, Form, form_of, scaled, variables
+from kerngen.gradient.match import anonymous
 from kerngen.gradient.members import has_real, indices_of, key_of, leaves
 from kerngen.gradient.merge import merged
 from kerngen.gradient.recurrences import Back, copies_in, read_from
 from kerngen.gradient.render import is_choice, rendered
 from kerngen.gradient.simplify import Simplifier, named_sums
-from kerngen.gradient.terms import ONE, Term
+from kerngen.gradient.taken import Guards, has_pole, has_reduce, is_never_empty
+from kerngen.gradient.terms import ONE, Term, added_up
 from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.memory import Struct
@@ -45,7 +47,6 @@ from kerngen.ir.nodes import (
     Kernel,
     Load,
     Path,
-    Reduce,
     Role,
     Select,
     Statement,
@@ -128,6 +129,8 @@ class _Derivation:
         kernel = _recast(self.kernel, self.given)
         forward = made_ready(kernel, self.functions, self.by, self._fresh)
         self._forward, self._facts = forward, _facts(kernel)
+        self._guards = Guards()
+        self._lets = dict(forward.named)
         results = {t.name for t in self.kernel.tensors if t.role is Role.OUTPUT}
         for statement in forward.statements:
             is_given = statement.target.role is Role.INPUT
@@ -307,15 +310,14 @@ class _Derivation:
     # Statements
 
     def _let(self, name: str, indices: tuple[Index, ...], value: Expr) -> Load:
-        """Name a value of the derived program, once."""
-        same = (s for s in self.statements if s.value == value and s.indices == indices)
-        known = next((s.target for s in same if s.target.role is Role.LET), None)
-        if known is not None:
-            return Load(known, tuple(map(IndexValue, indices)))
-        extents = tuple(index.extent for index in indices)
-        target = Tensor(self._fresh.name(name), value.type, extents, Role.LET)
-        self.statements.append(Statement(target, indices, value))
-        return Load(target, tuple(map(IndexValue, indices)))
+        """Name a value of the derived program, once, or read what is equal to it."""
+        key = anonymous(indices, value)
+        if key not in self._lets:
+            extents = tuple(index.extent for index in indices)
+            target = Tensor(self._fresh.name(name), value.type, extents, Role.LET)
+            self.statements.append(Statement(target, indices, value))
+            self._lets[key] = target
+        return Load(self._lets[key], tuple(map(IndexValue, indices)))
 
     def _hand_on(self, statement: Statement, reads: Reads) -> None:
         """Add what a statement reads gets of its target's adjoint."""
@@ -325,21 +327,46 @@ class _Derivation:
             return
         name = name.translate(_NO_WORD)
         terms = self._with_named_sums(name, terms, statement.indices)
+        if not terms:
+            return
+        guards = self._guards.of(terms)
         if statement.along:
             self._hand_back(statement, statement.along, terms, reads)
             return
         chooses = bool(terms[0].conditions) or any(map(is_choice, terms[0].factors))
         computed = isinstance(direction_of(terms[0])[1], Construct | Binary | Select)
-        if len(terms) > 1 or computed or (chooses and _has_reduce(statement.value)):
+        if len(terms) > 1 or computed or (chooses and has_reduce(statement.value)):
             # One value under a condition, so that a product behind it stays one.
             indices = statement.indices
             let = self._let(f"d{name}", indices, rendered(terms))
             self.simplifier.define(self.statements[-1])
+            self._guards.record(let, indices, guards)
             terms = [Term(factors={let: ONE})]
         if len(self.statements) > _MOST_STATEMENTS:
             fields = {"kernel": self.kernel.name}
             raise GradientError(Kind.TOO_LARGE, fields, statement.span)
-        reads.of(statement, terms[0])
+        reads.of(statement, terms[0], guards)
+
+    def _count(
+        self, target: str, let: Load, own: tuple[Index, ...], inside: Term
+    ) -> None:
+        """Name how many terms a let sums, if there may be none and slopes be infinite."""
+        if not self._has_poles or is_never_empty(inside):
+            return
+        used = frozenset[Index]().union(*map(free_indices, inside.conditions))
+        indices = tuple(index for index in own if index in used)
+        bound = tuple(index for index in inside.bound if index in used)
+        ones = replace(inside, factors={}, bound=bound)
+        count = self._let(f"{target}_taken", indices, rendered([ones]))
+        self._guards.record_count(let, own, count)
+
+    @cached_property
+    def _has_poles(self) -> bool:
+        return any(
+            has_pole(s.value)
+            for s in self._forward.statements
+            if s.target.name in self._forward.active
+        )
 
     def _hand_back(
         self, of: Statement, along: Recurrence, terms: list[Term], reads: Reads
@@ -400,9 +427,10 @@ class _Derivation:
             let = self._let(wanted, own, rendered([inside]))
             result = Term(factors={let: ONE})
             self.simplifier.learn(own, inside, result, Term())
+            self._count(target, let, own, inside)
             return result
 
-        return merged([named_sums(term, name) for term in terms])
+        return merged(added_up(named_sums(term, name) for term in terms))
 
     def _output(self, wanted: str, reads: Reads) -> Iterator[Statement]:
         """Yield the statement of a gradient, or those of its members."""
@@ -438,13 +466,15 @@ class _Derivation:
         name = key.translate(_NO_WORD)
         if len(terms) > 1:
             terms = self._with_named_sums(name, terms, indices)
+        if not terms:
+            return None
         return self._with_repeated_named(name, indices, rendered(terms))
 
     def _with_repeated_named(
         self, target: str, indices: tuple[Index, ...], value: Expr
     ) -> Expr:
         """Return a value with calls that it repeats as lets: `tanh(u)` in 1 - tanh(u)^2."""
-        if _has_reduce(value):
+        if has_reduce(value):
             return value
         nodes = [*walk(value)]
         calls = [n for n in nodes if isinstance(n, BuiltinCall | FunctionCall)]
@@ -487,10 +517,6 @@ def _replaced(expr: Expr, part: Expr, by: Expr) -> Expr:
     if expr == part:
         return by
     return map_children(expr, lambda child: _replaced(child, part, by))
-
-
-def _has_reduce(expr: Expr) -> bool:
-    return any(isinstance(node, Reduce) for node in walk(expr))
 
 
 def _recast(kernel: Kernel, given: tuple[str, ...]) -> Kernel:

@@ -14,7 +14,7 @@ class ByUnknown(Diagnostic, code="KG1203"):
 
 
 class ByType(Diagnostic, code="KG1204"):
-    MESSAGE = "Gradients are by f32; '{name}' is {type}."
+    MESSAGE = "Gradients are by numbers of f32 or f16; '{name}' has none: it is {type}."
     HELP = "Leave '{name}' out."
     name: str
     type: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, final
 
@@ -11,6 +11,7 @@ from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.conditions import all_hold, conjuncts, negated
 from kerngen.gradient.integers.forms import form_of, length, number, plus, value_of
+from kerngen.gradient.match import anonymous
 from kerngen.gradient.members import key_of
 from kerngen.gradient.terms import substituted, with_places
 from kerngen.ir.analysis.affine import affine_form
@@ -66,7 +67,8 @@ class Forward:
     """The prepared forward program: each index is bound once, reductions have names.
 
     `active` are the tensors and scalars that the gradient passes through.  `steps` are
-    recurrences with their own reductions named, too: by lets that follow them.
+    recurrences with their own reductions named, too: by lets that follow them.  `named`
+    are the tensors by their values, as `match.anonymous` returns them.
     """
 
     kernel: Kernel
@@ -74,6 +76,7 @@ class Forward:
     active: frozenset[str]
     functions: Mapping[str, Function]
     steps: Mapping[Tensor, Step]
+    named: Mapping[Hashable, Tensor]
 
     def is_active(self, expr: Expr) -> bool:
         """Whether a derivative flows through an expression."""
@@ -124,7 +127,37 @@ def made_ready(
             passes = any(_name_of(node) in active for node in walk(each.value))
             if is_real(each.written) and passes:
                 active |= {each.target.name}
-    return Forward(kernel, tuple(statements), active, functions, steps)
+    kept = {let.target for step in steps.values() for let in step.lets}
+    different, named = _without_equal(statements, kept)
+    return Forward(kernel, different, active, functions, steps, named)
+
+
+def _without_equal(
+    statements: Iterable[Statement], kept: Container[Tensor]
+) -> tuple[tuple[Statement, ...], dict[Hashable, Tensor]]:
+    """Return statements without lets that are equal to earlier ones; names by values."""
+    different: list[Statement] = []
+    named: dict[Hashable, Tensor] = {}
+    instead: dict[Tensor, Tensor] = {}
+
+    def visit(expr: Expr) -> Expr:
+        expr = map_children(expr, visit)
+        if isinstance(expr, Load) and expr.tensor in instead:
+            return replace(expr, tensor=instead[expr.tensor])
+        return expr
+
+    for each in statements:
+        statement = replace(each, value=visit(each.value)) if instead else each
+        target = statement.target
+        if not (statement.along or statement.path or statement.is_partial):
+            key = anonymous(statement.indices, statement.value)
+            first = named.setdefault(key, target)
+            is_let = target.role is Role.LET and target not in kept
+            if first is not target and is_let:
+                instead[target] = first
+                continue
+        different.append(statement)
+    return tuple(different), named
 
 
 def _refuse_writes(kernel: Kernel) -> None:
@@ -249,11 +282,11 @@ def _named(
     """Yield a statement after lets for its reductions.
 
     A sum in which the statement is linear stays; so does a reduction that is the
-    whole value.
+    whole value, but for that of a member: it is read by the name of a let.
     """
     namer = _Namer(statement, active, fresh)
     value = statement.value
-    if isinstance(value, Reduce):
+    if isinstance(value, Reduce) and not statement.is_partial:
         value = namer.inside(value, linear=value.kind == "sum")
     else:
         value = namer.visit(value, linear=True)

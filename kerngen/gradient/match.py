@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias, final
 
-from kerngen.gradient.terms import Factors
+from kerngen.gradient.terms import Factors, substituted
 from kerngen.ir.nodes import Expr, Index, IndexValue, Load, Reduce
-from kerngen.ir.walk import children, subscript_value, with_children
+from kerngen.ir.walk import children, subscript_value, walk, with_children
 
 Renaming: TypeAlias = dict[Index, Index]
 
@@ -81,7 +81,7 @@ def same(pattern: Expr, expr: Expr, free: frozenset[Index], renaming: Renaming) 
             for a, b in pairs
         )
     mine, theirs = children(pattern), children(expr)
-    if len(mine) != len(theirs):
+    if [*map(type, mine)] != [*map(type, theirs)]:
         return False
     if not mine:
         return pattern == expr
@@ -101,3 +101,15 @@ def _renamed(
         return False
     renaming[own] = found
     return True
+
+
+def anonymous(indices: Sequence[Index], value: Expr) -> Hashable:
+    """Return a value over some indices as a key: equal up to the names of all indices."""
+    bound = (
+        i for node in walk(value) if isinstance(node, Reduce) for i in node.indices
+    )
+    by: dict[Index, Expr] = {
+        index: IndexValue(replace(index, name=f"#{place}"))
+        for place, index in enumerate(dict.fromkeys((*indices, *bound)))
+    }
+    return tuple(index.extent for index in indices), substituted(value, by)

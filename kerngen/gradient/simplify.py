@@ -19,6 +19,7 @@ from kerngen.gradient.integers.conditions import conjuncts, negated
 from kerngen.gradient.integers.forms import length
 from kerngen.gradient.match import Pattern, renamings, same
 from kerngen.gradient.openings import Openings, cancel
+from kerngen.gradient.taken import is_never_empty
 from kerngen.gradient.terms import (
     ONE,
     Factors,
@@ -30,7 +31,6 @@ from kerngen.gradient.terms import (
     substituted,
     sum_of,
 )
-from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -48,7 +48,6 @@ from kerngen.ir.nodes import (
     Tensor,
     UniformValue,
 )
-from kerngen.ir.staging.keyed import prefix_of
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, subscript_value, walk
 
@@ -471,8 +470,7 @@ def split_under_conditions(term: Term) -> tuple[Term, Term]:
     where j is i.
     """
     outside, inside = split(term)
-    doubtful = [c for c in inside.conditions if c not in inside.solved]
-    if not doubtful or (len(doubtful) == 1 and _is_of_parts(doubtful[0], inside.bound)):
+    if is_never_empty(inside):
         return outside, inside
     shielded = {
         a: e for a, e in outside.factors.items() if free_indices(a) or _divides(a, e)
@@ -485,18 +483,6 @@ def split_under_conditions(term: Term) -> tuple[Term, Term]:
 def _divides(atom: Expr, exponent: Fraction) -> bool:
     """Whether a factor may divide by 0: `1 / sqrt(u)` may; a length or scalar is as given."""
     return exponent < 0 and not isinstance(atom, Cast | UniformValue)
-
-
-def _is_of_parts(condition: Expr, bound: tuple[Index, ...]) -> bool:
-    """Whether a condition takes a prefix or a suffix, never an empty one, of an index."""
-    own = tuple(index for index in bound if index in free_indices(condition))
-    found = prefix_of(Reduce("sum", own, Constant(1.0, _F32), _F32, condition))
-    if found is None or found.reduce.condition is not None:
-        return False
-    if found.index.extent != own[0].extent:
-        return False
-    shift = as_literal(found.shift)
-    return shift is not None and (shift <= 0 if found.is_suffix else shift >= 0)
 
 
 def _outside(product: Term, term: Term, inside: Term) -> Term:

@@ -60,11 +60,9 @@ class Term:
 
     def times(self, other: Term) -> Term:
         """Return the product with another term, that has neither sum nor condition."""
-        return replace(
-            self,
-            coefficient=self.coefficient * other.coefficient,
-            factors=joined(self.factors, other.factors),
-        )
+        factors = joined(self.factors, other.factors)
+        coefficient = self.coefficient * other.coefficient
+        return Term(coefficient, factors, self.conditions, self.bound, self.solved)
 
     def to(self, power: Fraction) -> Term:
         """Return the term to a power; a broken power drops the coefficient."""

@@ -540,11 +540,13 @@ class Requirement:
     """A condition that every call must meet: `require d % 8 == 0;`.
 
     `condition` is over dims and integer scalars, computed exactly; `text` is the user's.
+    One that is `implied` by a derived kernel's lengths is no condition of its gradients.
     """
 
     condition: Expr
     text: str = field(compare=False)
     span: Span = field(compare=False, repr=False)
+    implied: bool = field(default=False, compare=False)
 
 
 @final

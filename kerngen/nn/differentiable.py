@@ -104,13 +104,20 @@ class Differentiable:
         """Compute the kernel's outputs: a variable, or a tuple of them.
 
         Raises:
-            GraphError: If `out` is given, or if a gradient is missing that is needed.
+            GraphError: If `out` is given, if a scalar is a variable, or if a gradient is
+                missing that is needed.
         """
         kernel = kernel_of(self.function)
         if kwargs.get("out") is not None:
             raise GraphError(
                 f"{kernel.name}: a variable is a new tensor, so there is no 'out'."
             )
+        for scalar in kernel.scalars:
+            if isinstance(kwargs.get(scalar.name), Variable):
+                raise GraphError(
+                    f"{kernel.name}: '{scalar.name}' is a scalar, and so a constant here; "
+                    f"to learn it, declare it as a tensor, '{scalar.name}: f32[]'."
+                )
         inputs = dict(zip((spec.name for spec in kernel.inputs), args, strict=False))
         values = {**self._defaults, **inputs, **kwargs}
         chosen = self._chosen(kernel, values)

@@ -30,6 +30,9 @@ _SIZES: Final[dict[str, dict[str, int]]] = {
     "conv2d_bias": {"h": 5, "w": 6, "r": 3, "s": 2},
     "conv2d_grouped": {"channels": 4, "c": 2, "o": 4, "h": 5, "w": 4},
     "depthwise_conv2d": {"h": 5, "w": 6},
+    "depthwise_conv2d_gradient": {"h": 5, "w": 6},
+    "conv2d_kernel_gradient": {"h": 5, "w": 6},
+    "max_pool2d_gradient": {"h": 5, "w": 6},
     "max_pool2d": {"h": 5, "w": 6},
     "avg_pool2d": {"h": 5, "w": 6},
     "rotary": {"d": 6, "r": 2},
@@ -64,6 +67,9 @@ _SIZES: Final[dict[str, dict[str, int]]] = {
 
 _VALUES: Final[dict[str, dict[str, Any]]] = {
     "conv2d": {"stride": 2, "pad": 1},
+    "conv2d_input_gradient": {"h_len": 5, "w_len": 6},
+    "conv2d_kernel_gradient": {"r_len": 3, "s_len": 2},
+    "avg_pool2d_gradient": {"h_len": 5, "w_len": 6},
     "clamp": {"low": 0.5, "high": 1.5},
     "slice_rows": {"start": 1},
     "slice_columns": {"start": 1},

@@ -30,8 +30,8 @@ from kerngen.ir.nodes import (
     DimValue,
     Expr,
     Kernel,
+    Parameter,
     Role,
-    Schedule,
     UniformValue,
 )
 from kerngen.ir.staging.passes import form_stages
@@ -43,9 +43,9 @@ from kerngen.runtime.calls.choices import kernel_of as kernel_of_function
 from kerngen.runtime.calls.kernel import Kernel as RuntimeKernel
 from kerngen.schedule.program import KernelProgram
 from kerngen.schedule.schedule_kernel import lower
-from kerngen.schedule.sharing import shared
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
+from tests.compile import checked
 
 STEP: Final = 1e-6
 """Of central differences: of smooth values of about 1 their error is some 1e-10."""
@@ -89,6 +89,10 @@ def is_differentiable(kernel: Kernel) -> bool:
     return roles >= {Role.INPUT, Role.OUTPUT} and not in_place
 
 
+def _is_integer(parameter: Parameter) -> bool:
+    return parameter.memory.spelling in {"u32", "i32"}
+
+
 def _is_real(element: ValueType | Struct) -> bool:
     return not isinstance(element, Struct) and scalar_of(element) is Scalar.F32
 
@@ -129,24 +133,15 @@ def program(module: Module, kernel: Kernel) -> KernelProgram:
 
 
 def compiled(module: Module, *kernels: Kernel) -> CompiledModule:
-    """Compile kernels for their references; one shader per stage is enough for that."""
-    plain = tuple(map(_plain, kernels))
-    alone = replace(module, kernels=plain, warnings=())
-    programs = shared([program(module, kernel) for kernel in plain], module.path)
+    """Compile kernels for their references, without shaders."""
+    alone = replace(module, kernels=kernels, warnings=())
+    programs = [KernelProgram(form_stages(kernel), (), (), {}) for kernel in kernels]
     planned = plan_kernels(replace(alone, origins=(module, *module.origins)), programs)
     binding = emit_binding(alone, planned, "0" * 64, formatted=False)
     plan = ModulePlan(module.path, "0" * 16, tuple(each.plan for each in planned))
     stem = Path(module.path).stem
     files = {f"wgsl/{stem}/{stem}.plan": plan_text(plan).encode()}
-    return CompiledModule(alone, programs, binding, files)
-
-
-def _plain(kernel: Kernel) -> Kernel:
-    """Return a kernel with one schedule; recurrences have strategies of their own."""
-    if any(statement.along for statement in kernel.body):
-        return replace(kernel, schedules=())
-    generic = Schedule(None, None, "generic", (), kernel.span)
-    return replace(kernel, schedules=(generic,))
+    return CompiledModule(alone, (), binding, files)
 
 
 @contextmanager
@@ -218,10 +213,26 @@ class Case:
     def lengths(self) -> dict[str, int]:
         """Return the length of every dim."""
         usual = [3, 4, 2, 5, 3, 2, 4]
-        return {
+        lengths = {
             dim: self.sizes.get(dim, usual[place % 7])
             for place, dim in enumerate(self.kernel.dims)
         }
+        known = self._integers() | lengths
+        equal = (each.condition for each in self.kernel.requires if each.implied)
+        for condition in equal:
+            assert isinstance(condition, Binary)
+            assert isinstance(condition.left, DimValue)
+            lengths[condition.left.name] = _length(condition.right, known)
+        return lengths
+
+    def _integers(self) -> dict[str, int]:
+        """Return the scalars that lengths may be computed from."""
+        found: dict[str, int] = {}
+        for parameter in filter(_is_integer, self.kernel.parameters):
+            default = parameter.default
+            usual = default if isinstance(default, int) else 2
+            found[parameter.name] = self.values.get(parameter.name, usual)
+        return found
 
     def arguments(self) -> dict[str, Any]:
         """Return the value of every parameter."""
@@ -241,15 +252,14 @@ class Case:
                 kind = np.uint32 if tensor.element is Scalar.U32 else np.int32
                 found[tensor.name] = rng.integers(0, 4, shape).astype(kind)
         for parameter in self.kernel.parameters:
-            whole = parameter.memory.spelling in {"u32", "i32"}
             leaf = parameter.memory
             assert isinstance(leaf, Leaf)
-            usual: Any = 2 if whole else 0.7
+            usual: Any = 0.7
             if not isinstance(leaf.type, Scalar):
                 usual = rng.uniform(0.2, 1.8, _components(leaf.type))
             default = parameter.default
             found[parameter.name] = usual if default is None else default
-        return found | dict(self.values)
+        return found | self._integers() | dict(self.values)
 
     def weights(self, values: list[Array]) -> list[Array | None]:
         """Return the gradient by every output; by integers there is none."""
@@ -300,6 +310,29 @@ class Case:
 
         weights = self.weights(run(values))
         return [_by_differences(run, values, name, weights) for name in self.by]
+
+
+def results_of(text: str, by: tuple[str, ...], **values: object) -> list[Array]:
+    """Return the gradients of a text's first kernel, called with some values."""
+    module = checked(text)
+    sizes = {
+        dim: np.asarray(values[t.name]).shape[axis]
+        for t in module.kernels[0].tensors
+        if t.name in values
+        for axis, dim in enumerate(t.extents)
+        if isinstance(dim, str)
+    }
+    case = Case(module, module.kernels[0], by, values=values, sizes=sizes)
+    return case.results()
+
+
+def weights_of(text: str, *shape: int) -> Array:
+    """Return the gradient by its only output that `results_of` gives to a kernel."""
+    module = checked(text)
+    case = Case(module, module.kernels[0], ())
+    (weights,) = case.weights([np.zeros(shape)])
+    assert weights is not None
+    return weights
 
 
 def _listed(result: Any) -> list[Array]:

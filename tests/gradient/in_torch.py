@@ -69,6 +69,27 @@ def _rotated(a: Any) -> Any:
     return a.v + a.q[:, 3:] * t + torch.linalg.cross(axis, t)
 
 
+def _safe_rows(a: Any) -> Any:
+    own = a.x[1:]
+    size = own.norm(dim=1, keepdim=True)
+    return torch.cat((0.0 * a.x[:1], own / size + size.log()))
+
+
+def _exclusive(a: Any) -> Any:
+    rest = (torch.cat((a.x[:, :j], a.x[:, j + 1 :]), 1) for j in range(a.x.shape[1]))
+    return torch.stack([others.prod(1) for others in rest], 1)
+
+
+def _masked_layer(a: Any) -> Any:
+    h = a.x @ a.w
+    return torch.where(a.mask.long() > 1, h * h + h.log(), 0.0) @ a.u
+
+
+def _payload(a: Any) -> Any:
+    place = a.x.argmax(1, keepdim=True)
+    return (a.v.gather(1, place) * a.x.gather(1, place))[:, 0]
+
+
 IN_TORCH: Final[dict[str, InTorch]] = {
     "softmax": lambda a: a.x.softmax(1),
     "log_softmax": lambda a: a.x.log_softmax(1),
@@ -102,6 +123,14 @@ IN_TORCH: Final[dict[str, InTorch]] = {
     "segment_softmax": _segment_softmax,
     "triplets": _triplets,
     "rotated": _rotated,
+    "exclusive_products": _exclusive,
+    "masked_layer": _masked_layer,
+    "outer_sum": lambda a: a.x[:, :, None] + 2 * a.b,
+    "payload": _payload,
+    "circular": lambda a: torch.stack(
+        [a.x.roll(-place) @ a.g for place in range(len(a.x))]
+    ),
+    "safe_rows": _safe_rows,
     "groupnorm": _groupnorm,
     "huber": lambda a: f.huber_loss(
         a.prediction, a.target, reduction="none", delta=a.delta

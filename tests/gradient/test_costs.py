@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from time import process_time
 
 import pytest
 
@@ -12,9 +13,9 @@ from kerngen.ir.nodes import Expr, Reduce
 from kerngen.ir.walk import walk
 from tests.budget import sampled
 from tests.compile import checked
-from tests.gradient.cases import case_of
+from tests.gradient.cases import FILES_OF_DSL, case_of, path_of
 from tests.gradient.costs import dispatches, totals
-from tests.gradient.differences import program
+from tests.gradient.differences import checked_file, program
 
 
 @dataclass(frozen=True)
@@ -181,3 +182,36 @@ def test_layernorm_moves_each_element_three_times() -> None:
     rows, columns = case.kernel.dims
     ((_, moved, _),) = dispatches(lowered)
     assert moved[tuple(sorted((rows, columns)))] == 12
+
+
+SLOWEST_FIRST = sorted(FILES_OF_DSL, key=lambda file: file != "attention")
+MOST_MILLISECONDS = 20.0
+"""In the mean of a file; of all files it is 9 on a machine with other work."""
+
+
+@pytest.mark.parametrize("file", sampled(SLOWEST_FIRST, 99))
+def test_a_gradient_is_derived_in_milliseconds(file: str) -> None:
+    """CPU time, the better one of two, as the first may load tables; attention takes most."""
+    module = checked_file(path_of(file))
+    known = {kernel.name: kernel for kernel in module.kernels}
+    functions = {function.name: function for function in module.functions}
+    times: list[float] = []
+    for kernel in module.kernels:
+        about = kernel.gradient
+        if about is None or about.kernel not in known:
+            continue
+        by = tuple(name for name, _ in about.by)
+        took: list[float] = []
+        for _ in range(2):
+            before = process_time()
+            derive(
+                known[about.kernel],
+                name=kernel.name,
+                by=by,
+                given=about.given,
+                functions=functions,
+            )
+            took.append(1e3 * (process_time() - before))
+        times.append(min(took))
+    assert sum(times) <= MOST_MILLISECONDS * len(times)
+    assert max(times, default=0.0) <= 2 * MOST_MILLISECONDS

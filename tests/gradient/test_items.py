@@ -176,6 +176,32 @@ def test_what_is_required_of_what_the_gradient_does_not_read() -> None:
             gradient(dy, d_len=4, r_len=2, turns=8)
 
 
+COMPUTED = """
+kernel pairs(x: f32[h, k], z: f32[s]) -> y: f32[2 * h, s - k + 1] {
+    y[i, j] = sum[p] x[i / 2, p] * z[j + p];
+}
+
+kernel g = gradient of pairs by x, z;
+kernel alone = gradient of pairs by z;
+"""
+
+
+def test_lengths_that_the_kernel_computes_are_required_of_its_gradients() -> None:
+    """`dy` is as long as `y`: with more of it, the gradient would be another one."""
+    x, z, dy = np.ones((2, 3)), np.ones(5), np.ones((4, 3))
+    with built_module(COMPUTED) as module:
+        built: Any = module
+        np.testing.assert_allclose(built.g_reference(x, z, dy)[0], np.full((2, 3), 6.0))
+        for wrong, sentence in (
+            (np.ones((5, 3)), r"needs 'q == 2 \* h': q is 5, h is 2, 2 \* 2 is 4"),
+            (np.ones((4, 2)), r"needs 'r == s - k \+ 1': r is 2"),
+        ):
+            with pytest.raises(ShapeError, match=sentence):
+                built.g_reference(x, z, wrong)
+        with pytest.raises(ShapeError, match="needs 'r == s_len - k \\+ 1'"):
+            built.alone_reference(x, np.ones((4, 2)), s_len=5)
+
+
 STRIDED = """
 kernel every(x: f32[n], stride: u32) -> y: f32[n / stride] {
     y[i] = x[i * i32(stride)] * x[i * i32(stride)];

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from kerngen.runtime import Context
-from tests.compile import loaded
+from tests.compile import built_module, loaded
 
 SOURCE: Final = (Path(__file__).parent / "structs.kern").read_text("utf-8")
 ITEMS: Final = """
@@ -110,3 +110,22 @@ def test_by_structs_on_an_adapter(ctx: Context, module: Any) -> None:
         pairs = zip(_floats(got.numpy()), _floats(reference), strict=True)
         for one, other in pairs:
             np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-6)
+
+
+def test_members_that_are_reductions() -> None:
+    text = """
+    struct Pair { a: f32, b: f32 }
+    kernel f(x: f32[n, m]) -> y: Pair[n] {
+        y[i].a = max[j] x[i, j];
+        y[i].b = prod[j] x[i, j];
+    }
+    kernel g = gradient of f by x;
+    """
+    x = np.array([[1.0, 3.0, 2.0], [4.0, 0.5, 4.0]])
+    with built_module(text) as module:
+        dy: Any = np.zeros(2, module.Pair.DTYPE)
+        dy["a"], dy["b"] = [1.0, 2.0], [0.25, 0.5]
+        found = module.g_reference(x, dy)
+    top = np.array([[0, 1.0, 0], [0.5, 0, 0.5]])
+    wanted = dy["a"][:, None] * top + dy["b"][:, None] * x.prod(1, keepdims=True) / x
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kerngen.format.form import formatted
-from kerngen.gradient import kernel_text
+from kerngen.gradient import derive, kernel_text
 from kerngen.ir.dump import dump_kernel
-from kerngen.ir.nodes import DimValue, Expr, Kernel
+from kerngen.ir.nodes import DimValue, Expr, Kernel, Role
 from kerngen.ir.verify import verify_module
 from kerngen.ir.walk import map_children
 from kerngen.source.text import Source
@@ -91,3 +91,19 @@ def _plain(kernel: Kernel) -> str:
     for name, value in computed:
         text = re.sub(rf"\b{name}\b", value, text)
     return text
+
+
+def test_equal_values_are_one_let() -> None:
+    """Of calls that two gradients repeat, of sums, and of what the kernel names itself."""
+    module = checked("""
+        kernel f(x: f32[m, n], z: f32[m, n], mask: f32[m, n]) -> y: f32[m, n], u: f32[m] {
+            let r[i, j] = sqrt(sum[p] x[i, p] * x[i, p]) * z[i, j];
+            let h[p] = log(x[0, p]);
+            let twice[p] = 2.0 * h[p];
+            y[i, j] = x[i, j] / sqrt(sum[p] x[i, p] * x[i, p]) + r[i, j] * exp(x[i, j] * z[i, j]);
+            u[i] = sum[p when mask[i, p] > 0.0] (twice[p] - h[p]);
+        }
+        """)
+    derived = derive(module.kernels[0], name="g", by=("x", "z"))
+    values = [s.text.split(" = ")[1] for s in derived.body if s.target.role is Role.LET]
+    assert len(values) == len({*values})

@@ -25,7 +25,8 @@ KERNELS = [
     ("softmax", "softmax log_softmax"),
     ("layers", "replicated_conv product_diagonal blocks kronecker bilinear_form"),
     ("layers", "low_rank gated running_logsumexp cycles segment_softmax triplets"),
-    ("layers", "rotated"),
+    ("layers", "rotated exclusive_products masked_layer outer_sum payload circular"),
+    ("layers", "safe_rows"),
 ]
 
 

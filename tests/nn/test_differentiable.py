@@ -343,3 +343,5 @@ def test_wrong_use(ctx: gpu.Context, own: ModuleType) -> None:
     rms = nn.differentiable(norm.rmsnorm, norm.rmsnorm_gradient)
     with pytest.raises(nn.GraphError, match=r"no gradient by 'gain'.*by gain;"):
         rms(ctx.zeros((2, 3), f32), x)
+    with pytest.raises(nn.GraphError, match=r"'beta' is a scalar.*'beta: f32\[\]'"):
+        softplus(ctx.zeros(3, f32), beta=x)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kerngen.plan.size import evaluate
 from kerngen.runtime.calls.kernel import Kernel, TensorSpec
 from kerngen.runtime.values.fields import is_leaf
+from kerngen.verify.calls.required import meeting
 
 from .domains import (
     ANY_SCALAR,
@@ -53,14 +54,25 @@ class Case:
         """What the kernel may be given."""
         return DOMAINS.get(self.kernel.name, Domain())
 
+    def fit(self, dims: Dims, scalars: Mapping[str, float]) -> Dims:
+        """Allowed lengths, close to these, that meet what the kernel requires."""
+        fitted, known = self.domain.fit(dims), self._integers(scalars)
+        if len(known) < len(self._integer_names):
+            return fitted
+        met = meeting(self.kernel, fitted | known)
+        return {dim: met[dim] for dim in fitted}
+
+    @property
+    def _integer_names(self) -> list[str]:
+        return [spec.name for spec in self.kernel.scalars if spec.python_type is int]
+
+    def _integers(self, scalars: Mapping[str, float]) -> dict[str, int]:
+        names = (name for name in self._integer_names if name in scalars)
+        return {name: int(scalars[name]) for name in names}
+
     def lengths(self, dims: Dims, scalars: Mapping[str, float]) -> Dims:
         """All that guards may ask for: dims, integer scalars, and computed dims."""
-        integers = [
-            spec.name for spec in self.kernel.scalars if spec.python_type is int
-        ]
-        known = dims | {
-            name: int(scalars[name]) for name in integers if name in scalars
-        }
+        known = dims | self._integers(scalars)
         for dim in self.kernel.derived:
             known[dim.name] = evaluate(dim.value, known)
         return known

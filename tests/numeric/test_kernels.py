@@ -149,7 +149,7 @@ def test_as_called(ctx: Context, case: Case) -> None:
         rng = np.random.default_rng(seed)
         dims = {dim: min(length, longest) for dim, length in lengths.items()}
         scalars = case.scalars(rng)
-        arrays = case.arrays(rng, case.domain.fit(dims))
+        arrays = case.arrays(rng, case.fit(dims, scalars))
         actual = run_kernel(ctx, case.kernel, arrays, scalars)
         expected = expect(case.oracle, arithmetic, arrays, scalars)
         for want, got in zip(expected, actual, strict=True):
@@ -222,7 +222,7 @@ def test_reference(case: Case, dtype: type[np.floating[Any]]) -> None:
             dim: min(length, SERIAL.longest) for dim, length in lengths.items()
         }
         scalars = case.scalars(rng)
-        arrays = case.arrays(rng, case.domain.fit(shortened))
+        arrays = case.arrays(rng, case.fit(shortened, scalars))
         if dtype is np.float64:
             arrays = {
                 name: array.astype(dtype) if array.dtype.kind == "f" else array

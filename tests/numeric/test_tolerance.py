@@ -128,7 +128,7 @@ def test_errors_that_are_played_out_keep_within_the_bound(case: Case) -> None:
     for seed, size in enumerate((1, 2, 3, 5, 16)):
         rng = np.random.default_rng(seed)
         scalars = case.scalars(rng)
-        dims = case.domain.fit(dict.fromkeys(case.kernel.dims, size))
+        dims = case.fit(dict.fromkeys(case.kernel.dims, size), scalars)
         arrays = case.arrays(rng, dims)
         right = expect(case.oracle, arithmetic, arrays, scalars)
         off = expect(case.oracle, replace(arithmetic, errs=rng), arrays, scalars)

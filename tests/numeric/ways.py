@@ -137,7 +137,7 @@ class Way:
         """Sizes cut to what bounds allow, and changed until the variant takes them."""
         cut = {dim: min(size, self.longest) for dim, size in sizes.items()}
         for near in _nearby(cut):
-            dims = self.case.domain.fit(near)
+            dims = self.case.fit(near, scalars)
             if self.takes(dims, scalars):
                 yield dims
 

@@ -7,7 +7,9 @@ Vectors, matrices and structs are one x: v is along all of their floats.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -25,6 +27,7 @@ from kerngen.source.diagnostic import CompileError
 from kerngen.verify.doubles import in_doubles, reals, results, with_reals
 from kerngen.verify.meaning.values import blank_array
 from tests.compile import checked
+from tests.gradient.differences import program as lowered
 from tests.gradient.differences import runtimes
 
 from .programs import Program
@@ -61,8 +64,8 @@ class WrongGradientError(AssertionError):
     """A gradient that is not what differences give."""
 
 
-def check(program: Program) -> Verdict:
-    """Derive a program by each of its reals, and compare.
+def check(program: Program, most: int | None = None) -> Verdict:
+    """Derive a program by each of its reals, or by so many, and compare.
 
     Raises `WrongGradientError`.
     """
@@ -73,17 +76,37 @@ def check(program: Program) -> Verdict:
     (kernel,) = module.kernels
     if any(tensor.role is Role.UPDATE for tensor in kernel.tensors):
         return Verdict.REFUSED
-    verdicts: list[Verdict] = []
-    functions = {function.name: function for function in module.functions}
-    for by in _reals_of(kernel):
-        try:
-            gradient = derive(kernel, name="derived", by=(by,), functions=functions)
-        except GradientError:
-            continue
-        verdicts.append(_compare(program, module, kernel, gradient, by))
-    if not verdicts:
+    rng = np.random.default_rng(program.seed)
+    names = rng.permutation(_reals_of(kernel)).tolist()
+    found = ((name, _derived(module, name)) for name in names)
+    gradients = dict(islice(((name, each) for name, each in found if each), most))
+    if not gradients:
         return Verdict.REFUSED
+    if most is None:  # By night they have shaders, too.
+        for each in gradients.values():
+            lowered(module, each)
+    with (
+        runtimes(module, kernel, *gradients.values()) as (forward, *backward),
+        np.errstate(all="ignore"),
+    ):
+        trial = Trial.of(program, kernel, forward, rng)
+        if trial is None:
+            return Verdict.UNDECIDED
+        named = _python_names(kernel, forward)
+        verdicts = [
+            trial.verdict(named[name], each)
+            for name, each in zip(gradients, backward, strict=True)
+        ]
     return Verdict.RIGHT if Verdict.RIGHT in verdicts else Verdict.UNDECIDED
+
+
+def _derived(module: Module, by: str) -> Kernel | None:
+    (kernel,) = module.kernels
+    functions = {function.name: function for function in module.functions}
+    try:
+        return derive(kernel, name=f"by_{by}", by=(by,), functions=functions)
+    except GradientError:
+        return None
 
 
 def _reals_of(kernel: Kernel) -> list[str]:
@@ -95,43 +118,40 @@ def _reals_of(kernel: Kernel) -> list[str]:
     return [name for name, memory in memories.items() if has_real(memory)]
 
 
-def _compare(
-    program: Program, module: Module, kernel: Kernel, gradient: Kernel, name: str
-) -> Verdict:
-    rng = np.random.default_rng(program.seed)
-    with (
-        runtimes(module, kernel, gradient) as (forward, backward),
-        np.errstate(all="ignore"),
-    ):
+@final
+@dataclass(frozen=True)
+class Trial:
+    """A call of a program, with the derivatives by its results."""
+
+    program: Program
+    forward: RuntimeKernel
+    values: Values
+    weights: Mapping[str, Array]
+    rng: np.random.Generator
+
+    @classmethod
+    def of(
+        cls,
+        program: Program,
+        kernel: Kernel,
+        forward: RuntimeKernel,
+        rng: np.random.Generator,
+    ) -> Trial | None:
+        """Return a trial, None if the program is not called so, or its results are large."""
         values = _values(program, kernel, forward, rng)
-        by = _python_names(kernel, forward)[name]
         try:
             first = results(forward, values)
         except Error:
-            return Verdict.UNDECIDED
-        if any(
-            np.abs(x).max(initial=0) > LARGEST for y in first.values() for x in reals(y)
-        ):
-            return Verdict.UNDECIDED
+            return None
+        parts = (x for y in first.values() for x in reals(y))
+        if any(np.abs(x).max(initial=0) > LARGEST for x in parts):
+            return None
         weights = {name: _drawn(y, rng) for name, y in first.items() if [*reals(y)]}
-        direction = [
-            rng.normal(size=part.shape) for part in reals(np.asarray(values[by]))
-        ]
+        return cls(program, forward, values, weights, rng)
 
-        def along(step: float) -> float:
-            sides = [
-                results(forward, {**values, by: _moved(values[by], sign, direction)})
-                for sign in (step, -step)
-            ]
-            return sum(
-                float((weight * (above - below)).sum()) / (2 * step)
-                for name in weights
-                for weight, above, below in zip(
-                    reals(weights[name]), *(reals(y[name]) for y in sides), strict=True
-                )
-            )
-
-        known = _known(forward, backward, values, weights)
+    def verdict(self, by: str, backward: RuntimeKernel) -> Verdict:
+        """Compare a gradient with differences in a random direction."""
+        known = _known(self.forward, backward, self.values, self.weights)
         try:
             (slope,) = results(backward, known).values()
         except ShapeError as error:
@@ -139,10 +159,28 @@ def _compare(
             if "it is empty" in str(error):
                 return Verdict.UNDECIDED
             raise
+        shapes = (part.shape for part in reals(np.asarray(self.values[by])))
+        direction = [self.rng.normal(size=shape) for shape in shapes]
         pairs = zip(reals(slope), direction, strict=True)
         shares = np.concatenate([(one * other).ravel() for one, other in pairs])
-        wanted = [along(step) for step in STEPS]
-    return _verdict(program, name, shares, wanted)
+        wanted = [self._along(by, direction, step) for step in STEPS]
+        return _verdict(self.program, by, shares, wanted)
+
+    def _along(self, by: str, direction: list[Array], step: float) -> float:
+        sides = [
+            results(
+                self.forward,
+                {**self.values, by: _moved(self.values[by], sign, direction)},
+            )
+            for sign in (step, -step)
+        ]
+        return sum(
+            float((weight * (above - below)).sum()) / (2 * step)
+            for name, weights in self.weights.items()
+            for weight, above, below in zip(
+                reals(weights), *(reals(y[name]) for y in sides), strict=True
+            )
+        )
 
 
 def _moved(value: Any, step: float, direction: list[Array]) -> Any:

@@ -139,6 +139,9 @@ def without_known(conditions: Iterable[Expr], facts: Facts) -> tuple[Expr, ...]:
     for condition, wanted in forms.items():
         if not wanted:
             continue
+        if condition in reads and not any(wanted):
+            # Of `y[i] == y[i] and x[2 * i] > 0.0`: behind it, x is clamped.
+            continue
         known = tuple(
             form
             for other in kept

@@ -1,0 +1,202 @@
+"""Where a value is read: the conditions outside of which its adjoint is 0.
+
+    let r[i] = sqrt(x[i]);
+    y[i] = if x[i] > 0.0 { r[i] * r[i] + r[i] } else { 0.0 };
+
+The adjoint of `r[i]` is 0 where `x[i] > 0.0` is false, and its slope is infinite there.
+Their product would be NaN, so what the adjoint hands on has the condition, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Final, TypeAlias, final
+
+from kerngen.gradient.composites import ZERO
+from kerngen.gradient.indices import free_indices
+from kerngen.gradient.integers.conditions import BOOL, all_hold, negated
+from kerngen.gradient.terms import Term, substituted
+from kerngen.ir.analysis.affine import as_literal
+from kerngen.ir.analysis.reads import tensors_read
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    Expr,
+    FunctionCall,
+    Index,
+    IndexValue,
+    Load,
+    Reduce,
+    Tensor,
+    UniformValue,
+)
+from kerngen.ir.staging.keyed import prefix_of
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import subscript_value, walk
+
+Way: TypeAlias = tuple[Expr, ...]
+"""Conditions that hold together, each once."""
+
+_WITH_POLES: Final = frozenset({
+    "acos", "acosh", "asin", "atanh", "inverseSqrt", "log", "log1p", "log2", "pow",
+    "sqrt", "tan",
+})  # fmt: skip
+"""Built-ins that are infinite, or NaN, at numbers that programs compute with."""
+
+
+@final
+@dataclass(frozen=True)
+class Guard:
+    """A condition outside of which an adjoint is 0.
+
+    One that `counts` how many terms a sum has costs a sum of its own.
+    """
+
+    condition: Expr
+    counts: bool
+
+
+@final
+@dataclass
+class Guards:
+    """Finds the conditions of adjoints, and remembers those of their lets."""
+
+    _known: dict[Tensor, tuple[tuple[Index, ...], tuple[Guard, ...]]] = field(
+        default_factory=dict[Tensor, tuple[tuple[Index, ...], tuple[Guard, ...]]]
+    )
+    _counts: set[Tensor] = field(default_factory=set[Tensor])
+
+    def record(
+        self, let: Load, indices: tuple[Index, ...], guards: tuple[Guard, ...]
+    ) -> None:
+        """Record that a let of the gradient is 0 where one of the guards is false."""
+        if guards:
+            self._known[let.tensor] = indices, guards
+
+    def record_count(self, let: Load, indices: tuple[Index, ...], count: Load) -> None:
+        """Record how many terms a sum has, which is 0 where it has none."""
+        self._counts.add(count.tensor)
+        is_any = Binary(">", count, ZERO, BOOL)
+        self.record(let, indices, (Guard(is_any, counts=True),))
+
+    def of(self, terms: Iterable[Term]) -> tuple[Guard, ...]:
+        """Return the guards of an adjoint, which is a sum of terms."""
+        return tuple(
+            Guard(condition, any(t in self._counts for t in tensors_read(condition)))
+            for condition in _wherever(map(self._way, terms))
+        )
+
+    def _way(self, term: Term) -> Way:
+        """Return the conditions outside of which a term is 0."""
+        of_lets = (c for atom in term.factors for c in self._of_let(atom))
+        return tuple(dict.fromkeys((*term.conditions, *of_lets)))
+
+    def _of_let(self, atom: Expr) -> Iterator[Expr]:
+        if isinstance(atom, Load) and atom.tensor in self._known:
+            indices, guards = self._known[atom.tensor]
+            by = dict(zip(indices, map(subscript_value, atom.subscripts), strict=True))
+            yield from (substituted(guard.condition, by) for guard in guards)
+
+
+def _wherever(ways: Iterable[Way]) -> Way:
+    """Return conditions that hold wherever those of any way do."""
+    found = _resolved([*ways])
+    shared = [c for c in found[0] if all(c in way for way in found)]
+    rest = [tuple(c for c in way if c not in shared) for way in found]
+    return (*shared, _either(rest)) if all(rest) else tuple(shared)
+
+
+def _either(ways: Iterable[Way]) -> Expr:
+    return reduce(lambda a, b: Binary("or", a, b, BOOL), map(all_hold, ways))
+
+
+def _resolved(ways: list[Way]) -> list[Way]:
+    """Return ways of which none is part of another: `c` and `not c` are no condition."""
+    for one in ways:
+        for condition in one:
+            rest = tuple(c for c in one if c != condition)
+            if any({*rest, negated(condition)} == {*other} for other in ways):
+                return _resolved([*(w for w in ways if not {*rest} <= {*w}), rest])
+    sets = dict.fromkeys(map(frozenset, ways))
+    return [
+        next(way for way in ways if frozenset(way) == each)
+        for each in sets
+        if not any(other < each for other in sets)
+    ]
+
+
+def is_never_empty(inside: Term) -> bool:
+    """Whether no condition of the program can leave out every term of a sum."""
+    doubtful = [c for c in inside.conditions if c not in inside.solved]
+    return not doubtful or (
+        len(doubtful) == 1 and _is_of_parts(doubtful[0], inside.bound)
+    )
+
+
+def _is_of_parts(condition: Expr, bound: tuple[Index, ...]) -> bool:
+    """Whether a condition takes a prefix or a suffix, never an empty one, of an index."""
+    own = tuple(index for index in bound if index in free_indices(condition))
+    found = prefix_of(
+        Reduce("sum", own, Constant(1.0, Scalar.F32), Scalar.F32, condition)
+    )
+    if found is None or found.reduce.condition is not None:
+        return False
+    if found.index.extent != own[0].extent:
+        return False
+    shift = as_literal(found.shift)
+    return shift is not None and (shift <= 0 if found.is_suffix else shift >= 0)
+
+
+def has_reduce(value: Expr) -> bool:
+    """Whether a value is, or contains, a reduction."""
+    return any(isinstance(node, Reduce) for node in walk(value))
+
+
+def has_pole(value: Expr) -> bool:
+    """Whether a value, or its slope, may be infinite or NaN: a quotient, a logarithm."""
+    return any(_is_pole(node) for node in walk(value))
+
+
+def _is_pole(node: Expr) -> bool:
+    match node:
+        case Binary(op="/" | "%", type=type_):
+            return type_ is Scalar.F32
+        case BuiltinCall(builtin=name):
+            return name in _WITH_POLES
+        case FunctionCall():
+            return True
+        case _:
+            return False
+
+
+def needed(
+    guards: Iterable[Guard], adjoint: Term, term: Term, *, is_product: bool
+) -> tuple[Expr, ...]:
+    """Return the conditions that a term must have: 0 times its slope may be NaN.
+
+    They would hide a product of matrices from `gemm`, and counts cost a sum.  So those
+    are for slopes with a pole alone.
+    """
+    slopes = {a: e for a, e in term.factors.items() if adjoint.factors.get(a) != e}
+    varying = {atom: e for atom, e in slopes.items() if _varies(atom)}
+    poles = any(
+        e < 0 or e.denominator > 1 or has_pole(atom) for atom, e in varying.items()
+    )
+    return tuple(
+        guard.condition
+        for guard in guards
+        if (poles if is_product or guard.counts else varying)
+    )
+
+
+def _varies(atom: Expr) -> bool:
+    """Whether a factor is no length, and no number that a call is given."""
+    if isinstance(atom, Cast | UniformValue | IndexValue):
+        return False
+    return any(isinstance(node, Load) for node in walk(atom)) or bool(
+        free_indices(atom)
+    )

@@ -1,0 +1,135 @@
+"""What no branch takes has no share in a gradient, not even as NaN: 0 times infinity."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.gradient.differences import results_of, weights_of
+
+NAN = math.nan
+
+
+BRANCHES = {
+    "an if": "y[i] = if m[i] > 0.0 { r[i] * r[i] + r[i] } else { 0.0 };",
+    "either of two": """
+        y[i] = (if m[i] > 0.0 { r[i] * r[i] } else { 0.0 })
+            + (if m[i] > 0.0 and x[i] < 9.0 { r[i] } else { 0.0 });
+    """,
+    "a step of slope 1": """
+        let s[i] = r[i] + x[i] * x[i];
+        let t[i] = s[i] - x[i] * x[i];
+        y[i] = if m[i] > 0.0 { t[i] * r[i] + t[i] } else { 0.0 };
+    """,
+    "a function": """
+        let v[i] = twice(r[i]);
+        y[i] = if m[i] > 0.0 { v[i] * v[i] + v[i] - 3.0 * r[i] * r[i] - r[i] } else { 0.0 };
+    """,
+    "a row's sum": """
+        let s[i] = sum[p < 2] r[i] * 0.5;
+        y[i] = if m[i] > 0.0 { s[i] * s[i] + s[i] } else { 0.0 };
+    """,
+    "a reduction's condition": """
+        y[i] = sum[j when j == i and m[j] > 0.0] (r[j] * r[j] + r[j]);
+    """,
+}
+"""What is x + sqrt(x) of `r[i] = sqrt(x[i])` where m[i] > 0, and 0 elsewhere."""
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_lets_that_a_branch_does_not_take(name: str) -> None:
+    """The slope of a root is infinite at 0, and NaN below."""
+    text = f"""
+    fn twice(x: f32) -> f32 {{ x + x }}
+    kernel f(x: f32[n], m: f32[n]) -> y: f32[n] {{
+        let r[i] = sqrt(x[i]);
+        {BRANCHES[name]}
+    }}
+    """
+    x, m = np.array([4.0, 0.0, -1.0, NAN, 1.0]), np.array([1.0, 0.0, 0.0, 0.0, 1.0])
+    with np.errstate(all="ignore"):
+        (dx,) = results_of(text, ("x",), x=x, m=m)
+    slopes = [1.25, 0.0, 0.0, 0.0, 1.5]
+    np.testing.assert_allclose(dx, weights_of(text, 5) * slopes)
+
+
+def test_lets_that_both_branches_take() -> None:
+    """A condition and its opposite are none: the slope is infinite where it is."""
+    text = """
+    kernel f(x: f32[n], m: f32[n]) -> y: f32[n] {
+        let r[i] = sqrt(x[i]);
+        y[i] = if m[i] > 0.0 { r[i] * r[i] + r[i] } else { 3.0 * r[i] };
+    }
+    """
+    x, m = np.array([4.0, 4.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0])
+    with np.errstate(all="ignore"):
+        (dx,) = results_of(text, ("x",), x=x, m=m)
+    weights = weights_of(text, 4)
+    np.testing.assert_allclose(dx, weights * [1.25, 0.75, math.inf, math.inf])
+
+
+@pytest.mark.parametrize(
+    "sums",
+    [
+        "y[i] = sum[p when mask[i, p] > 0.0] h[p];",
+        "y[i] = sum[p when mask[i, p] > 0.0] (h[p] * h[p] / h[p]);",
+        "let s[p] = 2.0 * h[p]; y[i] = sum[p when mask[i, p] > 0.0] (s[p] - h[p]);",
+    ],
+)
+def test_a_let_that_no_sum_takes(sums: str) -> None:
+    """A place that the mask takes in no row is counted."""
+    text = f"""
+    kernel f(x: f32[n], mask: f32[m, n]) -> y: f32[m] {{
+        let h[p] = log(x[p]) + x[p] * x[p];
+        {sums}
+    }}
+    """
+    x, mask = np.array([2.0, 0.0, 1.0]), np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]])
+    with np.errstate(all="ignore"):
+        (dx,) = results_of(text, ("x",), x=x, mask=mask)
+    first, second = weights_of(text, 2)
+    np.testing.assert_allclose(dx, [(first + second) * 4.5, 0.0, second * 3.0])
+
+
+def test_rows_that_nothing_looks_up() -> None:
+    text = """
+    kernel f(x: f32[n], ids: u32[m]) -> y: f32[m] {
+        let h[p] = log(x[p]);
+        y[i] = h[ids[i]] * h[ids[i]];
+    }
+    """
+    x, ids = np.array([2.0, 0.0, 1.0]), np.array([0, 2], np.uint32)
+    with np.errstate(all="ignore"):
+        (dx,) = results_of(text, ("x",), x=x, ids=ids)
+    np.testing.assert_allclose(dx, [weights_of(text, 2)[0] * math.log(2.0), 0.0, 0.0])
+
+
+def test_rows_of_a_sum_that_no_branch_takes() -> None:
+    """Each row's sum of logarithms, by what is in the row and by what all rows share."""
+    text = """
+    kernel f(x: f32[m, n], b: f32[n], on: f32[m]) -> y: f32[m] {
+        let s[i] = sum[j] log(x[i, j] + b[j]);
+        y[i] = if on[i] > 0.0 { s[i] * s[i] + s[i] } else { 0.0 };
+    }
+    """
+    x, b = np.array([[1.0, 2.0], [-1.0, NAN]]), np.array([1.0, 0.5])
+    with np.errstate(all="ignore"):
+        dx, db = results_of(text, ("x", "b"), x=x, b=b, on=np.array([1.0, 0.0]))
+    whole = x[0] + b
+    slopes = weights_of(text, 2)[0] * (2.0 * np.log(whole).sum() + 1.0) / whole
+    np.testing.assert_allclose(dx, [slopes, [0.0, 0.0]])
+    np.testing.assert_allclose(db, slopes)
+
+
+def test_what_is_read_behind_a_condition_is_clamped_in_gradients_too() -> None:
+    """A condition that is always true keeps `m[2 * i]` inside of its axis: m[3], then."""
+    text = """
+    kernel f(x: f32[n], m: f32[n], k: i32[n]) -> y: f32[n] {
+        y[i] = if k[i] == k[i] and m[2 * i] > 0.0 { x[k[i]] } else { 0.0 };
+    }
+    """
+    x, m = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 9.0, 0.0, 1.0])
+    (dx,) = results_of(text, ("x",), x=x, m=m, k=np.arange(4, dtype=np.int32))
+    np.testing.assert_allclose(dx, weights_of(text, 4) * [1, 0, 1, 1])
