@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +19,7 @@ from kerngen.lsp.names import Occurrence
 from kerngen.lsp.reading import Reading
 from kerngen.report.findings import Found, Hint, Sources
 from kerngen.report.fixes import Fix, fix_of
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
 
@@ -32,7 +33,7 @@ class Checked:
     """An open file, and the results of checking it.
 
     `program` and `model` are what could be read and understood, even where there are
-    faults.  `sources` has the compiler, which knows the files that it uses, and `key` all
+    faults; they are made when something asks for them.  `sources` has the compiler, which knows the files that it uses, and `key` all
     texts that the findings follow from.
     """
 
@@ -41,7 +42,6 @@ class Checked:
     project: Project
     sources: Sources
     found: tuple[Found, ...]
-    model: Model
     encoding: str
     uri_of: Callable[[Source], str]
     shown: tuple[tuple[Found, Path, types.Diagnostic], ...]
@@ -56,6 +56,15 @@ class Checked:
     def program(self) -> ast.Program:
         """The syntax tree."""
         return self.reading.program(self.name)
+
+    @cached_property
+    def model(self) -> Model:
+        """The types and meanings of expressions."""
+        checker = self.sources.compiler.checker
+        if self.name not in checker.models:
+            with suppress(CompileError, OSError):
+                self.sources.compiler.module(self.name)
+        return checker.models.get(self.name) or Model()
 
     @cached_property
     def reading(self) -> Reading:
