@@ -36,6 +36,7 @@ _AFTER_ITEMS: Final = (
 )
 _OF_STATEMENTS: Final = ("let", "host", "require")
 _OF_VALUES: Final = ("if", "else", "true", "false", "and", "or", "not", "when")
+_WRITTEN: Final = frozenset({"an output", "a 'mut' tensor"})
 _PATH: Final = re.compile(r'use\s*"([^"\n]*)\Z')
 _MEMBER: Final = re.compile(r"([A-Za-z_][\w.]*(?:\[[^\]\n]*\])?(?:\.\w+)*)\.\w*\Z")
 _TYPE: Final = re.compile(r"(?:\w\s*:|->)\s*\w*\Z")
@@ -53,6 +54,8 @@ def completions(checked: Checked, offset: int) -> list[types.CompletionItem]:
     found: dict[str, types.CompletionItem] = {}
     for each in _completions(checked, offset):
         found.setdefault(each.label, each)
+    for number, each in enumerate(found.values()):
+        each.sort_text = f"{number:04}"  # editors order by the alphabet otherwise
     return [*found.values()]
 
 
@@ -72,6 +75,9 @@ def _completions(checked: Checked, offset: int) -> Iterator[types.CompletionItem
         yield from _types(checked)
     elif not _is_in_braces(words):
         yield from (_plain(word, _KINDS.Keyword) for word in _AFTER_ITEMS)
+    elif words[0] == "kernel" and words[-1] in {"{", ";"}:
+        yield from _statements(checked, offset)
+        yield from (_plain(w, _KINDS.Text) for w in words if w.isidentifier())
     else:
         yield from _values(checked, offset)
         # What is written in the item at hand, while that can't be parsed.
@@ -179,8 +185,21 @@ def _types(checked: Checked) -> Iterator[types.CompletionItem]:
         yield _plain(item.node.name.name, _KINDS.Struct, doc=item.node.doc)
 
 
+def _statements(checked: Checked, offset: int) -> Iterator[types.CompletionItem]:
+    """Yield the beginnings of a statement: what can be written, and keywords."""
+    found = in_scope(checked, offset)
+    yield from _defined(each for each in found if each.kind in _WRITTEN)
+    for word in _OF_STATEMENTS:
+        yield _plain(word, _KINDS.Keyword)
+
+
 def _values(checked: Checked, offset: int) -> Iterator[types.CompletionItem]:
-    yield from _defined(in_scope(checked, offset))
+    """Yield values, the nearest first; outputs last, which are seldom read."""
+    found = [*in_scope(checked, offset)]
+    outputs = [each for each in found if each.kind == "an output"]
+    indices = [each for each in found if each.kind == "an index"]
+    others = (each for each in found if each not in outputs)
+    yield from _defined((*indices, *others))
     kinds: tuple[Kind, ...] = ("constant", "function")
     for kind in kinds:
         for item in checked.items.all(kind):
@@ -195,8 +214,9 @@ def _values(checked: Checked, offset: int) -> Iterator[types.CompletionItem]:
         for name in get_args(ast.ReduceKind)
     )
     yield from (_plain(name, _KINDS.Class) for name in (*CASTS, *COMPOSITES))
-    for word in (*_OF_STATEMENTS, *_OF_VALUES):
+    for word in ("let", *_OF_VALUES):
         yield _plain(word, _KINDS.Keyword)
+    yield from _defined(outputs)
 
 
 def _defined(found: Iterable[Definition]) -> Iterator[types.CompletionItem]:
