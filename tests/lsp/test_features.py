@@ -179,6 +179,31 @@ def test_completion_in_a_statement_that_is_not_done(file: Checked) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("kernel f(x: f32[m, n], s: f32[", ["m", "n", "HALF"]),
+        ("kernel f(", ["mut"]),
+        ("kernel f(x: f32[n]) -> ", []),
+        ("kernel f(x: f32[n]) -> y: f32[n] {\n    ", ["y", "let"]),
+        ("kernel f(x: f32[n]) -> y: f32[n] {\n    y[i] = ", ["i", "x", "n", "HALF"]),
+        (
+            "kernel f(x: f32[n]) -> y: f32[n] { let top = max[j] x[j]; y[i] = sum[k < 3] ",
+            ["k", "i", "top", "x", "n"],
+        ),
+    ],
+)
+def test_completion_in_a_kernel_that_is_not_done(
+    file: Checked, text: str, first: list[str]
+) -> None:
+    begun = f"const HALF: f32 = 0.5;\n{text}"
+    unfinished = checked(file.path, begun)
+    found = completion.completions(unfinished, len(begun))
+    names = [each.label for each in found]
+    assert names[: len(first)] == first
+    assert first or not names
+
+
+@pytest.mark.parametrize(
     ("before", "label", "argument"),
     [
         ("twice(", "twice(x: f32) -> f32", 0),
