@@ -193,7 +193,7 @@ def _types(checked: Checked) -> Iterator[types.CompletionItem]:
 
 
 def _in_head(checked: Checked, words: list[str]) -> Iterator[types.CompletionItem]:
-    """Yield what may be in the head of an item: dims and constants, or 'mut'."""
+    """Yield dims and constants in the brackets of an item's head, elsewhere 'mut'."""
     if words.count("[") > words.count("]"):
         after = (*words[2:], "")
         threes = zip(words, words[1:], after, strict=False)

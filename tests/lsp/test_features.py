@@ -266,6 +266,7 @@ def test_lenses_show_what_their_commands_print(file: Checked) -> None:
     assert ("show WGSL", "scale") in titles
     assert ("gradient", "scale") in titles
     assert ("layout", "Ball") in titles
+    assert "no 'gone'" in lenses.run("kerngen.gradient", file, "gone")
     assert "@compute" in lenses.run("kerngen.wgsl", file, "scale")
     assert "pos" in lenses.run("kerngen.layout", file, "Ball")
     assert "da[" in lenses.run("kerngen.gradient", file, "scale")
