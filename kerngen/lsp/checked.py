@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias, final
@@ -19,6 +19,7 @@ from kerngen.lsp.names import Occurrence
 from kerngen.lsp.reading import Reading
 from kerngen.report.findings import Found, Hint, Sources
 from kerngen.report.fixes import Fix, fix_of
+from kerngen.report.incremental import around
 from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
@@ -56,6 +57,25 @@ class Checked:
     def program(self) -> ast.Program:
         """The syntax tree."""
         return self.reading.program(self.name)
+
+    def around(self, start: int, end: int | None = None) -> Checked:
+        """Return what is known of a part of the text: between two offsets, or at one.
+
+        Types and meanings of a long file take as long to find as a check of the whole.
+        """
+        if self.name in self.sources.compiler.checker.models:
+            return self
+        part = around(self.sources, start, start if end is None else end)
+        if part is self.sources:
+            return self
+        return self._parts.setdefault(
+            part.library.source(self.name).left_out,
+            replace(self, sources=part, source=part.library.source(self.name)),
+        )
+
+    @cached_property
+    def _parts(self) -> dict[tuple[tuple[int, int], ...], Checked]:
+        return {}
 
     @cached_property
     def model(self) -> Model:

@@ -9,7 +9,7 @@ that schedule each other's kernels, names of kernels that Python changes, wrong 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, TypeAlias, final
 
@@ -60,13 +60,12 @@ class _Right:
 class _Plan:
     """The part of a text that is checked: sections by number, which are in `kept`.
 
-    `keys` are those of all sections, `guards` the names that guards of schedules read.
+    `keys` are those of all sections.
     """
 
     sections: tuple[Section, ...]
     keys: tuple[_Key, ...]
     kept: frozenset[int]
-    guards: frozenset[str]
 
     @property
     def left_out(self) -> tuple[int, ...]:
@@ -104,7 +103,7 @@ class Incremental:
         whole.compiler.checker.adopt(self._used)
         plan = self._plan(source.text)
         if is_alone and plan.left_out:
-            part = self._part(source, plan, library, files)
+            part = _part(whole, source, plan.sections, plan.kept)
             found = part.found()
             if _holds(found, part, name, plan):
                 self._remember(plan, found, part, name)
@@ -139,32 +138,12 @@ class Incremental:
             )
             if 0 <= near < len(sections)
         }
-        return _Plan(sections, keys, frozenset(depends.of(begin)), guards)
+        return _Plan(sections, keys, frozenset(depends.of(begin)))
 
     def _is_right(self, section: Section, key: _Key) -> bool:
         """Whether a section may be left out, and the findings in it are known."""
         known = self._right.get(key) if section.contents.may_be_left_out else None
         return known is not None and known.explains(section)
-
-    def _part(
-        self,
-        source: Source,
-        plan: _Plan,
-        library: Library,
-        files: Sequence[NamedFile],
-    ) -> Sources:
-        """Return sources in which a file is without what is left out."""
-        gone = tuple(
-            (plan.sections[n].start, plan.sections[n].end) for n in plan.left_out
-        )
-        part = Source(source.path, source.text, source.stable_name, gone)
-
-        def read(name: str) -> Source:
-            return part if name == source.name else library.source(name)
-
-        sources = Sources(library.reading(read), files, plan.guards)
-        sources.compiler.checker.adopt(self._used)
-        return sources
 
     def _remember(
         self, plan: _Plan, found: Iterable[Found], sources: Sources, name: str
@@ -196,6 +175,53 @@ class Incremental:
             by = plan.sections[number].start - known.section.start
             others += (_moved(each, source, by) for each in known.found)
         return tuple(sorted((*found, *others), key=_order)) if others else found
+
+
+def around(whole: Sources, start: int, end: int) -> Sources:
+    """Return sources with less of the first file: sections, and what they depend on.
+
+    They are those from an offset to another.  All sections are there if the last one is
+    a schedule or a gradient, which may name any kernel, or if other files schedule some.
+    """
+    library, name = whole.library, whole.files[0].name
+    try:
+        source = library.source(name)
+        is_alone = not (library.tuners(name) or library.tuned_by(name))
+    except (CompileError, OSError):
+        return whole
+    sections = sections_of(source.text)
+    begin = {
+        number
+        for number, each in enumerate(sections)
+        if not each.contents.may_be_left_out
+        or (each.start <= end and start <= each.end)
+    }
+    near = {n for each in begin for n in (each - 1, each + 1)} & {*range(len(sections))}
+    kept = Dependencies(sections).of(begin | near)
+    wide = any(
+        each.contents.targets for each in sections if each.start <= end <= each.end
+    )
+    if not is_alone or wide or len(kept) == len(sections):
+        return whole
+    return _part(whole, source, sections, kept)
+
+
+def _part(
+    whole: Sources, source: Source, sections: Sequence[Section], kept: Container[int]
+) -> Sources:
+    """Return sources in which a file has only some sections."""
+    gone = tuple((s.start, s.end) for n, s in enumerate(sections) if n not in kept)
+    part = Source(source.path, source.text, source.stable_name, gone)
+
+    def read(name: str) -> Source:
+        return part if name == source.name else whole.library.source(name)
+
+    guards = frozenset[str]().union(*(s.contents.guards for s in sections))
+    sources = Sources(whole.library.reading(read), whole.files, guards)
+    right = whole.compiler.checker.right
+    others = {name: file for name, file in right.items() if name != source.name}
+    sources.compiler.checker.adopt(others)
+    return sources
 
 
 def _key(

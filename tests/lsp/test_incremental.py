@@ -6,34 +6,42 @@ import random
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kerngen.lsp.completion import completions
+from kerngen.lsp.hover import hover
+from kerngen.lsp.inlays import inlays
+from kerngen.lsp.places import definition
 from kerngen.report.findings import Found, Sources, Text
 from kerngen.report.incremental import Incremental
+from kerngen.report.sections import sections_of
 from kerngen.syntax.library import Library
 from tests.budget import examples
 from tests.check.libraries import cases_in
-from tests.lsp.opened import opened, put
+from tests.lsp.opened import checked, opened, put
 from tests.project.tree import ROOT
 
 PART = """\
 const EPS_@: f32 = 1e-5;
 
+struct Pair_@ { a: f32, b: f32 }
+
 fn scaled_@(x: f32, by: f32) -> f32 { x * by + EPS_@ }
 
 /// The mean of each row, and the row without it.
-kernel center_@(x: f32[m, n], unread: f32) -> mean: f32[m], y: f32[m, n] {
+kernel center_@(x: f32[m, n], unread: f32, spare_@: i32) -> mean: f32[m], y: f32[m, n] {
     mean[i] = sum[j] x[i, j] / f32(n);
     y[i, j] = scaled_@(x[i, j] - mean[i], 0.5);
 }
 
-kernel multiply_@(a: f32[m, k], b: f32[k, n], limit: i32 = 64) -> c: f32[m, n] {
+kernel multiply_@(a: f32[m, k], b: f32[k, n], spare_@: i32 = 64) -> c: f32[m, n] {
     c[i, j] = sum[p] a[i, p] * b[p, j];
 }
 
-schedule multiply_@ when m <= limit { generic }
+schedule multiply_@ when m <= spare_@ { generic }
 schedule multi*_@ when n > 4096 { gemm }
 
 kernel backward_@ = gradient of multiply_@ by a, b;
@@ -99,7 +107,7 @@ def compare(good: str, seed: int, number: int) -> None:
 
 
 def test_edits_find_what_a_check_of_the_whole_text_finds() -> None:
-    compare(long_text(2), 3, examples(60))
+    compare(long_text(2), 3, examples(40))
 
 
 @pytest.mark.nightly
@@ -115,16 +123,22 @@ def test_edits_of_any_programs(seed: int) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        pytest.param("when m <= limit", "when m <= 64", id="a guard reads no value"),
+        pytest.param("m <= spare_0", "m <= 64", id="a guard reads no value"),
         pytest.param("x * by", "x * bye", id="a function is wrong"),
         pytest.param("multi*_1", "multi*", id="a pattern matches more"),
-        pytest.param("kernel softmax_0", "kernel Softmax_1", id="differing in case"),
+        pytest.param(
+            "kernel softmax_0",
+            "kernel Softmax_1",
+            id="differing in case",
+            marks=pytest.mark.nightly,
+        ),
         pytest.param("kernel softmax_0", "kernel lambda", id="Python has the word"),
         pytest.param("schedule multiply_1", "schedule multiply_2", id="no such kernel"),
         pytest.param("by a, b;", "by a, c;", id="a gradient by nothing"),
         pytest.param("const EPS_1", "const EPS1", id="a name is missing"),
         pytest.param("/// The logits.\n", "\n\n", id="a hint moves"),
-        pytest.param("}\n\nschedule", "\n\nschedule", id="a brace is missing"),
+        pytest.param("struct Pair_0", "struct softmax_1", id="a class has its name"),
+        pytest.param("0.5);\n}", "0.5);\n", id="a brace is missing"),
     ],
 )
 def test_an_edit_and_its_undoing(before: str, after: str) -> None:
@@ -134,7 +148,42 @@ def test_an_edit_and_its_undoing(before: str, after: str) -> None:
     assert before in text
     changed = text.replace(before, after, 1)
     assert again(known, changed) == whole(changed)
+    more = f"{changed}\nconst MORE: f32 = 1.0;\n"
+    assert again(known, more) == whole(more)
     assert again(known, text) == whole(text)
+
+
+def test_a_part_explains_what_the_whole_text_does(tmp_path: Path) -> None:
+    text = long_text(3).replace("exp(", "exq(", 1)
+    known = checked(tmp_path / "a.kern", text)
+    rest = replace(known, sources=Sources(known.sources.library, known.sources.files))
+    words = [*re.finditer(r"\w+", text)]
+    lefts = [rest.around(word.start()) for word in words]
+    assert sum(bool(left.source.left_out) for left in lefts) > len(words) // 2
+    for word, left in zip(words, lefts, strict=True):
+        at = word.start()
+        assert hover(left, at) == hover(known, at), word
+        assert definition(left, at) == definition(known, at)
+    (kernel,) = re.finditer(r"multiply_0\(", right := long_text(2))
+    fixed = checked(tmp_path / "b.kern", right)
+    rest = replace(fixed, sources=Sources(fixed.sources.library, fixed.sources.files))
+    left = rest.around(kernel.start())
+    assert left.source.left_out
+    assert hover(left, kernel.start()) == hover(fixed, kernel.start())
+
+
+def test_a_part_of_a_text_has_the_hints_and_names_of_its_kernels(
+    tmp_path: Path,
+) -> None:
+    text = long_text(2)
+    known = checked(tmp_path / "a.kern", text)
+    for part in sections_of(text)[4:]:
+        sources = Sources(known.sources.library, known.sources.files)
+        left = replace(known, sources=sources).around(part.start, part.end)
+        ends = part.start, part.end
+        assert inlays(left, *ends) == inlays(known, *ends)
+        labels = [each.label for each in completions(left, part.end - 4)]
+        assert labels == [each.label for each in completions(known, part.end - 4)]
 
 
 def errors(found: tuple[Found, ...]) -> list[Found]:
@@ -166,7 +215,7 @@ def p95(path: Path, text: str, edits: int) -> float:
 def test_an_edit_of_300_lines_is_no_check_of_the_whole(tmp_path: Path) -> None:
     # Measured: 0.3 of it, 30 ms on an idle machine, where 60 ms are asked.
     text = long_text(10)
-    assert p95(tmp_path / "a.kern", text, 20) < 0.6 * seconds(lambda: whole(text))
+    assert p95(tmp_path / "a.kern", text, 12) < 0.6 * seconds(lambda: whole(text))
 
 
 @pytest.mark.nightly

@@ -136,7 +136,7 @@ def run(folder: Path, seed: int, number: int) -> None:
 
 
 def test_random_edits(tmp_path: Path) -> None:
-    run(tmp_path, 1, 150)
+    run(tmp_path, 1, 100)
 
 
 @pytest.mark.nightly
