@@ -11,7 +11,10 @@ from typing import TypeAlias, final
 
 from lsprotocol import types
 
+from kerngen.check.files.checker import Checker
+from kerngen.check.items.gradients import Functions
 from kerngen.check.model import Meaning, Model
+from kerngen.ir.nodes import Kernel
 from kerngen.lsp.columns import Columns, columns_of
 from kerngen.lsp.files import Project
 from kerngen.lsp.items import FileItems
@@ -20,9 +23,10 @@ from kerngen.lsp.reading import Reading
 from kerngen.report.findings import Found, Hint, Sources
 from kerngen.report.fixes import Fix, fix_of
 from kerngen.report.incremental import around
-from kerngen.source.diagnostic import CompileError, Diagnostic
+from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
+from kerngen.syntax.depth import deep_recursion
 
 Key: TypeAlias = tuple[Source, ...]
 """All texts that the findings of a file follow from."""
@@ -59,7 +63,7 @@ class Checked:
         return self.reading.program(self.name)
 
     def around(self, start: int, end: int | None = None) -> Checked:
-        """Return what is known of a part of the text: between two offsets, or at one.
+        """Return the file with less of its text: that between two offsets, or at one.
 
         Types and meanings of a long file take as long to find as a check of the whole.
         """
@@ -80,10 +84,14 @@ class Checked:
     @cached_property
     def model(self) -> Model:
         """The types and meanings of expressions."""
-        checker = self.sources.compiler.checker
-        if self.name not in checker.models:
-            with suppress(CompileError, OSError):
-                self.sources.compiler.module(self.name)
+        known = self.sources.compiler.checker
+        if self.name in known.models:
+            return known.models[self.name]
+        checker = Checker(self.sources.library, _underived)
+        checker.adopt({n: each for n, each in known.right.items() if n != self.name})
+        with suppress(CompileError, OSError), deep_recursion():
+            checker.module(self.name)
+        known.programs.update(checker.programs)
         return checker.models.get(self.name) or Model()
 
     @cached_property
@@ -140,3 +148,11 @@ class Checked:
     def range(self, span: Span) -> types.Range:
         """Return the range of a span in the text."""
         return self.columns.range(span.start, span.end)
+
+
+def _underived(
+    item: ast.GradientItem, kernel: Kernel, functions: Functions, warnings: Faults
+) -> Kernel:
+    """Raise `CompileError` for a gradient: it has no expressions to explain."""
+    del item, kernel, functions, warnings
+    raise CompileError(())

@@ -68,7 +68,7 @@ class KernServer(LanguageServer):
         return self.open.checked(uri)
 
     def part(self, params: _AtPlace) -> tuple[Checked, int] | None:
-        """Return what is known around the place of a request, and its offset."""
+        """Return the part of a file around the place of a request, and its offset."""
         found = self.place(params)
         return found and (found[0].around(found[1]), found[1])
 

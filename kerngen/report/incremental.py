@@ -180,8 +180,8 @@ class Incremental:
 def around(whole: Sources, start: int, end: int) -> Sources:
     """Return sources with less of the first file: sections, and what they depend on.
 
-    They are those from an offset to another.  All sections are there if the last one is
-    a schedule or a gradient, which may name any kernel, or if other files schedule some.
+    They are those from an offset to another.  All sections are there if that is one place,
+    in a schedule or a gradient, which may name any kernel, or if other files schedule some.
     """
     library, name = whole.library, whole.files[0].name
     try:
@@ -190,17 +190,12 @@ def around(whole: Sources, start: int, end: int) -> Sources:
     except (CompileError, OSError):
         return whole
     sections = sections_of(source.text)
-    begin = {
-        number
-        for number, each in enumerate(sections)
-        if not each.contents.may_be_left_out
-        or (each.start <= end and start <= each.end)
-    }
-    near = {n for each in begin for n in (each - 1, each + 1)} & {*range(len(sections))}
-    kept = Dependencies(sections).of(begin | near)
-    wide = any(
-        each.contents.targets for each in sections if each.start <= end <= each.end
-    )
+    numbers = range(len(sections))
+    at = {n for n in numbers if sections[n].start <= end and start <= sections[n].end}
+    near = {n for each in at for n in range(each - 1, each + 2) if n in numbers}
+    shared = {n for n in numbers if not sections[n].contents.may_be_left_out}
+    kept = Dependencies(sections).of(near | shared)
+    wide = start == end and any(sections[n].contents.targets for n in at)
     if not is_alone or wide or len(kept) == len(sections):
         return whole
     return _part(whole, source, sections, kept)
