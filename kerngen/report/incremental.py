@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, cast, final
 
 from kerngen.check.faults.gradients import NoKernelToDerive
 from kerngen.check.faults.schedules import (
@@ -275,10 +275,11 @@ def _is_within(section: Section, span: Span) -> bool:
 
 def _spans(found: Found) -> Iterator[Span]:
     for each in fields(found):
-        value = getattr(found, each.name)
-        for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, Span):
-                yield part
+        yield from (e for e in _each(getattr(found, each.name)) if isinstance(e, Span))
+
+
+def _each(value: object) -> tuple[object, ...]:
+    return cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
 
 
 def _moved(found: Found, source: Source, by: int) -> Found:
@@ -289,7 +290,7 @@ def _moved(found: Found, source: Source, by: int) -> Found:
             case Span(start=start, end=end):
                 return Span(source, start + by, end + by)
             case tuple():
-                return tuple(map(moved, value))
+                return tuple(map(moved, _each(cast("object", value))))
             case _:
                 return value
 

@@ -111,13 +111,16 @@ def test_edits_find_what_a_check_of_the_whole_text_finds() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_edits_of_any_programs(seed: int) -> None:
-    dice = random.Random(seed)
     cases = [*cases_in(ROOT / "tests" / "cases" / "accept")]
-    texts = (case.read_bytes().decode() for case in dice.sample(cases, 12))
-    own = [text for text in texts if 'use "' not in text and len(text) < 3000]
-    compare("\n".join(own), seed, 400)
+    random.Random(seed).shuffle(cases)
+    good = ""
+    for case in cases[:60]:
+        more = f"{good}\n{case.read_bytes().decode()}"
+        if len(more) < 8000 and 'use "' not in more and not errors(whole(more)):
+            good = more
+    compare(good, seed, 120)
 
 
 @pytest.mark.parametrize(
@@ -222,5 +225,5 @@ def test_an_edit_of_300_lines_is_no_check_of_the_whole(tmp_path: Path) -> None:
 def test_an_edit_of_3000_lines_takes_300_ms(tmp_path: Path) -> None:
     # Measured: 0.13 of a check of the whole, 100 ms on an idle machine.
     text = long_text(100)
-    taken = p95(tmp_path / "a.kern", text, 60)
+    taken = p95(tmp_path / "a.kern", text, 40)
     assert taken < min(0.3, 0.3 * seconds(lambda: whole(text)))
