@@ -14,7 +14,7 @@ The rules, all of them:
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import final
 
@@ -178,6 +178,15 @@ def module_names(module: Module) -> ModuleNames:
         structs=structs,
         uniforms=uniforms,
     )
+
+
+def are_kept(kernels: Collection[str], structs: Collection[Struct]) -> bool:
+    """Whether all kernels of a module have their own names in Python, with any parameters."""
+    classes = [class_name(struct) for struct in structs]
+    uniforms = (struct_layout(struct, Space.UNIFORM).name for struct in structs)
+    names = [*classes, *{*uniforms} - {*classes}, *kernels]
+    is_free = _NOT_FOR_MODULE.isdisjoint(names) and len({*names}) == len(names)
+    return is_free and all(_public(name) == name for name in kernels)
 
 
 def kernel_names(module: Module) -> dict[str, KernelNames]:

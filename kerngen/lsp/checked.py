@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias, final
 
 from lsprotocol import types
 
+from kerngen.check.files.checker import Checker
+from kerngen.check.items.gradients import Functions
 from kerngen.check.model import Meaning, Model
+from kerngen.ir.nodes import Kernel
 from kerngen.lsp.columns import Columns, columns_of
 from kerngen.lsp.files import Project
 from kerngen.lsp.items import FileItems
@@ -18,9 +22,11 @@ from kerngen.lsp.names import Occurrence
 from kerngen.lsp.reading import Reading
 from kerngen.report.findings import Found, Hint, Sources
 from kerngen.report.fixes import Fix, fix_of
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.report.incremental import around
+from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
+from kerngen.syntax.depth import deep_recursion
 
 Key: TypeAlias = tuple[Source, ...]
 """All texts that the findings of a file follow from."""
@@ -32,7 +38,7 @@ class Checked:
     """An open file, and the results of checking it.
 
     `program` and `model` are what could be read and understood, even where there are
-    faults.  `sources` has the compiler, which knows the files that it uses, and `key` all
+    faults; they are made when something asks for them.  `sources` has the compiler, which knows the files that it uses, and `key` all
     texts that the findings follow from.
     """
 
@@ -41,7 +47,6 @@ class Checked:
     project: Project
     sources: Sources
     found: tuple[Found, ...]
-    model: Model
     encoding: str
     uri_of: Callable[[Source], str]
     shown: tuple[tuple[Found, Path, types.Diagnostic], ...]
@@ -56,6 +61,38 @@ class Checked:
     def program(self) -> ast.Program:
         """The syntax tree."""
         return self.reading.program(self.name)
+
+    def around(self, start: int, end: int | None = None) -> Checked:
+        """Return the file with less of its text: that between two offsets, or at one.
+
+        Types and meanings of a long file take as long to find as a check of the whole.
+        """
+        if self.name in self.sources.compiler.checker.models:
+            return self
+        part = around(self.sources, start, start if end is None else end)
+        if part is self.sources:
+            return self
+        return self._parts.setdefault(
+            part.library.source(self.name).left_out,
+            replace(self, sources=part, source=part.library.source(self.name)),
+        )
+
+    @cached_property
+    def _parts(self) -> dict[tuple[tuple[int, int], ...], Checked]:
+        return {}
+
+    @cached_property
+    def model(self) -> Model:
+        """The types and meanings of expressions."""
+        known = self.sources.compiler.checker
+        if self.name in known.models:
+            return known.models[self.name]
+        checker = Checker(self.sources.library, _underived)
+        checker.adopt({n: each for n, each in known.right.items() if n != self.name})
+        with suppress(CompileError, OSError), deep_recursion():
+            checker.module(self.name)
+        known.programs.update(checker.programs)
+        return checker.models.get(self.name) or Model()
 
     @cached_property
     def reading(self) -> Reading:
@@ -111,3 +148,11 @@ class Checked:
     def range(self, span: Span) -> types.Range:
         """Return the range of a span in the text."""
         return self.columns.range(span.start, span.end)
+
+
+def _underived(
+    item: ast.GradientItem, kernel: Kernel, functions: Functions, warnings: Faults
+) -> Kernel:
+    """Raise `CompileError` for a gradient: it has no expressions to explain."""
+    del item, kernel, functions, warnings
+    raise CompileError(())

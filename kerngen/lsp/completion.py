@@ -19,6 +19,7 @@ from kerngen.lsp.checked import Checked
 from kerngen.lsp.hover import forms_of, head_of
 from kerngen.lsp.items import Kind
 from kerngen.lsp.names import Definition, defined_in, field_of, struct_of
+from kerngen.lsp.unfinished import names_so_far
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.lexemes import ITEM_WORDS, Lexeme, lexemes
@@ -36,6 +37,10 @@ _AFTER_ITEMS: Final = (
 )
 _OF_STATEMENTS: Final = ("let", "host", "require")
 _OF_VALUES: Final = ("if", "else", "true", "false", "and", "or", "not", "when")
+_RANKS: Final[Mapping[str, int]] = {"an index": 0, "a dim": 2}
+"""The order of names in a value, where it is not 1."""
+
+_WRITTEN: Final = frozenset({"an output", "a 'mut' tensor"})
 _PATH: Final = re.compile(r'use\s*"([^"\n]*)\Z')
 _MEMBER: Final = re.compile(r"([A-Za-z_][\w.]*(?:\[[^\]\n]*\])?(?:\.\w+)*)\.\w*\Z")
 _TYPE: Final = re.compile(r"(?:\w\s*:|->)\s*\w*\Z")
@@ -53,6 +58,8 @@ def completions(checked: Checked, offset: int) -> list[types.CompletionItem]:
     found: dict[str, types.CompletionItem] = {}
     for each in _completions(checked, offset):
         found.setdefault(each.label, each)
+    for number, each in enumerate(found.values()):
+        each.sort_text = f"{number:04}"  # editors order by the alphabet otherwise
     return [*found.values()]
 
 
@@ -68,10 +75,16 @@ def _completions(checked: Checked, offset: int) -> Iterator[types.CompletionItem
         yield from _in_schedule(checked, words)
     elif member := _MEMBER.search(line):
         yield from _members(checked, offset, member[1])
-    elif _TYPE.search(line) and words:
-        yield from _types(checked)
-    elif not _is_in_braces(words):
+    elif (found := _TYPE.search(line)) and words:
+        # Behind the arrow of a kernel, the name of an output is new.
+        if not (found[0].startswith("->") and words[0] == "kernel"):
+            yield from _types(checked)
+    elif not words:
         yield from (_plain(word, _KINDS.Keyword) for word in _AFTER_ITEMS)
+    elif not _is_in_braces(words):
+        yield from _in_head(checked, words)
+    elif words[0] == "kernel" and words[-1] in {"{", ";"}:
+        yield from _statements(checked, offset)
     else:
         yield from _values(checked, offset)
         # What is written in the item at hand, while that can't be parsed.
@@ -179,8 +192,33 @@ def _types(checked: Checked) -> Iterator[types.CompletionItem]:
         yield _plain(item.node.name.name, _KINDS.Struct, doc=item.node.doc)
 
 
+def _in_head(checked: Checked, words: list[str]) -> Iterator[types.CompletionItem]:
+    """Yield dims and constants in the brackets of an item's head, elsewhere 'mut'."""
+    if words.count("[") > words.count("]"):
+        after = (*words[2:], "")
+        threes = zip(words, words[1:], after, strict=False)
+        dims = (w for before, w, a in threes if before in {"[", ","} and a != ":")
+        yield from (_plain(d, _KINDS.TypeParameter) for d in dims if d.isidentifier())
+        for item in checked.items.all("constant"):
+            yield _plain(item.node.name.name, _KINDS.Constant, head_of(item))
+    elif words[0] == "kernel" and words[-1] in {"(", ","}:
+        yield _plain("mut", _KINDS.Keyword)
+
+
+def _statements(checked: Checked, offset: int) -> Iterator[types.CompletionItem]:
+    """Yield the beginnings of a statement: what can be written, and keywords."""
+    found = _in_reach(checked, offset)
+    yield from _defined(each for each in found if each.kind in _WRITTEN)
+    for word in _OF_STATEMENTS:
+        yield _plain(word, _KINDS.Keyword)
+
+
 def _values(checked: Checked, offset: int) -> Iterator[types.CompletionItem]:
-    yield from _defined(in_scope(checked, offset))
+    """Yield values, the nearest first; outputs last, which are seldom read."""
+    found = _in_reach(checked, offset)
+    outputs = [each for each in found if each.kind == "an output"]
+    others = [each for each in found if each not in outputs]
+    yield from _defined(sorted(others, key=lambda each: _RANKS.get(each.kind, 1)))
     kinds: tuple[Kind, ...] = ("constant", "function")
     for kind in kinds:
         for item in checked.items.all(kind):
@@ -195,8 +233,9 @@ def _values(checked: Checked, offset: int) -> Iterator[types.CompletionItem]:
         for name in get_args(ast.ReduceKind)
     )
     yield from (_plain(name, _KINDS.Class) for name in (*CASTS, *COMPOSITES))
-    for word in (*_OF_STATEMENTS, *_OF_VALUES):
+    for word in ("let", *_OF_VALUES):
         yield _plain(word, _KINDS.Keyword)
+    yield from _defined(outputs)
 
 
 def _defined(found: Iterable[Definition]) -> Iterator[types.CompletionItem]:
@@ -204,6 +243,14 @@ def _defined(found: Iterable[Definition]) -> Iterator[types.CompletionItem]:
         kind = _KINDS_OF_NAMES.get(each.kind, _KINDS.Variable)
         written = each.type.span.text if each.type else ""
         yield _plain(each.name, kind, f"{each.kind} {written}".rstrip())
+
+
+def _in_reach(checked: Checked, offset: int) -> list[Definition]:
+    """Return the names in scope; what can't be parsed yet has some, too."""
+    found = [*in_scope(checked, offset)]
+    known = {each.name for each in found}
+    new = [e for e in names_so_far(checked, offset) if e.name not in known]
+    return [*new, *found]
 
 
 def in_scope(checked: Checked, offset: int) -> Iterator[Definition]:

@@ -16,6 +16,7 @@ from kerngen.ir.strategies import OPTIONS
 from kerngen.lsp.checked import Checked
 from kerngen.lsp.items import Item
 from kerngen.lsp.names import Definition
+from kerngen.lsp.words import word_of
 from kerngen.report.kernel import StageData, stages_of
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.text import Span
@@ -177,8 +178,26 @@ def _of_language(checked: Checked, word: Span) -> str:
         return of_builtin(GEOMETRY[text])
     for item in checked.program.items:
         if isinstance(item, ast.ScheduleItem) and item.span.covers(word):
-            return _of_schedule(item, text)
-    return ""
+            return _of_schedule(item, text) or _of_word(checked, word, "schedule ")
+    return _of_word(checked, word, "")
+
+
+def _of_word(checked: Checked, word: Span, place: str) -> str:
+    """Return the meaning of a word of the language, and the type of what it begins."""
+    line = checked.source.text[: word.start].rpartition("\n")[2]
+    if "//" in line or line.count('"') % 2:
+        return ""
+    text = f"@{word.text}" if line.endswith("@") else word.text
+    found = word_of(f"{place}{text}") or word_of(text)
+    if found is None:
+        return ""
+    begun = [each for each in checked.model if each.start == word.start]
+    meaning = min(begun, key=lambda each: each.end, default=None)
+    shown = found.example
+    if meaning is not None:
+        value = collapse(Span(checked.source, meaning.start, meaning.end).text)
+        shown = f"{value}: {meaning.type}"
+    return f"{code(shown)}\n\n{found.meaning}\n\n{found.link}"
 
 
 def _of_schedule(item: ast.ScheduleItem, word: str) -> str:

@@ -129,6 +129,8 @@ COMMANDS: Final[Mapping[str, Callable[[Checked, str], str]]] = {
 
 def run(command: str, checked: Checked, name: str) -> str:
     """Return the text that a lens's command opens, or why there is none."""
+    if not (checked.items.get("kernel", name) or checked.items.get("struct", name)):
+        return f"There is no '{name}' in this file.\n"
     try:
         return COMMANDS[command](checked, name)
     except CompileError as error:

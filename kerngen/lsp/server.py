@@ -61,9 +61,20 @@ class KernServer(LanguageServer):
         encoding = self.workspace.position_encoding
         self.open = Workspace(self._find, str(getattr(encoding, "value", encoding)))
 
+    def checked(self, uri: str) -> Checked | None:
+        """Return an open file with its results; what is due is published before."""
+        if self._due:
+            self.publish()
+        return self.open.checked(uri)
+
+    def part(self, params: _AtPlace) -> tuple[Checked, int] | None:
+        """Return the part of a file around the place of a request, and its offset."""
+        found = self.place(params)
+        return found and (found[0].around(found[1]), found[1])
+
     def place(self, params: _AtPlace) -> tuple[Checked, int] | None:
         """Return the file and the offset of a request."""
-        checked = self.open.checked(params.text_document.uri)
+        checked = self.checked(params.text_document.uri)
         if checked is None:
             return None
         return checked, checked.columns.offset(params.position)
@@ -96,6 +107,9 @@ class KernServer(LanguageServer):
 
     def publish(self) -> None:
         """Send the diagnostics of files where they have changed."""
+        if self._due:
+            self._due.cancel()
+            self._due = None
         for uri, shown in self.open.update().items():
             self.text_document_publish_diagnostics(
                 types.PublishDiagnosticsParams(uri, shown)
@@ -161,12 +175,12 @@ def _add_reading(server: KernServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def hover(params: types.HoverParams) -> types.Hover | None:
-        place = server.place(params)
+        place = server.part(params)
         return features.hover(*place) if place else None
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     def definition(params: types.DefinitionParams) -> list[types.Location]:
-        place = server.place(params)
+        place = server.part(params)
         return places.definition(*place) if place else []
 
     @server.feature(types.TEXT_DOCUMENT_REFERENCES)
@@ -184,21 +198,24 @@ def _add_reading(server: KernServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
-        checked = server.open.checked(params.text_document.uri)
+        checked = server.checked(params.text_document.uri)
         return places.symbols(checked) if checked else []
 
     @server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, tokens.LEGEND)
     def semantic(params: types.SemanticTokensParams) -> types.SemanticTokens:
-        checked = server.open.checked(params.text_document.uri)
+        checked = server.checked(params.text_document.uri)
         return tokens.tokens(checked) if checked else types.SemanticTokens([])
 
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
     def inlay(params: types.InlayHintParams) -> list[types.InlayHint]:
-        checked = server.open.checked(params.text_document.uri)
+        checked = server.checked(params.text_document.uri)
         if checked is None:
             return []
-        start = checked.columns.offset(params.range.start)
-        return inlays.inlays(checked, start, checked.columns.offset(params.range.end))
+        start, end = (
+            checked.columns.offset(each)
+            for each in (params.range.start, params.range.end)
+        )
+        return inlays.inlays(checked.around(start, end), start, end)
 
 
 def _add_editing(server: KernServer) -> None:
@@ -207,14 +224,14 @@ def _add_editing(server: KernServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, options)
     def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
-        place = server.place(params)
+        place = server.part(params)
         return completion.completions(*place) if place else []
 
     kinds = types.CodeActionOptions([types.CodeActionKind.QuickFix])
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)
     def act(params: types.CodeActionParams) -> list[types.CodeAction]:
-        checked = server.open.checked(params.text_document.uri)
+        checked = server.checked(params.text_document.uri)
         if checked is None:
             return []
         start, end = (
@@ -227,12 +244,12 @@ def _add_editing(server: KernServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_SIGNATURE_HELP, signatures)
     def signature(params: types.SignatureHelpParams) -> types.SignatureHelp | None:
-        place = server.place(params)
+        place = server.part(params)
         return calls.signature_help(*place) if place else None
 
     @server.feature(types.TEXT_DOCUMENT_FORMATTING)
     def form(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
-        checked = server.open.checked(params.text_document.uri)
+        checked = server.checked(params.text_document.uri)
         return editing.formatting(checked) if checked else []
 
     @server.feature(
@@ -257,13 +274,13 @@ def _add_lenses(server: KernServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
     def lens(params: types.CodeLensParams) -> list[types.CodeLens]:
-        checked = server.open.checked(params.text_document.uri)
+        checked = server.checked(params.text_document.uri)
         return lenses.lenses(checked) if checked else []
 
     def add(name: str) -> None:
         @server.command(name)
         def show(uri: str, item: str) -> str | None:
-            checked = server.open.checked(uri)
+            checked = server.checked(uri)
             if checked is None or not checked.is_right:
                 return None
             text = lenses.run(name, checked, item)

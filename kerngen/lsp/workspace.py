@@ -13,11 +13,11 @@ from typing import final
 
 from lsprotocol import types
 
-from kerngen.check.model import Model
 from kerngen.lsp.checked import Checked, Key
 from kerngen.lsp.diagnostics import to_protocol
 from kerngen.lsp.files import Buffer, Files, FindProject, Project, ProjectError, path_of
-from kerngen.report.findings import Found, Hint, Sources
+from kerngen.report.findings import Found, Hint
+from kerngen.report.incremental import Incremental
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
@@ -33,6 +33,7 @@ class Workspace:
         self._find = find
         self._projects: dict[Path, Project | ProjectError] = {}
         self._checked: dict[Path, Checked] = {}
+        self._incremental: dict[tuple[Path, str], Incremental] = {}
         self._shown: dict[str, list[types.Diagnostic]] = {}
 
     def put(self, uri: str, text: str) -> None:
@@ -114,10 +115,9 @@ class Workspace:
     def _fresh(
         self, path: Path, project: Project, library: Library, key: Key | None
     ) -> Checked:
-        sources = Sources(library, project.files)
-        found = sources.found()
         name = project.files[0].name
-        checker = sources.compiler.checker
+        known = self._incremental.setdefault((path, name), Incremental())
+        found, sources = known.found(library, project.files)
         try:
             source = library.source(name)
         except CompileError as error:
@@ -137,7 +137,6 @@ class Workspace:
             project,
             sources,
             found,
-            checker.models.get(name) or Model(),
             self.encoding,
             uri_of,
             tuple(shown()),

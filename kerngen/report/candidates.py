@@ -91,6 +91,8 @@ def _declared(places: Places, code: str) -> Iterator[Edit]:
     """Yield where code such as 'mut x: f32[]' may belong: instead of `x: f32`, or of `x`."""
     name = code.removeprefix("mut ").partition(":")[0]
     if ":" in code and name.isidentifier():
+        if places.span.text == name:  # 'x f32[n]', without its colon
+            yield Edit(places.at(places.span.end), ":")
         for place in places.all_of(name):
             yield Edit(place, code)
         for place in places.declarations(name):
@@ -163,6 +165,8 @@ def _member(fault: Diagnostic, places: Places) -> Iterator[Edits]:
 
 def _close(fault: Diagnostic, places: Places) -> Iterator[Edits]:
     closer = _QUOTED.findall(fault.help)[0]
+    if closer == "}":  # on a line of its own, before what begins there
+        yield (Edit(places.at(places.end_before), "\n}"),)
     yield (Edit(places.at(fault.span.start), closer),)
     yield (Edit(places.at(places.end_before), closer),)
 

@@ -46,8 +46,17 @@ Found: TypeAlias = Diagnostic | Hint
 class Sources:
     """Files of one library, with a compiler for them."""
 
-    def __init__(self, library: Library, files: Sequence[NamedFile]) -> None:
-        """Check these files of the library."""
+    def __init__(
+        self,
+        library: Library,
+        files: Sequence[NamedFile],
+        guards: frozenset[str] = frozenset(),
+    ) -> None:
+        """Check these files of the library.
+
+        `guards` are names that guards read, beside those in the files.
+        """
+        self._guards = guards
         self.library = library
         self.files = files
         self.compiler = Compiler(library)
@@ -101,7 +110,7 @@ class Sources:
         """Yield hints about the unused names of a file."""
         names = (name, *self.library.tuners(name))
         programs = [self.compiler.checker.programs[each] for each in names]
-        guards = frozenset[str]().union(*map(words_of_guards, programs))
+        guards = self._guards.union(*map(words_of_guards, programs))
         return find_unused(programs[0], guards)
 
 
@@ -115,7 +124,7 @@ def as_json(faults: Iterable[Diagnostic], hints: Iterable[Hint]) -> list[Any]:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Text:
+class Text:
     """A text that is no file: its module is called as a file of its name would be."""
 
     name: str
@@ -143,7 +152,7 @@ class _Text:
 
 def check_text(text: str, path: str) -> list[Any]:
     """Return the findings in a text, in the form of `kerngen check --json`."""
-    found = Sources(Library.of_text(text, path), (_Text(path),)).found()
+    found = Sources(Library.of_text(text, path), (Text(path),)).found()
     return as_json(
         (each for each in found if isinstance(each, Diagnostic)),
         (each for each in found if isinstance(each, Hint)),

@@ -18,16 +18,28 @@ class Source:
     """The text of a `.kern` file, and its path.
 
     `stable_name` is the file's name in generated files, if that is not its path.
+    `left_out` are the parts, from an offset to another, that are not parsed: who checks a
+    file again needs no items that have not changed.
     """
 
     path: str
     text: str = field(repr=False)
     stable_name: str = ""
+    left_out: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def name(self) -> str:
         """The file's name in generated files."""
         return self.stable_name or self.path
+
+    @property
+    def parsed_text(self) -> str:
+        """The text with blanks in the place of what is left out."""
+        parts, end = list[str](), 0
+        for first, behind in self.left_out:
+            parts += self.text[end:first], " " * (behind - first)
+            end = behind
+        return "".join((*parts, self.text[end:]))
 
     @cached_property
     def line_starts(self) -> tuple[int, ...]:

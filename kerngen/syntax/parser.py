@@ -103,7 +103,8 @@ def _parsed(source: Source, faults: Faults) -> tuple[ast.Program, tuple[ast.Gap,
     """Parse a file; what is passed over after an error is not in the program."""
     tables, found, gaps = _tables(), Faults(), list[ast.Gap]()
     make = Rules(source, found).make
-    stack, tokens, begin = tables.begin(), tables.tokens(source.text), 0
+    text, stack, begin = source.parsed_text, tables.begin(), 0
+    tokens = tables.tokens(text)
     while True:
         try:
             program = cast("ast.Program", tables.parse(tokens, make, stack))
@@ -119,7 +120,7 @@ def _parsed(source: Source, faults: Faults) -> tuple[ast.Program, tuple[ast.Gap,
             after = resume(source, tables, stack, at, onward)
             gaps.append(after.gap)
             begin = after.offset
-            tokens = chain(after.head, tables.tokens(source.text, begin))
+            tokens = chain(after.head, tables.tokens(text, begin))
     left = outermost(gaps)
     for fault in found:
         if not _is_in(left, fault.span):

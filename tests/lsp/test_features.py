@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from lsprotocol import types
 
 from kerngen.format.form import formatted
+from kerngen.ir.memory import LEAVES, NARROW
 from kerngen.lsp import calls, completion, editing, inlays, lenses, places, tokens
 from kerngen.lsp.checked import Checked
 from kerngen.lsp.hover import hover
+from kerngen.lsp.words import word_of
 from kerngen.source.text import Source
+from kerngen.syntax import ast
+from kerngen.syntax.wording import KEYWORDS
 from tests.lsp.opened import checked
 from tests.project.tree import ROOT
 
+_TEXT = types.CompletionItemKind.Text
 TEXT = """\
 use "used.kern";
 const HALF: f32 = 0.5;
@@ -65,6 +72,11 @@ def at(text: str, inside: int = 0) -> int:
         ("lanes(64", ["an option of `rows`: 2 to 1024"]),
         ("scale when", ["kernel scale(", "Scale rows.", "stage `y`", "3 stages"]),
         ("= HALF", ["f32"]),
+        ("max[j]", ["max[j] a[i, j]: f32", "the greatest term", "#reductions"]),
+        ("let big", ["let top[i] = ", "names a value per element", "#statements"]),
+        ("when n", ["a guard", "#stages-and-schedules"]),
+        ("vec3f", ["a type", "#vectors-and-matrices"]),
+        ("of scale", ["derives from another", "#gradients"]),
     ],
 )
 def test_hover(file: Checked, place: str, shown: list[str]) -> None:
@@ -73,6 +85,16 @@ def test_hover(file: Checked, place: str, shown: list[str]) -> None:
     assert isinstance(found.contents, types.MarkupContent)
     for each in shown:
         assert each.replace("3 stages", "rows") in found.contents.value
+
+
+def test_every_word_is_explained_and_has_a_section() -> None:
+    page = (ROOT / "docs" / "language.md").read_text()
+    keywords = {each.lower() for each in KEYWORDS - {"REDUCE"}}
+    for word in (*keywords, *get_args(ast.ReduceKind), *LEAVES, *NARROW, "bool"):
+        found = word_of(word)
+        assert found is not None, word
+        assert f"# {found.section}\n" in page
+    assert hover(checked(ROOT / "a.kern", "// a sum\n"), 6) is None
 
 
 def test_definition_and_references_across_files(file: Checked) -> None:
@@ -132,11 +154,53 @@ def test_completion(
     assert not unwanted & set(labels)
 
 
+@pytest.mark.parametrize(
+    ("before", "first", "last"),
+    [
+        ("y[i, j] = ", {"i", "j"}, "y"),
+        ("at: u32 = 0,\n) -> y: f32[m, n] {\n    ", {"y"}, "require"),
+    ],
+)
+def test_completion_begins_with_what_is_likely(
+    file: Checked, before: str, first: set[str], last: str
+) -> None:
+    found = completion.completions(file, at(before, len(before)))
+    ordered = sorted(found, key=lambda each: each.sort_text or "")
+    named = [each.label for each in ordered if each.kind is not _TEXT]
+    assert {*named[: len(first)]} == first
+    assert named[-1] == last
+
+
 def test_completion_in_a_statement_that_is_not_done(file: Checked) -> None:
     begun = TEXT.replace("HALF * twice", "HALF * tw + ;//")
     unfinished = checked(file.path, begun)
     found = completion.completions(unfinished, begun.index("tw +") + 2)
     assert {"twice", "a", "big", "i", "at"} <= {each.label for each in found}
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("kernel f(x: f32[m, n], s: f32[", ["m", "n", "HALF"]),
+        ("kernel f(", ["mut"]),
+        ("kernel f(x: f32[n]) -> ", []),
+        ("kernel f(x: f32[n]) -> y: f32[n] {\n    ", ["y", "let"]),
+        ("kernel f(x: f32[n]) -> y: f32[n] {\n    y[i] = ", ["i", "x", "n", "HALF"]),
+        (
+            "kernel f(x: f32[n]) -> y: f32[n] { let top = max[j] x[j]; y[i] = sum[k < 3] ",
+            ["k", "i", "top", "x", "n"],
+        ),
+    ],
+)
+def test_completion_in_a_kernel_that_is_not_done(
+    file: Checked, text: str, first: list[str]
+) -> None:
+    begun = f"const HALF: f32 = 0.5;\n{text}"
+    unfinished = checked(file.path, begun)
+    found = completion.completions(unfinished, len(begun))
+    names = [each.label for each in found]
+    assert names[: len(first)] == first
+    assert first or not names
 
 
 @pytest.mark.parametrize(
@@ -202,6 +266,7 @@ def test_lenses_show_what_their_commands_print(file: Checked) -> None:
     assert ("show WGSL", "scale") in titles
     assert ("gradient", "scale") in titles
     assert ("layout", "Ball") in titles
+    assert "no 'gone'" in lenses.run("kerngen.gradient", file, "gone")
     assert "@compute" in lenses.run("kerngen.wgsl", file, "scale")
     assert "pos" in lenses.run("kerngen.layout", file, "Ball")
     assert "da[" in lenses.run("kerngen.gradient", file, "scale")

@@ -135,6 +135,23 @@ def test_check_fixes_files(tmp_path: Path) -> None:
     assert "can't be given with '-'" in refused.output
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("x: f32[n], alpha f32", "x: f32[n], alpha: f32"),
+        ("alpha * x[i];\n\n", "alpha * x[i];\n}\n\n"),
+    ],
+)
+def test_a_fix_adds_what_is_missing(wrong: str, right: str, tmp_path: Path) -> None:
+    text = f"{RIGHT}\n{RIGHT.replace('scale', 'again')}"
+    assert right in text
+    known = checked(tmp_path / "a.kern", text.replace(right, wrong, 1))
+    first = next(each for each in known.found if isinstance(each, Diagnostic))
+    fix = fix_of(known.sources, first)
+    assert fix is not None
+    assert applied(known.source.text, fix.edits) == text
+
+
 def test_a_fix_leaves_what_is_written(tmp_path: Path) -> None:
     # Another fault may hide what a guess breaks: no guess takes code away.
     text = """kernel k(x: f32[m, n]) -> y: f32[m] {

@@ -66,14 +66,15 @@ def asks(checked: Checked, dice: random.Random) -> None:
     """Ask all that a client may ask of a place; nothing is raised."""
     offset = dice.randint(0, len(checked.source.text))
     checked.columns.offset(types.Position(dice.randint(0, 99), dice.randint(0, 99)))
-    hover(checked, offset)
-    places.definition(checked, offset)
+    part = checked.around(offset)
+    hover(part, offset)
+    places.definition(part, offset)
     places.references(checked, offset, with_definition=True)
     places.highlights(checked, offset)
     places.symbols(checked)
-    completion.completions(checked, offset)
-    calls.signature_help(checked, offset)
-    inlays.inlays(checked, 0, offset)
+    completion.completions(part, offset)
+    calls.signature_help(part, offset)
+    inlays.inlays(checked.around(offset // 2, offset), offset // 2, offset)
     tokens.tokens(checked)
     lenses.lenses(checked)
     if dice.random() < 0.05:
@@ -136,7 +137,7 @@ def run(folder: Path, seed: int, number: int) -> None:
 
 
 def test_random_edits(tmp_path: Path) -> None:
-    run(tmp_path, 1, 150)
+    run(tmp_path, 1, 100)
 
 
 @pytest.mark.nightly

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import final
 
 from kerngen.check.files.checked_file import CheckedFile, UsedModule
@@ -31,6 +32,15 @@ class Checker:
         self._checked: dict[str, CheckedFile] = {}
         self.programs: dict[str, ast.Program] = {}
         self.models: dict[str, Model] = {}
+
+    @property
+    def right(self) -> Mapping[str, CheckedFile]:
+        """The files that were checked and have no faults."""
+        return self._checked
+
+    def adopt(self, files: Mapping[str, CheckedFile]) -> None:
+        """Take over files that were checked before, and have not changed since."""
+        self._checked |= files
 
     def module(self, name: str) -> Module:
         """Return a file's typed module with its kernels' schedules, for the build.
