@@ -27,8 +27,9 @@ from kerngen.plan.tree import (
     Step,
     TemporaryPlan,
     TensorPlan,
+    sizes_in,
 )
-from kerngen.plan.write import named_sizes
+from kerngen.plan.write import named_sizes, taken_names
 from kerngen.typescript.literals import Code, Literal, js_literal
 from kerngen.typescript.sizes import SizePrinter
 
@@ -54,7 +55,7 @@ class Additions:
 def plan_function(plan: KernelPlan, module: Additions, indent: int = 0) -> str:
     """Return a function that makes a kernel's plan, so that it is made when it is needed."""
     printer, lets = SizePrinter(), list[str]()
-    for size, name in named_sizes(plan).items():
+    for size, name in named_sizes(sizes_in(plan.body), taken_names(plan)).items():
         lets.append(f"const {name} = {printer.function(size)};")
         printer = SizePrinter({**printer.names, size: name})
     entries = dict(_Plan(module, printer).entries(plan))
