@@ -47,7 +47,7 @@ from typing import Final, TypeAlias
 
 from kerngen.plan.adapter import FACTS
 from kerngen.plan.forms import Form, used_in, with_forms
-from kerngen.plan.lines import HEAD, checksum_line
+from kerngen.plan.lines import HEAD, PlanSyntaxError, checksum_line
 from kerngen.plan.read import read_plan
 from kerngen.plan.rows import Row, row_text, rows_of
 from kerngen.plan.size import (
@@ -89,9 +89,19 @@ def plan_text(plan: ModulePlan) -> str:
     body = "\n".join((head, *blocks, ""))
     text = f"{body}\n{checksum_line(body)}\n"
     # Whatever is wrong in how a form was made, it can't become another dispatch.
-    if read_plan(text) != plan:
+    if not _is_read_back(text, plan):
+        for kernel in plan.kernels:
+            for size in sizes_of(kernel):
+                _check(size, kernel.name)
         raise PlanValueError(plan.source, "it would be read otherwise")
     return text
+
+
+def _is_read_back(text: str, plan: ModulePlan) -> bool:
+    try:
+        return read_plan(text) == plan
+    except PlanSyntaxError:
+        return False
 
 
 class PlanValueError(ValueError):
@@ -103,19 +113,12 @@ class PlanValueError(ValueError):
 
 
 def lines_of_kernel(kernels: Sequence[KernelPlan], name: str) -> list[str]:
-    """Return the lines of one of a module's kernels, after those of the forms that it uses.
-
-    Raises:
-        PlanValueError: As `plan_text`.
-    """
+    """Return the lines of one of a module's kernels, after those of the forms that it uses."""
     return [*_blocks(kernels, {name})][1:]
 
 
 def _blocks(kernels: Sequence[KernelPlan], wanted: Collection[str]) -> Iterator[str]:
     """Yield the lines of kernels, and of forms before those that use them, after blank lines."""
-    for kernel in kernels:
-        for size in sizes_of(kernel):
-            _check(size, kernel.name)
     forms, bodies = with_forms([[*rows_of(kernel.body, 1)] for kernel in kernels])
     shown: set[str] = set()
     for kernel, rows in zip(kernels, bodies, strict=True):
@@ -157,7 +160,7 @@ def _sizes_in(rows: Rows) -> Iterator[Size | Guard]:
 
 
 def _check(part: Size | Guard, kernel: str) -> None:
-    """Refuse what the reader does: what is written can be read again."""
+    """Refuse what the reader does, by a message that names the kernel."""
     match part:
         case Literal(value) if abs(value) > MOST:
             raise PlanValueError(kernel, f"{value} is beyond 2^53")
