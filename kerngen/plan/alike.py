@@ -106,7 +106,7 @@ class Template:
         return (column[member] for column in self._sorted())
 
     def _sorted(self) -> list[Column]:
-        kinds = {Name: 0, Literal: 2}
+        kinds: dict[type, int] = {Name: 0, Literal: 2}
         return sorted(self.parameters, key=lambda column: kinds.get(type(column[0]), 1))
 
     def _prepare(self, columns: Sequence[Column]) -> None:
