@@ -195,9 +195,10 @@ def default_choices(task: Task) -> Iterator[Choice]:
 
 def _of_many(task: Task) -> Iterator[Choice]:
     """Yield the candidates: serial sums of neighbours together where there are many."""
+    reduction = task.reduction
+    keyed = reduction and is_conditional(reduction) and not fits_scatter(task)
     for choice in _candidates(task):
-        shares = choice.strategy == "generic" and shares_reads(task)
-        if shares and not _is_keyed(task):
+        if choice.strategy == "generic" and shares_reads(task) and not keyed:
             many = _compare(_size(task.domain), ">=", MANY_NEIGHBOURS)
             guard = many if choice.guard is None else _both(choice.guard, many)
             reason = f"{choice.reason}; neighbours share what they read"
@@ -205,11 +206,6 @@ def _of_many(task: Task) -> Iterator[Choice]:
                 choice, guard=guard, options={"neighbours": (4,)}, reason=reason
             )
         yield choice
-
-
-def _is_keyed(task: Task) -> bool:
-    reduce = task.reduction
-    return reduce is not None and is_conditional(reduce) and not fits_scatter(task)
 
 
 def _holds(guard: Expr) -> bool | None:

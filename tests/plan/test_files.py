@@ -434,6 +434,13 @@ def test_a_damaged_form_is_refused(old: str, new: str, place: str) -> None:
     assert damaged.split("\n")[caught.value.line - 1].startswith(place)
 
 
+def test_an_error_in_a_form_names_the_line_that_uses_it() -> None:
+    body = body_of(formed()).replace("| f1.map | a |", "| f1.map | ghost |", 1)
+    number = body.split("\n").index("  use map | b | f1.map | ghost | m * k") + 1
+    with pytest.raises(PlanSyntaxError, match=f"'ghost' .*, where line {number} uses"):
+        read_plan(signed(body))
+
+
 def test_forms_of_endless_lines_are_refused() -> None:
     body = body_of(formed())
     twice = "\n".join("  use f{0} | $x" for _ in range(2))
