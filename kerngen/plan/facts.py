@@ -79,6 +79,11 @@ class Facts:
 
     def decide(self, guard: Guard) -> bool | None:
         """Return True or False if a condition is the same in every call, else None."""
+        if guard not in self._decided:
+            self._decided[guard] = self._decide(guard)
+        return self._decided[guard]
+
+    def _decide(self, guard: Guard) -> bool | None:
         if guard in self._conjuncts:
             return True
         match guard:
@@ -110,6 +115,11 @@ class Facts:
     def with_more(self, guards: Iterable[Guard]) -> Facts:
         """Return these facts with others added."""
         return Facts((*self.guards, *guards), self.natural)
+
+    @cached_property
+    def _decided(self) -> dict[Guard, bool | None]:
+        """The conditions that were decided: the variants of a kernel ask for the same."""
+        return {}
 
     @cached_property
     def _conjuncts(self) -> tuple[Guard, ...]:

@@ -5,9 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NoReturn, TypeAlias, final
+from typing import Final, NoReturn, TypeAlias, final
+from zlib import crc32
 
-from kerngen.plan.write import checksum_line
+VERSION: Final = 6
+HEAD: Final = f"kerngen plan {VERSION}"
+NAMELESS: Final = "-"
+"""The name of a case that has none."""
+
+
+def checksum_line(text: str) -> str:
+    """Return the last line of a plan file: the CRC-32 of all lines before."""
+    return f"end {crc32(text.encode()):08x}"
 
 
 class PlanSyntaxError(Exception):
@@ -23,15 +32,20 @@ class PlanSyntaxError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a plan file: number, indentation and fields."""
+    """A line of a plan file: number, indentation and fields.
+
+    `used_by` is the number of the line that uses it, for a line of a form.
+    """
 
     number: int
     depth: int
     fields: tuple[str, ...]
+    used_by: int = 0
 
     def refuse(self, fault: str) -> NoReturn:
         """Raise PlanSyntaxError for this line."""
-        raise PlanSyntaxError(self.number, fault)
+        use = f", where line {self.used_by} uses it" if self.used_by else ""
+        raise PlanSyntaxError(self.number, f"{fault}{use}")
 
     def string(self, text: str) -> str:
         """Return the text in a quoted field."""

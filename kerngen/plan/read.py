@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, final
 
 from kerngen.plan import tree
-from kerngen.plan.lines import Line, PlanSyntaxError, blocks, lines_of
+from kerngen.plan.expand import Expander, Form, read_form
+from kerngen.plan.lines import HEAD, Line, PlanSyntaxError, blocks, lines_of
 from kerngen.plan.read_facts import FactReader
 from kerngen.plan.read_steps import STEPS, StepReader
 from kerngen.plan.scope import Scope
 from kerngen.plan.tree import KernelPlan, ModulePlan, stages_of
-from kerngen.plan.write import HEAD
 
 _HEADER: Final = re.compile(r'kerngen plan (\d+) \| (".*") \| sha256 (\w*)')
 
@@ -37,6 +37,7 @@ class KernelLines:
     _head: Line
     _steps: Sequence[Line]
     _scope: Scope
+    _forms: Mapping[str, Form]
 
     @cached_property
     def body(self) -> tree.Sequence:
@@ -55,7 +56,8 @@ class KernelLines:
         lines, scope = self._steps, self._scope.copy()
         start = next((at for at, x in enumerate(lines) if _is_step(x)), len(lines))
         _declare(FactReader(scope), lines[:start])
-        body = StepReader(scope).steps(self._head, lines[start:])
+        steps = Expander(self._forms, scope).expand(lines[start:])
+        body = StepReader(scope).steps(self._head, steps)
         stages = stages_of(body)
         if len(set(stages)) < len(stages):
             self._head.refuse(f"a stage of {', '.join(stages)} is computed twice")
@@ -110,15 +112,24 @@ def _too_deep() -> PlanSyntaxError:
 
 def _kernels(lines: Sequence[Line]) -> Iterator[KernelLines]:
     names: set[str] = set()
+    forms: dict[str, Form] = {}
     for head, inner in blocks(lines, 0):
-        kernel = _kernel(head, inner)
+        word, _, name = head.fields[0].partition(" ")
+        if word == "form":
+            if name in forms or not name.isidentifier():
+                head.refuse(f"expected a new name of a form, got '{name}'")
+            forms[name] = read_form(head, inner, forms)
+            continue
+        kernel = _kernel(head, inner, {**forms})
         if kernel.facts.name in names:
             head.refuse(f"'{kernel.facts.name}' is declared twice")
         names.add(kernel.facts.name)
         yield kernel
 
 
-def _kernel(head: Line, inner: Sequence[Line]) -> KernelLines:
+def _kernel(
+    head: Line, inner: Sequence[Line], forms: Mapping[str, Form]
+) -> KernelLines:
     """Return a kernel: lines that declare, those that name sizes, then lines of steps."""
     name, origin = _name_and_origin(head)
     facts = FactReader(Scope())
@@ -142,7 +153,7 @@ def _kernel(head: Line, inner: Sequence[Line]) -> KernelLines:
         computed=tuple(facts.computed),
         gradient=facts.gradient,
     )
-    return KernelLines(plan, head, inner[start:], facts.scope)
+    return KernelLines(plan, head, inner[start:], facts.scope, forms)
 
 
 def _declare(facts: FactReader, lines: Sequence[Line]) -> None:

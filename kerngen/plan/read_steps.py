@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from kerngen.plan import tree
-from kerngen.plan.lines import Line, blocks
+from kerngen.plan.lines import NAMELESS, Line, blocks
 from kerngen.plan.scope import Scope
 from kerngen.plan.size import ALWAYS, Guard, Size
 from kerngen.plan.tree import (
@@ -22,14 +22,13 @@ from kerngen.plan.tree import (
     Step,
     stages_of,
 )
-from kerngen.plan.write import NAMELESS
 
 _SCRATCH: Final = re.compile(r"scratch (\w+)\[(.+)\]")
 _CONSTANT: Final = re.compile(r"(\w+) = (\d+)")
 _RUN: Final = re.compile(r"run ([\w.-]+(?::\w+)?)\((.*)\)")
 
 
-STEPS: Final = ("run", "repeat", "stage")
+STEPS: Final = ("run", "repeat", "stage", "use")
 """The words that lines of steps begin with, but for cases, which begin with a name."""
 
 

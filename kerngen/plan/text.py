@@ -1,11 +1,16 @@
-"""Print sizes and guards: `m * min(max(ceil_div(n, 4096), 1), 1024)`."""
+"""Print sizes and guards: `m * min(max(ceil_div(n, 4096), 1), 1024)`.
+
+Each language has its words for them, and one printer has the order, the parentheses and the
+signs: `m * 2 - 1` is `d.m * 2n - 1n` in JavaScript.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, assert_never
+from typing import Final, assert_never, final
 
+from kerngen.plan.functions import FUNCTIONS
 from kerngen.plan.size import (
     All,
     AnyOf,
@@ -29,20 +34,41 @@ INFIX: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 """How tightly the operators of sizes bind; what else there is binds tighter."""
 
 
+@final
 @dataclass(frozen=True, slots=True)
-class Printer:
-    """Prints sizes; those in `names` are printed as their names.
+class Words:
+    """The words of a language for sizes and conditions.
 
-    A printer for another language has other words, and prints sizes in its own way.
+    `part` is for names with points.  `calls` has the functions, and operators that must be
+    called where the divisor may be zero.  `operators` are functions with an operator,
+    which is printed in parentheses, as languages disagree how tightly it binds.
     """
 
-    AND: ClassVar = " and "
-    OR: ClassVar = " or "
-    NOT: ClassVar = "not"
-    COMPARISONS: ClassVar[Mapping[str, str]] = {}
-    """The comparisons that have another name than in `.kern`."""
+    calls: Mapping[str, str]
+
+    both: str = " and "
+    either: str = " or "
+    negation: str = "not({})"
+    comparisons: Mapping[str, str] = field(default_factory=dict[str, str])
+    literal: str = "{}"
+    negative: str = "{}"
+    name: str = "{}"
+    part: str = "{}"
+    select: str = "if({}, {}, {})"
+    operators: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+KERN: Final = Words({name: name + "({})" for name in FUNCTIONS if name not in INFIX})
+"""The words of `.kern`, which plan files have."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Printer:
+    """Prints sizes in the words of a language; those in `names` are printed as their names."""
 
     names: Mapping[Size, str] = field(default_factory=dict["Size", str])
+    words: Words = KERN
 
     def size(self, size: Size, level: int = 0) -> str:
         """Return the text of a size, in parentheses if a precedence level needs them."""
@@ -50,30 +76,43 @@ class Printer:
             return self.names[size]
         match size:
             case Literal(value):
-                return repr(value)
+                words = self.words
+                return (words.literal if value >= 0 else words.negative).format(value)
             case Symbol(name):
-                return name
-            case Apply(function, operands) if function in INFIX:
+                return (self.words.part if "." in name else self.words.name).format(
+                    name
+                )
+            case Apply(function, (first, *others)) if self._is_infix(size):
                 own = INFIX[function]
-                first, *others = operands
                 text = self.size(first, own)
                 for each in others:
                     text += self._next(function, each, own + 1)
                 return text if own >= level else f"({text})"
+            case Apply(function, operands) if function in self.words.operators:
+                operator = self.words.operators[function]
+                return f"({operator.join(self.size(x, 3) for x in operands)})"
             case Apply(function, operands):
-                return f"{function}({', '.join(map(self.size, operands))})"
+                call = self.words.calls[function]
+                return call.format(", ".join(map(self.size, operands)))
             case Select(condition, then, otherwise):
                 arguments = self.guard(condition), self.size(then), self.size(otherwise)
-                return f"if({', '.join(arguments)})"
+                return self.words.select.format(*arguments)
             case _:
                 assert_never(size)
+
+    def _is_infix(self, size: Apply) -> bool:
+        """Whether a function is printed by its operator: no call is, nor an unsafe division."""
+        if size.function in self.words.calls:
+            by = size.operands[-1]
+            return size.function in INFIX and isinstance(by, Literal) and by.value != 0
+        return size.function in INFIX
 
     def _next(self, function: str, operand: Size, level: int) -> str:
         """Return an operand behind its operator: ` + n`, or ` - n` for `n * -1`."""
         if function == "+" and operand not in self.names:
             match operand:
                 case Literal(value) if value < 0:
-                    return f" - {-value}"
+                    return f" - {self.size(Literal(-value))}"
                 case Apply("*", (*factors, Literal(value))) if value < 0:
                     positive = multiply(*factors, -value)
                     return f" - {self.size(positive, level)}"
@@ -88,13 +127,13 @@ class Printer:
                 return "true" if value else "false"
             case Compare(op, left, right):
                 sides = self.size(left), self.size(right)
-                return f" {self.COMPARISONS.get(op, op)} ".join(sides)
+                return f" {self.words.comparisons.get(op, op)} ".join(sides)
             case All(guards):
-                return self.AND.join(map(self._part, guards))
+                return self.words.both.join(map(self._part, guards))
             case AnyOf(guards):
-                return self.OR.join(map(self._part, guards))
+                return self.words.either.join(map(self._part, guards))
             case Not(inner):
-                return f"{self.NOT}({self.guard(inner)})"
+                return self.words.negation.format(self.guard(inner))
             case _:
                 assert_never(guard)
 

@@ -25,21 +25,32 @@ Cases without a `stage` above them are a choice, too, that ends with the one wit
 Fields are set apart by ` | `, which no name, size or guard contains.  A `*` marks what a
 dispatch writes.  A size that occurs more than once is a `let`.  The last line is the CRC-32
 of those above: a plan that was cut off, or changed by hand, is not run.
+
+Lines that recur with other names and sizes are a form (`forms.py`), which is above what uses
+it.  Its parameters are marked by `$`, and a `use` is read as its lines, with an argument for
+each: as a call of a function, or as a row of a table.
+
+    form reduce | $top, $reduce, $x, $m, $n
+      aligned | when $n % 4 == 0 | run $reduce($x, $top*) | groups $m | trips ...
+      edge | run $reduce:edge($x, $top*) | groups $m | trips ...
+    kernel ...
+        use reduce | top | softmax.top.reduce | x | b * h * s | t
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Final, assert_never, final
-from zlib import crc32
+from typing import Final, TypeAlias
 
 from kerngen.plan.adapter import FACTS
+from kerngen.plan.forms import Form, used_in, with_forms
+from kerngen.plan.lines import HEAD, PlanSyntaxError, checksum_line
+from kerngen.plan.read import read_plan
+from kerngen.plan.rows import Row, row_text, rows_of
 from kerngen.plan.size import (
-    ALWAYS,
     MOST,
     ZERO,
     Apply,
@@ -53,25 +64,15 @@ from kerngen.plan.size import (
 from kerngen.plan.text import Printer
 from kerngen.plan.tree import (
     Axes,
-    Case,
-    Choice,
-    Dispatch,
     Gather,
     GradientOf,
     KernelPlan,
     ModulePlan,
-    Needs,
     RangeCheck,
-    Repeat,
-    Sequence,
-    sizes_in,
     sizes_of,
 )
 
-VERSION: Final = 5
-HEAD: Final = f"kerngen plan {VERSION}"
-NAMELESS: Final = "-"
-"""The name of a case that has none."""
+Rows: TypeAlias = Sequence[Row]
 
 _LONG: Final = 28
 """A size that occurs again is named if its text, with names in it, is so long."""
@@ -83,11 +84,24 @@ def plan_text(plan: ModulePlan) -> str:
     Raises:
         PlanValueError: If a kernel has what no reader would take.
     """
-    lines = [f"{HEAD} | {_quoted(plan.source)} | sha256 {plan.stamp}"]
-    for kernel in plan.kernels:
-        lines += ("", *kernel_lines(kernel))
-    text = "\n".join(lines) + "\n"
-    return f"{text}\n{checksum_line(text)}\n"
+    head = f"{HEAD} | {_quoted(plan.source)} | sha256 {plan.stamp}"
+    blocks = _blocks(plan.kernels, {kernel.name for kernel in plan.kernels})
+    body = "\n".join((head, *blocks, ""))
+    text = f"{body}\n{checksum_line(body)}\n"
+    # Whatever is wrong in how a form was made, it can't become another dispatch.
+    if not _is_read_back(text, plan):
+        for kernel in plan.kernels:
+            for size in sizes_of(kernel):
+                _check(size, kernel.name)
+        raise PlanValueError(plan.source, "it would be read otherwise")
+    return text
+
+
+def _is_read_back(text: str, plan: ModulePlan) -> bool:
+    try:
+        return read_plan(text) == plan
+    except PlanSyntaxError:
+        return False
 
 
 class PlanValueError(ValueError):
@@ -98,31 +112,55 @@ class PlanValueError(ValueError):
         super().__init__(f"the plan of '{kernel}' can't be written: {fault}")
 
 
-def checksum_line(text: str) -> str:
-    """Return the last line of a plan file: the CRC-32 of all lines before."""
-    return f"end {crc32(text.encode()):08x}"
+def lines_of_kernel(kernels: Sequence[KernelPlan], name: str) -> list[str]:
+    """Return the lines of one of a module's kernels, after those of the forms that it uses."""
+    return [*_blocks(kernels, {name})][1:]
 
 
-def kernel_lines(kernel: KernelPlan) -> Iterator[str]:
-    """Yield the lines of one kernel.
+def _blocks(kernels: Sequence[KernelPlan], wanted: Collection[str]) -> Iterator[str]:
+    """Yield the lines of kernels, and of forms before those that use them, after blank lines."""
+    forms, bodies = with_forms([[*rows_of(kernel.body, 1)] for kernel in kernels])
+    shown: set[str] = set()
+    for kernel, rows in zip(kernels, bodies, strict=True):
+        if kernel.name in wanted:
+            for name in dict.fromkeys(form.name for form in used_in(rows, forms)):
+                if name not in shown:
+                    shown.add(name)
+                    yield from ("", *_form_lines(forms[name]))
+            yield from ("", *_kernel_lines(kernel, rows))
 
-    Raises:
-        PlanValueError: If it has a number beyond 2^53, or an unknown fact of the adapter.
-    """
-    for size in sizes_of(kernel):
-        _check(size, kernel.name)
-    names = named_sizes(kernel)
+
+def _kernel_lines(kernel: KernelPlan, rows: Rows) -> Iterator[str]:
     yield f"kernel {kernel.name} | {_quoted(kernel.origin)}"
     yield from (f"  {line}" for line in _facts(kernel))
+    yield from _step_lines(rows, named_sizes(_sizes_in(rows), taken_names(kernel)))
+
+
+def _form_lines(form: Form) -> Iterator[str]:
+    yield f"form {form.name} | {', '.join(form.parameters)}"
+    taken = {name[1:] for name in form.parameters}
+    names = named_sizes(_sizes_in(form.rows), taken)
+    yield from _step_lines(
+        form.rows, {size: f"${name}" for size, name in names.items()}
+    )
+
+
+def _step_lines(rows: Rows, names: Mapping[Size, str]) -> Iterator[str]:
     printer = Printer()
     for size, name in names.items():
         yield f"  let {name} = {printer.size(size)}"
         printer = Printer({**printer.names, size: name})
-    yield from (f"  {line}" for line in _Lines(printer).steps(kernel.body))
+    for row in rows:
+        yield "  " * row.depth + row_text(row, printer)
+
+
+def _sizes_in(rows: Rows) -> Iterator[Size | Guard]:
+    pieces = (piece for row in rows for piece in row.pieces)
+    return (piece for piece in pieces if isinstance(piece, Size | Guard))
 
 
 def _check(part: Size | Guard, kernel: str) -> None:
-    """Refuse what the reader does: what is written can be read again."""
+    """Refuse what the reader does, by a message that names the kernel."""
     match part:
         case Literal(value) if abs(value) > MOST:
             raise PlanValueError(kernel, f"{value} is beyond 2^53")
@@ -195,97 +233,35 @@ def _quoted(text: str) -> str:
     return json.dumps(text).replace("|", "\\u007c")
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Lines:
-    """Prints the tree of a plan, with sizes by their names."""
-
-    printer: Printer
-
-    def steps(self, body: Sequence) -> Iterator[str]:
-        """Yield the lines of a sequence."""
-        for step in body:
-            match step:
-                case Dispatch():
-                    yield " | ".join(self._dispatch(step))
-                case Repeat(count, repeated):
-                    yield f"repeat {self.printer.size(count)}"
-                    yield from (f"  {line}" for line in self.steps(repeated))
-                case Choice(cases, ()):
-                    yield from self._cases(cases)
-                case Choice(cases, stages):
-                    yield f"stage {', '.join(stages)}"
-                    yield from (f"  {line}" for line in self._cases(cases))
-                case _:
-                    assert_never(step)
-
-    def _cases(self, cases: Iterable[Case]) -> Iterator[str]:
-        for case in cases:
-            fields = [case.name or NAMELESS, *self._when(case.when)]
-            fields += _needs(case.needs)
-            fields += (
-                f"scratch {item.name}[{self.printer.size(item.length)}]"
-                for item in case.scratch
-            )
-            match case.body:
-                case (Dispatch() as first, *others):
-                    fields += self._dispatch(first)
-                case others:
-                    pass
-            yield " | ".join(fields)
-            yield from (f"  {line}" for line in self.steps(tuple(others)))
-
-    def _when(self, guard: Guard) -> Iterator[str]:
-        if guard != ALWAYS:
-            yield f"when {self.printer.guard(guard)}"
-
-    def _dispatch(self, dispatch: Dispatch) -> Iterator[str]:
-        bound = (f"{b.name}*" if b.writes else b.name for b in dispatch.bindings)
-        yield f"run {dispatch.wgsl}({', '.join(bound)})"
-        if dispatch.constants:
-            given = (f"{name} = {value}" for name, value in dispatch.constants)
-            yield f"with {', '.join(given)}"
-        yield f"groups {self.printer.size(dispatch.groups)}"
-        if dispatch.trips != ZERO:
-            yield f"trips {self.printer.size(dispatch.trips)}"
-        if dispatch.terms != ZERO:
-            yield f"terms {self.printer.size(dispatch.terms)}"
-        if not dispatch.uses_uniform:
-            yield "no uniform"
-
-
-def _needs(needs: Needs) -> Iterator[str]:
-    if needs.workgroup_bytes:
-        yield f"bytes {needs.workgroup_bytes}"
-    if needs.invocations:
-        yield f"invocations {needs.invocations}"
-    if needs.subgroups:
-        yield "subgroups"
-
-
 # Names of sizes that occur more than once
 
 
-def named_sizes(kernel: KernelPlan) -> dict[Size, str]:
+def named_sizes(
+    sizes: Iterable[Size | Guard], taken: Collection[str]
+) -> dict[Size, str]:
     """Return names for the sizes that lines would repeat, inner ones first."""
     counts: Counter[Size] = Counter()
-    for size in sizes_in(kernel.body):
+    for size in sizes:
         _count(size, counts)
     again = [size for size, number in counts.items() if number > 1]
     plain = Printer()
     again.sort(key=lambda size: len(plain.size(size)))
-    taken = {
-        *kernel.dims,
-        *kernel.guards,
-        *kernel.computed,
-        *(dim.name for dim in kernel.derived),
-    }
     free = (name for name in map("s{}".format, count(1)) if name not in taken)
     names: dict[Size, str] = {}
     for size in again:
         if len(Printer(names).size(size)) >= _LONG:
             names[size] = next(free)
     return names
+
+
+def taken_names(kernel: KernelPlan) -> set[str]:
+    """Return the names that sizes of a kernel can't have."""
+    return {
+        *kernel.dims,
+        *kernel.guards,
+        *kernel.computed,
+        *(dim.name for dim in kernel.derived),
+    }
 
 
 def _count(part: Size | Guard, counts: Counter[Size]) -> None:

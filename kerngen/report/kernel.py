@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import TypeAlias, TypedDict
 
@@ -15,7 +15,7 @@ from kerngen.ir.nodes import Kernel, Role
 from kerngen.ir.staging.stages import StagedKernel, Write, computed_by
 from kerngen.layout.struct import uniform_layout
 from kerngen.layout.types import StructLayout
-from kerngen.plan.write import kernel_lines
+from kerngen.plan.write import lines_of_kernel
 from kerngen.schedule.costs import bytes_moved, operations, show_polynomial
 from kerngen.schedule.program import (
     KernelProgram,
@@ -95,8 +95,8 @@ class KernelData(TypedDict):
     """The data that `kerngen show KERNEL --json` prints.
 
     `python` is what Python calls the kernel, inside of the output's package.
-    `inlined` lets are computed where they are used.  `plan` has the kernel's lines of the
-    plan file, and `shaders` the files that these name.
+    `inlined` lets are computed where they are used.  `plan` has the lines of the
+    plan file that are about the kernel, and `shaders` the files that these name.
     """
 
     name: str
@@ -119,15 +119,13 @@ def _source(kernel: Kernel) -> str:
 
 
 def as_data(
-    program: KernelProgram, names_of: Mapping[str, KernelNames], module: str
+    program: KernelProgram, names: KernelNames, plan: list[str], module: str
 ) -> KernelData:
     """Return the report of a kernel as JSON data.
 
-    `names_of` are Python's names of all kernels, in a module of the name `module`.
+    `names` are Python's, in a module of the name `module`, and `plan` its lines there.
     """
     kernel = program.staged.kernel
-    names = names_of[kernel.name]
-    plan = plan_kernel(program, names_of).plan
     return {
         "name": kernel.name,
         "python": f"{module}.{names.function}",
@@ -138,7 +136,7 @@ def as_data(
         "uniform": _uniform(uniform_layout(kernel)),
         "inlined": _inlined(program.staged),
         "stages": [*_stages(program)],
-        "plan": [*kernel_lines(plan)],
+        "plan": plan,
         "shaders": [*_shaders(program)],
     }
 
@@ -150,7 +148,9 @@ def kernel_data(
     programs = compiler.programs(file)
     program = next(p for p in programs if p.staged.kernel.name == kernel)
     names = kernel_names(compiler.module(file))
-    return as_data(program, names, python_module)
+    plans = [plan_kernel(each, names).plan for each in programs]
+    plan = lines_of_kernel(plans, kernel)
+    return as_data(program, names[kernel], plan, python_module)
 
 
 def stages_of(compiler: Compiler, file: str, kernel: str) -> list[StageData]:

@@ -56,11 +56,12 @@ class Candidates:
 
         A guard that holds of every call is none.
         """
-        known = known_of(self.tasks[number].kernel)
+        kernel = self.tasks[number].kernel
+        known = known_of(kernel) if kernel.requires else None
         for candidate in self._find(number):
             choice = candidate.choice
             holds = None
-            if choice.guard is not None and known.requires:
+            if choice.guard is not None and known:
                 holds = known.facts.decide(known.guard(choice.guard))
             if holds is True:
                 choice = replace(choice, guard=None)

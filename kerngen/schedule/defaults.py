@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Final, final
 
+from kerngen.ir.analysis.conditions import is_conditional
 from kerngen.ir.builtins.evaluate import constant_value
 from kerngen.ir.nodes import (
     Binary,
@@ -213,8 +214,9 @@ def default_choices(task: Task) -> Iterator[Choice]:
 
 def _of_many(task: Task) -> Iterator[Choice]:
     """Yield the candidates: serial sums of neighbours together where there are many."""
+    reduction = task.reduction
+    keyed = reduction and is_conditional(reduction) and not fits_scatter(task)
     for choice in _candidates(task):
-        keyed = not fits_scatter(task)
         if choice.strategy == "generic" and shares_reads(task) and not keyed:
             many = _compare(_size(task.domain), ">=", MANY_NEIGHBOURS)
             guard = many if choice.guard is None else _both(choice.guard, many)
@@ -255,18 +257,17 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if not is_scalar_only(task.stage):
         yield from _with_vectors(task)
         return
-    if not fits_scan(task):
-        yield Choice("scan", "each prefix from the one before")
-        return
-    yield from _sorted(task)
-    keyed = [*_keyed(task)]
-    yield from keyed
-    if keyed and keyed[-1].guard is None:
-        return
-    yield from _attention(task)
+    if task.reduction and is_conditional(task.reduction):
+        found = [*_by_condition(task)]
+        yield from found
+        if found and found[-1].guard is None:
+            return
+    if len(task.following) > 1:
+        yield from _attention(task)
     if task.domain and _is_of_windows(task) and not _is_whole_product(task):
         yield _of_windows(task)
-    yield from _together(task)
+    if len(task.following) > 1:
+        yield from _together(task)
     if task.reduction is None:
         yield Choice("map", "the stage holds no reduction")
         return
@@ -278,6 +279,15 @@ def _candidates(task: Task) -> Iterator[Choice]:
     else:
         yield from _of_one_row(task)
     yield from _in_tiles(task)
+
+
+def _by_condition(task: Task) -> Iterator[Choice]:
+    """Yield the strategies for reductions under conditions: of prefixes, orders and keys."""
+    if not fits_scan(task):
+        yield Choice("scan", "each prefix from the one before")
+        return
+    yield from _sorted(task)
+    yield from _keyed(task)
 
 
 def _keyed(task: Task) -> Iterator[Choice]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Final, final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Final, TypeAlias, final
 
 from kerngen.ir.nodes import Expr, Function, Tensor
 from kerngen.ir.staging.stages import StagedKernel
@@ -157,19 +157,27 @@ def cases_in(choices: Iterable[StageChoice]) -> Iterator[ScheduledCase]:
         yield from cases_in(choice.otherwise)
 
 
+Reasons: TypeAlias = tuple[tuple[str, str], ...]
+"""Strategies by name, and why each does not run a stage."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class StageProgram:
     """The schedules of one stage, in order of preference.
 
     `schedules` are those that begin with the stage, the last one without a guard; it has
-    none if it always runs with earlier ones.  `others` has the reason for each strategy that
-    does not run the stage.
+    none if it always runs with earlier ones.
     """
 
     name: str
     schedules: tuple[ScheduledStage, ...]
-    others: tuple[tuple[str, str], ...] = ()
+    find_others: Callable[[], Reasons] = field(compare=False, repr=False)
+
+    @property
+    def others(self) -> Reasons:
+        """The strategies that do not run the stage, each with the reason."""
+        return self.find_others()
 
 
 @final
@@ -177,20 +185,25 @@ class StageProgram:
 class KernelProgram:
     """A kernel's choices, stage by stage: ready to be emitted.
 
-    `others` has the reasons of strategies that don't run a stage, by stage.
+    `find_others` looks, for the stage of a number, why strategies don't run it: for
+    reports alone.
     """
 
     staged: StagedKernel
     choices: tuple[StageChoice, ...]
-    others: tuple[tuple[tuple[str, str], ...], ...]
+    find_others: Callable[[int], Reasons] = field(compare=False, repr=False)
     functions: Mapping[str, Function]
 
     @cached_property
     def stages(self) -> tuple[StageProgram, ...]:
         """The stages with their schedules, collected from all choices."""
         return tuple(
-            StageProgram(stage.name, tuple(self._schedules(stage.name)), others)
-            for stage, others in zip(self.staged.stages, self.others, strict=True)
+            StageProgram(
+                stage.name,
+                tuple(self._schedules(stage.name)),
+                partial(self.find_others, number),
+            )
+            for number, stage in enumerate(self.staged.stages)
         )
 
     def _schedules(self, stage: str) -> Iterator[ScheduledStage]:

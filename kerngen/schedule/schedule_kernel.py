@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Final
 
@@ -21,7 +22,7 @@ from kerngen.schedule.faults import (
     TooManyStages,
     UnknownStage,
 )
-from kerngen.schedule.program import KernelProgram, StageChoice, cases_in
+from kerngen.schedule.program import KernelProgram, Reasons, StageChoice, cases_in
 from kerngen.schedule.scheduler import Scheduler
 from kerngen.schedule.strategies import STRATEGIES
 from kerngen.schedule.task import Options, Task
@@ -35,7 +36,7 @@ def lower(staged: StagedKernel, module: Module) -> KernelProgram:
     staged = _without_conditions(staged)
     tasks = _checked_tasks(staged, module)
     choices = Scheduler(tasks, Candidates(tasks)).choices()
-    others = tuple(_others(task, choices) for task in tasks)
+    others = partial(_others, tasks, choices)
     return KernelProgram(staged, choices, others, _functions(module))
 
 
@@ -126,8 +127,11 @@ def _fixed(indices: Iterable[Index]) -> int:
     return prod(i.extent for i in indices if isinstance(i.extent, int))
 
 
-def _others(task: Task, choices: Iterable[StageChoice]) -> tuple[tuple[str, str], ...]:
+def _others(
+    tasks: Sequence[Task], choices: Iterable[StageChoice], number: int
+) -> Reasons:
     """Return of each strategy of its kind that never runs a stage why that is."""
+    task = tasks[number]
     schedules = (case.schedule for case in cases_in(choices))
     used = {each.strategy for each in schedules if task.stage.name in each.stages}
     possible = "it fits: choose it with a schedule"

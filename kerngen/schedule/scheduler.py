@@ -168,7 +168,8 @@ class Scheduler:
             label = _label(choice, {schedule.label for schedule in made.values()})
             task = replace(candidate.task, label=label)
             lowered = strategy.lower(task, choice.options)
-            variants = tuple(_up_to_any_size(lowered, task.facts))
+            facts = task.facts if task.kernel.requires else None
+            variants = tuple(_up_to_any_size(lowered, facts))
             made[key] = ScheduledStage(
                 strategy.name,
                 label,
@@ -201,7 +202,9 @@ def _label(choice: Choice, taken: AbstractSet[str]) -> str:
     return next(name for name in names if name not in taken)
 
 
-def _up_to_any_size(variants: Iterable[Variant], facts: Facts) -> Iterator[Variant]:
+def _up_to_any_size(
+    variants: Iterable[Variant], facts: Facts | None
+) -> Iterator[Variant]:
     """Yield variants up to the first that takes any size: none behind it would run.
 
     What the kernel requires of a call need not be asked again, and may rule one out.

@@ -58,14 +58,15 @@ def _expressions(body: Iterable[t.Stmt]) -> Iterator[t.Expr]:
 
 def _levels(expr: t.Expr) -> int:
     """Return the levels that an expression takes."""
-    if isinstance(expr, _LEAVES):  # half of all are
+    # Half of all are leaves, and a third operators; a `match` takes 0.2 us for each case.
+    if isinstance(expr, _LEAVES):
         return 0
+    if isinstance(expr, t.Binary):
+        # The left side of a chain takes no parentheses.
+        first = _levels(expr.left) + (0 if _is_chain(expr) else _CALL)
+        second = _levels(expr.right) + _CALL
+        return max(first, second)
     match expr:
-        case t.Binary(_, left, right):
-            # The left side of a chain takes no parentheses.
-            first = _levels(left) + (0 if _is_chain(expr) else _CALL)
-            second = _levels(right) + _CALL
-            return max(first, second)
         case t.Member(base):
             return _levels(base)
         case t.Element(base, index):

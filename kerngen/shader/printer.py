@@ -83,14 +83,14 @@ def _declaration(declaration: wgsl.Declaration) -> Iterator[str]:
             listed = ", ".join(f"{name}: {type_}" for name, type_ in parameters)
             arrow = f" -> {result}" if result else ""
             yield f"fn {name}({listed}){arrow} {{"
-            yield from _block(body, _INDENT, {})
+            yield from _block(body)
             yield "}"
         case wgsl.EntryPoint(size, builtins, body):
             yield f"@compute @workgroup_size({size})"
             yield "fn main("
             yield from (f"{_INDENT}@builtin({b}) {n}: {ty}," for b, n, ty in builtins)
             yield ") {"
-            yield from _block(body, _INDENT, {})
+            yield from _block(body)
             yield "}"
         case _:
             assert_never(declaration)
@@ -102,48 +102,58 @@ def _member(member: wgsl.StructMember) -> str:
     return f"{size}{member.name}: {member.type},{comment}"
 
 
-def _block(body: Iterable[t.Stmt], indent: str, known: dict[int, str]) -> Iterator[str]:
-    """Yield the lines of statements; `known` has the texts of assignments, by identity.
+def _block(body: Iterable[t.Stmt]) -> list[str]:
+    """Return the lines of the statements of a function."""
+    lines: list[str] = []
+    _write(body, _INDENT, lines, {})
+    return lines
+
+
+def _write(
+    body: Iterable[t.Stmt], indent: str, lines: list[str], known: dict[int, str]
+) -> None:
+    """Add the lines of statements; `known` has the texts of assignments, by identity.
 
     Half of those of large shaders are repeated: a loop that is unrolled has them.
     """
     for statement in body:
-        yield from _statement(statement, indent, known)
+        match statement:
+            case t.Assign():
+                if id(statement) not in known:
+                    known[id(statement)] = _assignment(statement)
+                lines.append(f"{indent}{known[id(statement)]};")
+            case t.If(condition, then):
+                lines.append(f"{indent}if ({expression(condition)}) {{")
+                _write(then, indent + _INDENT, lines, known)
+                lines.append(f"{indent}}}")
+            case t.For(name, start, condition, update, inner):
+                head = f"var {name} = {expression(start)}; {expression(condition)}"
+                lines.append(f"{indent}for ({head}; {_assignment(update)}) {{")
+                _write(inner, indent + _INDENT, lines, known)
+                lines.append(f"{indent}}}")
+            case t.Block(comment, inner):
+                lines.append(f"{indent}{{  {_comment(comment)}")
+                _write(inner, indent + _INDENT, lines, known)
+                lines.append(f"{indent}}}")
+            case t.Blank():
+                lines.append("")
+            case _:
+                lines.append(f"{indent}{_simple(statement)};")
 
 
-def _statement(statement: t.Stmt, indent: str, known: dict[int, str]) -> Iterator[str]:
+def _simple(statement: t.Let | t.Var | t.Evaluate | t.Return | t.Break) -> str:
     match statement:
         case t.Let(name, value):
-            yield f"{indent}let {name} = {expression(value)};"
+            return f"let {name} = {expression(value)}"
         case t.Var(name, value, type_):
             typed = f"{name}: {type_}" if type_ else name
-            yield f"{indent}var {typed}{_initial(value)};"
-        case t.Assign():
-            if id(statement) not in known:
-                known[id(statement)] = _assignment(statement)
-            yield f"{indent}{known[id(statement)]};"
-        case t.If(condition, then):
-            yield f"{indent}if ({expression(condition)}) {{"
-            yield from _block(then, indent + _INDENT, known)
-            yield f"{indent}}}"
-        case t.For(name, start, condition, update, body):
-            head = f"var {name} = {expression(start)}; {expression(condition)}"
-            yield f"{indent}for ({head}; {_assignment(update)}) {{"
-            yield from _block(body, indent + _INDENT, known)
-            yield f"{indent}}}"
-        case t.Block(comment, body):
-            yield f"{indent}{{  {_comment(comment)}"
-            yield from _block(body, indent + _INDENT, known)
-            yield f"{indent}}}"
+            return f"var {typed}{_initial(value)}"
         case t.Evaluate(call):
-            yield f"{indent}{expression(call)};"
+            return expression(call)
         case t.Return(value):
-            end = "" if value is None else f" {expression(value)}"
-            yield f"{indent}return{end};"
+            return "return" if value is None else f"return {expression(value)}"
         case t.Break():
-            yield f"{indent}break;"
-        case t.Blank():
-            yield ""
+            return "break"
         case _:
             assert_never(statement)
 
@@ -158,16 +168,17 @@ def _assignment(assign: t.Assign) -> str:
 
 def expression(expr: t.Expr) -> str:
     """Return the text of an expression, with as few parentheses as possible."""
+    # Half of all are names, and a third operators; a `match` takes 0.2 us for each case.
+    if isinstance(expr, t.Ident):
+        return expr.name
+    if isinstance(expr, t.Binary):
+        op, (left, right) = expr.op, _BARE[expr.op]
+        return f"{_side(expr.left, left)} {op} {_side(expr.right, right)}"
     match expr:
-        case t.Ident(name):
-            return name
         case t.Literal(text):
             return text
         case t.Unary(op, operand):
             return f"{op}{_operand(operand)}"
-        case t.Binary(op, left, right):
-            bare_left, bare_right = _BARE[op]
-            return f"{_side(left, bare_left)} {op} {_side(right, bare_right)}"
         case t.Call(function, arguments):
             return f"{function}({', '.join(_arguments(arguments))})"
         case t.Template(template, arguments, type_):
@@ -181,18 +192,20 @@ def expression(expr: t.Expr) -> str:
             raise TypeError(message)
 
 
-def _arguments(arguments: tuple[t.Expr, ...]) -> Iterator[str]:
+def _arguments(arguments: tuple[t.Expr, ...]) -> list[str]:
     """Print arguments; WGSL takes `f(a < b, c > d)` for a template `a<b, c>`."""
-    are_angled = [isinstance(a, t.Binary) and a.op in _ANGLES for a in arguments]
-    are_several = are_angled.count(True) > 1
-    for argument, is_angled in zip(arguments, are_angled, strict=True):
-        text = expression(argument)
-        yield f"({text})" if are_several and is_angled else text
+    angled = [isinstance(a, t.Binary) and a.op in _ANGLES for a in arguments]
+    if angled.count(True) < 2:
+        return [*map(expression, arguments)]
+    pairs = zip(map(expression, arguments), angled, strict=True)
+    return [f"({text})" if is_angled else text for text, is_angled in pairs]
 
 
 def _side(expr: t.Expr, bare: frozenset[str]) -> str:
+    if isinstance(expr, t.Ident):
+        return expr.name
     text = expression(expr)
-    return f"({text})" if type(expr) is t.Binary and expr.op not in bare else text
+    return f"({text})" if isinstance(expr, t.Binary) and expr.op not in bare else text
 
 
 def _operand(expr: t.Expr) -> str:

@@ -9,11 +9,11 @@ What a plan has none of is left out.  `web/src/plan.ts` has the types.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
 from kerngen.plan.size import ALWAYS, ZERO, Guard, Size, symbols
-from kerngen.plan.text import sides_of, to_text
+from kerngen.plan.text import Printer, sides_of, to_text
 from kerngen.plan.tree import (
     Case,
     Choice,
@@ -27,10 +27,11 @@ from kerngen.plan.tree import (
     Step,
     TemporaryPlan,
     TensorPlan,
+    sizes_in,
 )
-from kerngen.plan.write import named_sizes
+from kerngen.plan.write import named_sizes, taken_names
 from kerngen.typescript.literals import Code, Literal, js_literal
-from kerngen.typescript.sizes import SizePrinter
+from kerngen.typescript.sizes import JAVASCRIPT, as_function
 
 
 @final
@@ -53,10 +54,10 @@ class Additions:
 
 def plan_function(plan: KernelPlan, module: Additions, indent: int = 0) -> str:
     """Return a function that makes a kernel's plan, so that it is made when it is needed."""
-    printer, lets = SizePrinter(), list[str]()
-    for size, name in named_sizes(plan).items():
-        lets.append(f"const {name} = {printer.function(size)};")
-        printer = SizePrinter({**printer.names, size: name})
+    printer, lets = Printer(words=JAVASCRIPT), list[str]()
+    for size, name in named_sizes(sizes_in(plan.body), taken_names(plan)).items():
+        lets.append(f"const {name} = {as_function(size, printer)};")
+        printer = replace(printer, names={**printer.names, size: f"{name}(d)"})
     entries = dict(_Plan(module, printer).entries(plan))
     if not lets:
         return f"() => ({js_literal(entries, indent)})"
@@ -71,7 +72,7 @@ class _Plan:
     """Prints the entries of one plan."""
 
     module: Additions
-    sizes: SizePrinter
+    printer: Printer
 
     def entries(self, plan: KernelPlan) -> Iterator[tuple[str, Literal]]:
         """Yield the entries, without those that are empty."""
@@ -95,7 +96,7 @@ class _Plan:
         yield "body", [*map(self._step, plan.body)]
 
     def _size(self, size: Size | Guard) -> Code:
-        return Code(self.sizes.function(size))
+        return Code(as_function(size, self.printer))
 
     def _element(self, name: str) -> Literal:
         own = self.module.structs.get(name)

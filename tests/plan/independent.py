@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,12 +92,44 @@ def value(text: str, names: Mapping[str, int]) -> Any:
     return eval(code, {"__builtins__": {}, **FUNCTIONS}, known)
 
 
+def used(line: str, forms: Mapping[str, tuple[list[str], list[str]]]) -> Iterator[str]:
+    """Yield a line, or those of the form that it uses: texts replace its parameters."""
+    margin = line[: len(line) - len(line.lstrip())]
+    word, *arguments = line.strip().split(" | ")
+    if not word.startswith("use "):
+        yield line
+        return
+    parameters, lines = forms[word.removeprefix("use ")]
+    pairs = zip(parameters, arguments, strict=True)
+    values = {p: x if re.fullmatch(r"[\w.$]+", x) else f"({x})" for p, x in pairs}
+    for each in lines:
+        filled = re.sub(r"\$\w+", lambda found: values.get(found[0], found[0]), each)
+        let = re.fullmatch(r"  let (\$\w+) = (.*)", filled)
+        if let:
+            values[let[1]] = f"({let[2]})"
+        else:
+            yield margin + filled[2:]
+
+
+def without_forms(text: str) -> Iterator[str]:
+    """Yield the lines of a plan file, with the lines of forms where they are used."""
+    forms: dict[str, tuple[list[str], list[str]]] = {}
+    for block in text.split("\n\n"):
+        head, *lines = block.split("\n")
+        inner = [each for line in lines for each in used(line, forms)]
+        if head.startswith("form "):
+            name, parameters = head.removeprefix("form ").split(" | ")
+            forms[name] = parameters.split(", "), inner
+        else:
+            yield from (head, *inner)
+
+
 def read(text: str) -> dict[str, Kernel]:
     """Return the kernels of a plan file by name."""
     kernels: dict[str, Kernel] = {}
     kernel = Kernel()
     above: list[list[Line]] = []
-    for line in text.splitlines()[1:]:
+    for line in without_forms(text):
         depth = (len(line) - len(line.lstrip())) // 2
         fields = line.strip().split(" | ")
         word, _, rest = fields[0].partition(" ")

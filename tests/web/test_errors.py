@@ -16,7 +16,7 @@ const late = () => new Promise((done) => setTimeout(done, 100));
 export default async () => {
   const found = [];
   for (const run of [
-    () => module(1, () => new URL("file:///x.wgsl"), "kerngen plan 5 | ..."),
+    () => module(1, () => new URL("file:///x.wgsl"), "kerngen plan 6 | ..."),
     () => struct("Pair", 8, [["a", "f32", 0], ["b", "f32", 4]]).pack({ a: 1e39, b: 0 }),
   ])
     try {

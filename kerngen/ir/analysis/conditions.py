@@ -71,6 +71,11 @@ def conditional(reduce: Reduce) -> Reduce:
             return reduce
 
 
+def is_conditional(reduce: Reduce) -> bool:
+    """Whether terms of a reduction may be left out, in either form."""
+    return reduce.condition is not None or isinstance(reduce.body, Select)
+
+
 def with_conditions(expr: Expr) -> Expr:
     """Move conditions out of the values of all reductions in an expression."""
     inner = map_children(expr, with_conditions)

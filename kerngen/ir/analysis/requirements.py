@@ -9,6 +9,7 @@ from itertools import product
 from typing import Final, final
 
 from kerngen.ir.analysis.affine import AffineForm
+from kerngen.ir.cached import cached_on_instance
 from kerngen.ir.nodes import DerivedDim, Expr, Extent, Index, Kernel, Requirement
 from kerngen.ir.sizes import SizeMaker
 from kerngen.plan.facts import Facts
@@ -101,6 +102,7 @@ class Known:
         return next(map(self._maker.size, values), Symbol(extent))
 
 
+@cached_on_instance
 def facts_of(kernel: Kernel) -> Facts:
     """Return the facts that hold in every call of a kernel, from its requirements.
 
@@ -117,6 +119,7 @@ def facts_of(kernel: Kernel) -> Facts:
     return Facts(facts.guards, facts.natural | {dim.name for dim in kernel.derived})
 
 
+@cached_on_instance
 def known_of(kernel: Kernel) -> Known:
     """Return the facts about every call of a kernel."""
     return Known(

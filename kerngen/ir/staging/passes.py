@@ -20,7 +20,7 @@ passes below keep that:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -35,6 +35,7 @@ from kerngen.ir.nodes import (
     Kernel,
     Load,
     LocalValue,
+    Reduce,
     Role,
     Statement,
     Tensor,
@@ -59,22 +60,32 @@ from kerngen.ir.staging.stages import (
     as_stored,
 )
 from kerngen.ir.store import StoreAt
-from kerngen.ir.walk import map_children
+from kerngen.ir.walk import map_children, walk
 
 
 def form_stages(kernel: Kernel) -> StagedKernel:
     """Return the kernel's stages in order, and the temporaries between them."""
-    fresh = Fresh(kernel)
-    body = hoist_reductions(split_places_by_key(kernel.body, fresh), fresh)
-    body = join_places(body, fresh)
+    fresh, body = Fresh(kernel), kernel.body
+    if any(reduce.finds_place for reduce in _reductions(body)):
+        body = split_places_by_key(body, fresh)
+    body = hoist_reductions(body, fresh)
+    if any(reduce.kind == "min" for reduce in _reductions(body)):
+        body = join_places(body, fresh)
     body = tuple(map(_with_conditions, inline_lets(body)))
     body = split_packed(split_self_reads(body, fresh), fresh)
     groups = list(group(body))
     outliving = _outliving(groups)
-    builder = _Builder(fresh, Lengths.of(kernel.derived), outliving)
+    builder = _Builder(fresh, kernel, outliving)
     stages = tuple(map(builder.build, groups))
     staged = StagedKernel(kernel, _name_apart(stages), tuple(outliving))
-    return truths_as_words(with_rings(staged, fresh))
+    if any(stage.loop for stage in stages):
+        staged = with_rings(staged, fresh)
+    return truths_as_words(staged) if outliving else staged
+
+
+def _reductions(body: Iterable[Statement]) -> Iterator[Reduce]:
+    nodes = (node for statement in body for node in walk(statement.value))
+    return (node for node in nodes if isinstance(node, Reduce))
 
 
 def _with_conditions(statement: Statement) -> Statement:
@@ -116,13 +127,13 @@ class _Builder:
     """Builds the steps of one group of statements."""
 
     fresh: Fresh
-    lengths: Lengths
+    kernel: Kernel
     outliving: dict[Tensor, None]
 
     def build(self, together: Group) -> Stage:
         """Return the stage that runs the members of a group, in order."""
         members = together.members
-        loop = looping(members, self.fresh, self.lengths)
+        loop = self._looping(members)
         current: dict[Tensor, LocalValue] = {}
         steps: list[Step] = []
         if loop:
@@ -164,6 +175,12 @@ class _Builder:
             together.apart,
             self._loop(members, loop, current, (*ends, len(steps))),
         )
+
+    def _looping(self, members: Sequence[Statement]) -> Looping | None:
+        """Return the loop of members that are a recurrence, if it is in registers."""
+        if not any(member.along for member in members):
+            return None
+        return looping(members, self.fresh, Lengths.of(self.kernel.derived))
 
     def _loop(
         self,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Final, TypeVar, final
 
@@ -104,9 +105,11 @@ class Operand:
         self._tile = made
         self._neighbours: list[Neighbours] = []
         self._digits: list[Digits] = []
-        self._reader = WindowReader(
-            self.builder, self.factor, self.name, self.over if self.group else ()
-        )
+
+    @cached_property
+    def _reader(self) -> WindowReader:
+        """The reader of single elements, for operands of a group."""
+        return WindowReader(self.builder, self.factor, self.name, self.over)
 
     def tile(self, buffer: t.Expr | None) -> t.Expr:
         """Return the variable of the tile, or of the one of two that is numbered `buffer`."""

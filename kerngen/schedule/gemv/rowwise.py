@@ -28,10 +28,16 @@ def layout_of(task: Task) -> tuple[Contraction, MatrixLayout]:
         raise TypeError(found)
     if found.right_axis != found.last:
         return found, "columns"
+    if not _reads_narrow(task):
+        return found, "rows"
     words = words_of(task, found.right, found.last, vector_names(task))
     if words is None:
         return found, "rows"
     return found, "bytes" if words[0].bits == EIGHT else "nibbles"
+
+
+def _reads_narrow(task: Task) -> bool:
+    return any(tensor.narrow for tensor in task.stage.tensors_read)
 
 
 def lower_rowwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
@@ -50,6 +56,9 @@ def _blocks(task: Task, shape: GemvShape) -> Iterator[Rowwise]:
     """Yield the writers that read several neighbours at once, longest runs first."""
     found, _ = layout_of(task)
     names = vector_names(task)
+    if not _reads_narrow(task):
+        yield Rowwise(task, shape, "aligned", LANES, names)
+        return
     words = words_of(task, found.right, found.last, names)
     if words is not None:
         storage, tensors = words

@@ -1,0 +1,230 @@
+"""The template of similar rows: their common parts, with parameters for the others.
+
+    run add.map(a, b, c*) | groups ceil_div(n, 256)
+    run mul.map(x, y, z*) | groups ceil_div(m * k, 256)
+
+have the template `run $map($a, $b, $c*) | groups ceil_div($n, 256)`; the arguments of the
+first are add.map, a, b, c and n.  This is a least general generalisation, which is known as
+anti-unification: equal columns of arguments are one parameter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, assert_never, final
+
+from kerngen.plan.rows import Declared, Name, Piece, Row
+from kerngen.plan.size import (
+    All,
+    AnyOf,
+    Apply,
+    Compare,
+    Guard,
+    Literal,
+    Not,
+    Select,
+    Size,
+    Symbol,
+    Truth,
+    add,
+    multiply,
+)
+
+Column: TypeAlias = tuple[Piece, ...]
+"""The pieces that several rows have at one place."""
+
+MOST_PARAMETERS: Final = 16
+"""A line of more than that is not read as a row of a table any more."""
+
+_CONSTANT: Final = re.compile(r"(\w+) = $")
+
+
+class NotAlikeError(Exception):
+    """Raised for rows that differ in more than `MOST_PARAMETERS`."""
+
+
+def shape(piece: Piece) -> object:
+    """Return the part of a piece that is equal in all that one template fits."""
+    if isinstance(piece, str | Declared):
+        return piece
+    if isinstance(piece, Name):
+        return Name
+    return Size if isinstance(piece, Size) else _shape(piece)
+
+
+def _shape(guard: Guard) -> object:
+    match guard:
+        case Truth():
+            return guard
+        case Compare(op):
+            return op
+        case All(guards) | AnyOf(guards):
+            return type(guard), *map(_shape, guards)
+        case Not(inner):
+            return Not, _shape(inner)
+        case _:
+            assert_never(guard)
+
+
+@final
+@dataclass(slots=True)
+class Template:
+    """Collects the parameters of a template while its rows are made.
+
+    `parameters` are their names by the arguments of all members, `own` the scratch
+    buffers that the rows declare.
+    """
+
+    parameters: dict[Column, str] = field(default_factory=dict["Column", str])
+    own: set[str] = field(default_factory=set[str])
+
+    def rows(self, members: Sequence[Sequence[Row]]) -> tuple[Row, ...]:
+        """Return the template of several lists of rows of the same shape.
+
+        Raises:
+            NotAlikeError: If it has too many parameters.
+        """
+        lines = [*zip(*members, strict=True)]
+        columns = [[*zip(*(x.pieces for x in line), strict=True)] for line in lines]
+        for line in columns:
+            self._prepare(line)
+        depth = 1 - lines[0][0].depth
+        return tuple(
+            Row(depth + line[0].depth, tuple(map(self._piece, pieces)))
+            for line, pieces in zip(lines, columns, strict=True)
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters: names, then sizes, then numbers."""
+        return tuple(self.parameters[column] for column in self._sorted())
+
+    def arguments(self, member: int) -> Iterator[Piece]:
+        """Yield the arguments of a member."""
+        return (column[member] for column in self._sorted())
+
+    def _sorted(self) -> list[Column]:
+        kinds: dict[type, int] = {Name: 0, Literal: 2}
+        return sorted(self.parameters, key=lambda column: kinds.get(type(column[0]), 1))
+
+    def _prepare(self, columns: Sequence[Column]) -> None:
+        """Note scratch buffers, and call numbers after the constants that they are."""
+        before = ""
+        for column in columns:
+            match column[0]:
+                case Declared(text):
+                    self.own.add(text)
+                case Literal() if (name := _CONSTANT.search(before)) and _differ(
+                    column
+                ):
+                    self._parameter(column, name[1].lower())
+                case str(text):
+                    before = text
+                case _:
+                    pass
+
+    def _parameter(self, column: Column, name: str) -> str:
+        """Return the parameter for a column, with a `$` that no name has."""
+        if column not in self.parameters:
+            if len(self.parameters) == MOST_PARAMETERS:
+                raise NotAlikeError
+            taken, number, free = {*self.parameters.values()}, 2, f"${name}"
+            while free in taken:
+                free, number = f"${name}_{number}", number + 1
+            self.parameters[column] = free
+        return self.parameters[column]
+
+    def _piece(self, column: Column) -> Piece:
+        first = column[0]
+        if isinstance(first, str | Declared):
+            return first
+        if isinstance(first, Name):
+            if first.text in self.own and not _differ(column):
+                return first
+            return Name(self._parameter(column, _short(first.text)))
+        if isinstance(first, Size):
+            return self._size(tuple(x for x in column if isinstance(x, Size)))
+        return self._guard(tuple(x for x in column if isinstance(x, Guard)))
+
+    def _size(self, column: tuple[Size, ...]) -> Size:
+        match column[0]:
+            case Literal() as first:
+                if not _differ(column):
+                    return first
+                return Symbol(self._parameter(column, "number"))
+            case Symbol(name) as first:
+                if name.startswith("adapter.") and not _differ(column):
+                    return first
+                return Symbol(self._parameter(column, _short(name)))
+            case Apply(function):
+                calls = [x for x in column if isinstance(x, Apply)]
+                if [x.function for x in calls] == [function] * len(column):
+                    return self._apply(function, [x.operands for x in calls])
+            case Select(condition):
+                given = [x for x in column if isinstance(x, Select)]
+                if [_shape(x.condition) for x in given] == [_shape(condition)] * len(
+                    column
+                ):
+                    return Select(
+                        self._guard(tuple(x.condition for x in given)),
+                        self._size(tuple(x.then for x in given)),
+                        self._size(tuple(x.otherwise for x in given)),
+                    )
+            case _:
+                assert_never(column[0])
+        return Symbol(self._parameter(column, "size"))
+
+    def _apply(self, function: str, lists: Sequence[tuple[Size, ...]]) -> Size:
+        """Return a function of the template of its operands.
+
+        Of sums and products it is the last operands, where some have more than others.
+        """
+        least = min(map(len, lists))
+        if any(len(operands) > least for operands in lists):
+            joined = {"+": add, "*": multiply}[function]
+            ends = [
+                (operands[: 1 - least], operands[1 - least :]) for operands in lists
+            ]
+            lists = [(joined(*first), *others) for first, others in ends]
+        return Apply(function, tuple(map(self._size, zip(*lists, strict=True))))
+
+    def _guard(self, column: tuple[Guard, ...]) -> Guard:
+        match column[0]:
+            case Truth() as first:
+                return first
+            case Compare(op):
+                sides = [x for x in column if isinstance(x, Compare)]
+                left, right = (
+                    tuple(x.left for x in sides),
+                    tuple(x.right for x in sides),
+                )
+                return Compare(op, self._size(left), self._size(right))
+            case All():
+                return All(
+                    self._guards([x.guards for x in column if isinstance(x, All)])
+                )
+            case AnyOf():
+                return AnyOf(
+                    self._guards([x.guards for x in column if isinstance(x, AnyOf)])
+                )
+            case Not():
+                return Not(
+                    self._guard(tuple(x.guard for x in column if isinstance(x, Not)))
+                )
+            case _:
+                assert_never(column[0])
+
+    def _guards(self, lists: Sequence[tuple[Guard, ...]]) -> tuple[Guard, ...]:
+        return tuple(map(self._guard, zip(*lists, strict=True)))
+
+
+def _differ(column: Column) -> bool:
+    return any(x != column[0] for x in column)
+
+
+def _short(name: str) -> str:
+    """Return a name for a parameter: `rows` for the shader `softmax.top.rows_lanes32`."""
+    last = name.lstrip("$").rpartition(".")[2]
+    return last.partition("_")[0] if "." in name else last

@@ -1,0 +1,144 @@
+"""Forms in plan files: lines with parameters, which other lines use.
+
+    form map | $c, $map, $a, $n
+      let $s1 = ceil_div($n, 1024)
+      aligned | when $n % 4 == 0 | run $map($a, $c*) | groups $s1
+      ...
+        use map | y | relu.map | x | m * n
+
+The `use` is read as the lines of the form, with each parameter replaced by an argument.  An
+argument of several words is a size: it gets a name of its own, as the form's `let`s do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from kerngen.plan.lines import Line
+from kerngen.plan.scope import Scope
+
+MOST_LINES: Final = 10_000
+"""Forms within forms could be endless lines; the longest kernel has 400."""
+
+_PARAMETER: Final = re.compile(r"\$(\w+)")
+_LET: Final = re.compile(r"let \$(\w+) = (.+)")
+_WORD: Final = re.compile(r"[\w.$-]+")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form as its file has it: its parameters, the sizes that it names, and its lines.
+
+    Both kinds of names are without the `$`.
+    """
+
+    parameters: tuple[str, ...]
+    sizes: Mapping[str, tuple[Line, str]]
+    lines: Sequence[Line]
+
+
+def read_form(head: Line, inner: Sequence[Line], known: Mapping[str, Form]) -> Form:
+    """Return a form; it may use those above it, which are known."""
+    parameters = tuple(head.fields[-1].split(", "))
+    if len(head.fields) != 2 or not all(map(_PARAMETER.fullmatch, parameters)):
+        head.refuse("expected 'form NAME | $PARAMETERS'")
+    names = tuple(x[1:] for x in parameters)
+    sizes: dict[str, tuple[Line, str]] = {}
+    start = next((at for at, x in enumerate(inner) if not _is_let(x)), len(inner))
+    for line in inner[:start]:
+        named = _LET.fullmatch(line.fields[0])
+        if named is None or len(line.fields) > 1 or named[1] in (*names, *sizes):
+            line.refuse("expected 'let $NAME = SIZE', with a new name")
+        sizes[named[1]] = line, named[2]
+    for line in inner[start:]:
+        if _is_use(line):
+            _form_of(line, known)
+    if start == len(inner):
+        head.refuse("nothing is in it")
+    return Form(names, sizes, inner[start:])
+
+
+def _is_let(line: Line) -> bool:
+    return line.fields[0].startswith("let ")
+
+
+def _is_use(line: Line) -> bool:
+    return line.fields[0].startswith("use ")
+
+
+def _form_of(line: Line, forms: Mapping[str, Form]) -> Form:
+    name = line.fields[0].removeprefix("use ")
+    if name not in forms:
+        line.refuse(f"no form '{name}' is above it")
+    form = forms[name]
+    if len(line.fields) - 1 != len(form.parameters):
+        wanted = ", ".join(form.parameters)
+        line.refuse(
+            f"expected a field for each of {wanted}, got {len(line.fields) - 1}"
+        )
+    return form
+
+
+@final
+@dataclass(slots=True)
+class Expander:
+    """Replaces the `use` lines of a kernel; the sizes that forms name are added to its scope."""
+
+    forms: Mapping[str, Form]
+    scope: Scope
+    lines: list[Line] = field(default_factory=list[Line])
+    _uses: int = 0
+
+    def expand(self, lines: Sequence[Line]) -> list[Line]:
+        """Return lines with those of forms instead of each `use`."""
+        for line, below in zip(lines, (*lines[1:], None), strict=True):
+            if not _is_use(line):
+                self._add(line)
+                continue
+            if below and below.depth > line.depth:
+                below.refuse("unexpected indentation")
+            self._expand(line)
+        return self.lines
+
+    def _add(self, line: Line) -> None:
+        if len(self.lines) == MOST_LINES:
+            line.refuse(f"forms make more than {MOST_LINES} lines of it")
+        self.lines.append(line)
+
+    def _expand(self, line: Line) -> None:
+        """Add the lines of a form."""
+        form = _form_of(line, self.forms)
+        self._uses += 1
+        own = f"{line.fields[0].removeprefix('use ')}.{self._uses}"
+        values: dict[str, str] = {}
+        for name, text in zip(form.parameters, line.fields[1:], strict=True):
+            values[name] = text if _WORD.fullmatch(text) else f"{own}.{name}"
+            if values[name] != text:
+                self.scope.sizes[values[name]] = self.scope.size(line, text)
+        for name, (let, text) in form.sizes.items():
+            size = self.scope.size(let, _filled(let, text, values))
+            values[name] = f"{own}.{name}"
+            self.scope.sizes[values[name]] = size
+        self.expand([_with_values(each, line, values) for each in form.lines])
+
+
+def _with_values(line: Line, use: Line, values: Mapping[str, str]) -> Line:
+    """Return the line of a form with the values that its user has."""
+    fields = tuple(_filled(line, text, values) for text in line.fields)
+    user = use.used_by or use.number
+    return Line(line.number, use.depth + line.depth - 1, fields, user)
+
+
+def _filled(line: Line, text: str, values: Mapping[str, str]) -> str:
+    """Return a text with values for the parameters in it."""
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in values:
+            line.refuse(f"'{found[0]}' is no parameter of its form")
+        return values[found[1]]
+
+    return _PARAMETER.sub(value, text)

@@ -1,0 +1,139 @@
+"""The steps of a plan as rows: lines whose names, sizes and conditions are not yet text.
+
+    run softmax.rows(x, y*) | groups m
+
+is `"run "`, a `Name`, `"("`, a `Name`, ..., and the size `m`.  Rows can be compared part by
+part: what lines of several kernels have in common is a form (`forms.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never, final
+
+from kerngen.plan import tree
+from kerngen.plan.lines import NAMELESS
+from kerngen.plan.size import ALWAYS, ZERO, Guard, Literal, Size
+from kerngen.plan.text import Printer
+from kerngen.plan.tree import Case, Choice, Dispatch, Needs, Repeat, Scratch
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The name of a shader, tensor or stage, which similar lines may have otherwise."""
+
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The name of a scratch buffer where it is declared."""
+
+    text: str
+
+
+Piece: TypeAlias = str | Name | Declared | Size | Guard
+"""A part of a row; strings are fixed words, and include the blanks around them."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of steps: how deep it is indented, and its pieces."""
+
+    depth: int
+    pieces: tuple[Piece, ...]
+
+
+def rows_of(body: tree.Sequence, depth: int) -> Iterator[Row]:
+    """Yield the rows of a sequence of steps."""
+    for step in body:
+        match step:
+            case Dispatch():
+                yield Row(depth, tuple(_dispatch(step)))
+            case Repeat(count, repeated):
+                yield Row(depth, ("repeat ", count))
+                yield from rows_of(repeated, depth + 1)
+            case Choice(cases, ()):
+                yield from _cases(cases, depth)
+            case Choice(cases, stages):
+                yield Row(depth, ("stage ", *_joined([(Name(x),) for x in stages])))
+                yield from _cases(cases, depth + 1)
+            case _:
+                assert_never(step)
+
+
+def row_text(row: Row, printer: Printer) -> str:
+    """Return the text of a row, without its indentation."""
+    return "".join(_text(piece, printer) for piece in row.pieces)
+
+
+def _text(piece: Piece, printer: Printer) -> str:
+    if isinstance(piece, str):
+        return piece
+    if isinstance(piece, Name | Declared):
+        return piece.text
+    return printer.size(piece) if isinstance(piece, Size) else printer.guard(piece)
+
+
+def _joined(items: Iterable[Sequence[Piece]]) -> Iterator[Piece]:
+    """Yield the pieces of items, with commas between these."""
+    for number, item in enumerate(items):
+        if number:
+            yield ", "
+        yield from item
+
+
+def _cases(cases: Iterable[Case], depth: int) -> Iterator[Row]:
+    for case in cases:
+        pieces: list[Piece] = [case.name or NAMELESS]
+        if case.when != ALWAYS:
+            pieces += (" | when ", case.when)
+        pieces += _needs(case.needs)
+        for item in case.scratch:
+            pieces += _scratch(item)
+        match case.body:
+            case (Dispatch() as first, *others):
+                pieces += (" | ", *_dispatch(first))
+            case others:
+                pass
+        yield Row(depth, tuple(pieces))
+        yield from rows_of(tuple(others), depth + 1)
+
+
+def _needs(needs: Needs) -> Iterator[Piece]:
+    if needs.workgroup_bytes:
+        yield from (" | bytes ", Literal(needs.workgroup_bytes))
+    if needs.invocations:
+        yield from (" | invocations ", Literal(needs.invocations))
+    if needs.subgroups:
+        yield " | subgroups"
+
+
+def _scratch(item: Scratch) -> Sequence[Piece]:
+    return " | scratch ", Declared(item.name), "[", item.length, "]"
+
+
+def _dispatch(dispatch: Dispatch) -> Iterator[Piece]:
+    file, colon, entry = dispatch.wgsl.partition(":")
+    yield from ("run ", Name(file), f"{colon}{entry}(")
+    yield from _joined(
+        [
+            (Name(b.name), "*") if b.writes else (Name(b.name),)
+            for b in dispatch.bindings
+        ]
+    )
+    yield ")"
+    if dispatch.constants:
+        yield " | with "
+        yield from _joined([(f"{n} = ", Literal(v)) for n, v in dispatch.constants])
+    yield from (" | groups ", dispatch.groups)
+    if dispatch.trips != ZERO:
+        yield from (" | trips ", dispatch.trips)
+    if dispatch.terms != ZERO:
+        yield from (" | terms ", dispatch.terms)
+    if not dispatch.uses_uniform:
+        yield " | no uniform"
