@@ -1287,6 +1287,8 @@ def conv2d_input_gradient(
             u32, w_len: u32, stride: u32 = 1, pad: u32 = 0, dilation: u32 = 1) -> dx:
             f32[b, c, h_len, w_len]
         require stride > 0;
+        require p == (h_len + 2 * pad + stride - 1 - dilation * (r - 1)) / stride;
+        require t == (w_len + 2 * pad + stride - 1 - dilation * (s - 1)) / stride;
         host step = i32(stride);
         host skip = i32(dilation);
         host edge = i32(pad);
@@ -1519,6 +1521,8 @@ def conv2d_kernel_gradient(
             u32, s_len: u32, stride: u32 = 1, pad: u32 = 0, dilation: u32 = 1) -> dk:
             f32[o, c, r_len, s_len]
         require stride > 0;
+        require p == (h + 2 * pad + stride - 1 - dilation * (r_len - 1)) / stride;
+        require t == (w + 2 * pad + stride - 1 - dilation * (s_len - 1)) / stride;
         host step = i32(stride);
         host skip = i32(dilation);
         host edge = i32(pad);
@@ -1771,6 +1775,7 @@ def conv1d_gradient(
             stride: u32 = 1, pad: u32 = 0, dilation: u32 = 1) -> dx: f32[b, c, w], dk:
             f32[o, c, s]
         require stride > 0;
+        require p == (w + 2 * pad + stride - 1 - dilation * (s - 1)) / stride;
         host step = i32(stride);
         host skip = i32(dilation);
         host edge = i32(pad);
@@ -2006,6 +2011,8 @@ def depthwise_conv2d_gradient(
             f32[b, c, p, t], stride: u32 = 1, pad: u32 = 0, dilation: u32 = 1) -> dx:
             f32[b, c, h, w], dk: f32[c, r, s]
         require stride > 0;
+        require p == (h + 2 * pad + stride - 1 - dilation * (r - 1)) / stride;
+        require t == (w + 2 * pad + stride - 1 - dilation * (s - 1)) / stride;
         host step = i32(stride);
         host skip = i32(dilation);
         host edge = i32(pad);

@@ -435,6 +435,8 @@ def max_pool2d_gradient(
             c, p, r], size: u32 = 2, stride: u32 = 2, pad: u32 = 0) -> dx: f32[b, c,
             h, w]
         require stride > 0;
+        require p == (h + 2 * pad + stride - size) / stride;
+        require r == (w + 2 * pad + stride - size) / stride;
         host step = i32(stride);
         host edge = i32(pad);
         let y_ties[n, q, i, j] = sum[u < size, v < size when i * step + u - edge >= 0
@@ -775,6 +777,8 @@ def avg_pool2d_gradient(
         kernel avg_pool2d_gradient(dy: f32[b, c, p, r], h_len: u32, w_len: u32, size:
             u32 = 2, stride: u32 = 2) -> dx: f32[b, c, h_len, w_len]
         require stride > 0;
+        require p == (h_len + stride - size) / stride;
+        require r == (w_len + stride - size) / stride;
         host step = i32(stride);
         host area = f32(size) * f32(size);
         dx[n, q, i, j] = (sum[u < size, v < size when (i - u) % step == 0 and (i - u)
