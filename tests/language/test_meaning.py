@@ -9,7 +9,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.ir.strategies import OPTIONS
-from kerngen.plan.tree import choices_in
+from kerngen.plan.tree import cases_in
 from kerngen.runtime.calls.kernel import Kernel
 from tests.budget import in_turn, is_night
 from tests.compile import built, unless_unfit
@@ -58,11 +58,7 @@ time, and small ones for 0.1.
 def kernel_of(case: Case, strategy: str) -> Generator[Kernel]:
     """Build a case; by day with small tiles where large ones are chosen for it."""
     with built(fitting(case, strategy)) as (kernel,):
-        tiled = any(
-            each.name.startswith("gemm")
-            for choice in choices_in(kernel.body)
-            for each in choice.cases
-        )
+        tiled = any(each.name.startswith("gemm") for each in cases_in(kernel.body))
         often = EVERY.index(case) % LARGE_TILES
         if strategy or not tiled or not often or is_night():
             yield kernel
