@@ -1,7 +1,7 @@
 """Compile a text for a test, and import what came out.
 
-`built` gives kernels that run anywhere, for as long as a block; `loaded` a module for its
-bindings and references, kept; `emitted` the module's text; `checked` what the checker makes
+`built` gives kernels that run anywhere, for as long as a block; `built_files` the modules of
+several files; `loaded` a module for its bindings and references, kept; `emitted` the module's text; `checked` what the checker makes
 of a text; `library_of` texts as the files that a compiler reads.
 """
 
@@ -145,6 +145,14 @@ def imported_binding(binding: str, name: str = "emitted_sample") -> Generator[An
         yield module
     finally:
         del sys.modules[name]
+
+
+@contextmanager
+def built_files(texts: Mapping[str, str]) -> Generator[tuple[Any, ...]]:
+    """Build files that may use one another, for as long as a block; give their modules."""
+    compiler = Compiler(library_of(texts))
+    with installed([compiler.compile(name) for name in texts]) as modules:
+        yield tuple(modules[name] for name in texts)
 
 
 @cache

@@ -347,7 +347,8 @@ def test_layers_share_the_memory_of_what_they_compute(
     ctx: Context, tmp_path: Path
 ) -> None:
     """Beside weights and cache there is what one layer computes, for a piece of a prompt."""
-    sizes, rows = Sizes(width=16, hidden=1024, vocabulary=67), 200
+    sizes = Sizes(width=16, heads=1, kv_heads=1, hidden=1024, vocabulary=67)
+    rows = 200
     make(tmp_path, sizes)
     model = load_model(tmp_path, ctx=ctx, storage=f32)
     cache, ids = model.make_cache(rows), ctx.vector([1] * rows, u32)
@@ -363,17 +364,17 @@ def test_layers_share_the_memory_of_what_they_compute(
 
 
 def test_a_layer_takes_few_dispatches(
-    ctx: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    chosen_ctx: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A layer of a token, its attention over a cache with room included."""
     counts: list[int] = []
     for layers in (1, 2):
         make(tmp_path, Sizes(layers=layers, width=64, head_width=64, hidden=96))
-        model = load_model(tmp_path, ctx=ctx, storage=f16)
+        model = load_model(tmp_path, ctx=chosen_ctx, storage=f16)
         cache = model.make_cache(80)
-        token = ctx.vector([3], u32)
+        token = chosen_ctx.vector([3], u32)
         with monkeypatch.context() as patched:
-            labels = watch_dispatches(ctx, patched)
+            labels = watch_dispatches(chosen_ctx, patched)
             model.next_logits(token, cache)
         counts.append(len(labels))
     assert counts[1] - counts[0] == MOST_DISPATCHES

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 
-from kerngen.compiler import Compiler, compile_text
+from kerngen.compiler import compile_text
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import FunctionCall, Kernel
 from kerngen.ir.walk import walk
-from kerngen.jit.memory import installed
 from kerngen.runtime import ArgumentError, Context, ShapeError, f32
 from kerngen.source.diagnostic import CompileError
-from kerngen.source.text import Source
-from kerngen.syntax.library import Library
-from tests.compile import DSL, built_module, checked, loaded
+from tests.compile import DSL, built_files, built_module, checked, loaded
 
 SOFTMAX = (DSL / "softmax.kern").read_text("utf-8")
 SOURCE = """
@@ -271,11 +268,6 @@ kernel own(x: f32[n]) -> y: f32[n] { y[i] = deep(x[i]) + shallow(i) * HALF; }
 """
 
 
-def library(**texts: str) -> Library:
-    files = {f"{stem}.kern": text for stem, text in texts.items()}
-    return Library(lambda name: Source(name, files[name]), tuple(files), None)
-
-
 def kernel_of(module: Module, name: str) -> Kernel:
     (found,) = (kernel for kernel in module.kernels if kernel.name == name)
     return found
@@ -283,11 +275,10 @@ def kernel_of(module: Module, name: str) -> Kernel:
 
 def test_a_kernel_of_another_file_keeps_its_functions() -> None:
     """Those of its own file, and of files that this one does not see."""
-    files = library(a=USER, b=USED, c=DEEPEST)
-    compiled = Compiler(files).compile("a.kern")
-    known = {function.name for function in compiled.module.functions}
+    module = checked(USER, b=USED, c=DEEPEST)
+    known = {function.name for function in module.functions}
     for name in ("g", "h"):
-        kernel = kernel_of(compiled.module, name)
+        kernel = kernel_of(module, name)
         calls = {
             node.function
             for statement in kernel.body
@@ -298,8 +289,10 @@ def test_a_kernel_of_another_file_keeps_its_functions() -> None:
     x, dy, more = np.arange(1.0, 5.0), np.full(4, 2.0), np.full(4, 3.0)
     index = np.arange(4)
     slope = (0.25 * x + 0.5) * (0.5 * index + np.where(index > 2, 0.25, 0))
-    with installed([compiled]) as modules:
-        built: Any = modules["a.kern"]
+    with built_files({"a.kern": USER, "b.kern": USED, "c.kern": DEEPEST}) as (
+        built,
+        *_,
+    ):
         np.testing.assert_allclose(built.g_reference(x, dy), dy * slope)
         np.testing.assert_allclose(built.h_reference(x, more), more * slope)
         np.testing.assert_allclose(built.own_reference(x), x + 9 * index)
@@ -307,8 +300,8 @@ def test_a_kernel_of_another_file_keeps_its_functions() -> None:
 
 def test_each_file_that_gives_a_let_has_a_kernel_that_returns_it() -> None:
     """A file's own one is no clash with that of the file that it uses."""
-    files = library(
-        used="""
+    files = {
+        "used.kern": """
         kernel f(x: f32[n], w: f32[n]) -> y: f32[n] {
             let g[i] = exp(x[i]);
             let h[i] = sqrt(w[i]);
@@ -316,13 +309,10 @@ def test_each_file_that_gives_a_let_has_a_kernel_that_returns_it() -> None:
         }
         kernel by_x = gradient of f by x given g;
         """,
-        a='use "used.kern"; kernel both = gradient of f by x, w given g, h;',
-    )
-    compiler, rng = Compiler(files), np.random.default_rng(8)
-    compiled = [compiler.compile(name) for name in ("used.kern", "a.kern")]
-    x, w, dy = rng.uniform(0.5, 2.0, (3, 4))
-    with installed(compiled) as modules:
-        used, own = cast("Any", modules["used.kern"]), cast("Any", modules["a.kern"])
+        "a.kern": 'use "used.kern"; kernel both = gradient of f by x, w given g, h;',
+    }
+    x, w, dy = np.random.default_rng(8).uniform(0.5, 2.0, (3, 4))
+    with built_files(files) as (used, own):
         y, g = used.f_kept_reference(x, w)
         np.testing.assert_allclose(used.by_x_reference(w, g, dy), dy * y)
         _, g, h = own.f_kept_reference(x, w)

@@ -12,15 +12,12 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen import nn
-from kerngen.compiler import Compiler
 from kerngen.jit import compile as compiled
-from kerngen.jit.memory import installed
 from kerngen.runtime import DtypeError, f32, u32
-from kerngen.source.text import Source
-from kerngen.syntax.library import Library
 from kerngen.train import Trainer
 from kerngen_kernels import elementwise, norm, softmax
 from kerngen_kernels import nn as kernels
+from tests.compile import built_files
 
 Array = NDArray[Any]
 
@@ -254,15 +251,13 @@ def test_a_gradient_of_another_file_that_calls_arguments_otherwise(
 ) -> None:
     """Each module has names at its top that its kernels' parameters can't have."""
     files = {"apart.kern": APART, "layers.kern": LAYERS}
-    compiler = Compiler(Library(lambda name: Source(name, files[name]), tuple(files)))
     first, second = draw(4), draw(3, 4)[0]
 
     def theirs(p: Mapping[str, Array]) -> Any:
         size = np.exp(0.5 * np.sum(p["y"] ** 2))
         return (np.sin(first) * p["x"] ** 2 * size + second * p["y"]).mean()
 
-    with installed([compiler.compile(name) for name in files]) as modules:
-        apart, layers = (modules[name] for name in files)
+    with built_files(files) as (apart, layers):
         function = nn.differentiable(layers.layer, apart.by_x, apart.by_others)
         w, c = ctx.tensor(first, f32), ctx.tensor(second, f32)
         check(

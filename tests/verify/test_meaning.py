@@ -14,18 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kerngen.compiler import Compiler
 from kerngen.ir.memory import LEAVES, FixedArray, Member, Struct
 from kerngen.ir.types import Scalar
 from kerngen.runtime.calls.ranges import derive
 from kerngen.source.text import Source
-from kerngen.syntax.library import Library
 from kerngen.syntax.parser import parse
 from kerngen.verify.contents import contents_of, flat, leaves
 from kerngen.verify.meaning import number
 from kerngen.verify.meaning.evaluate import Contents
 from kerngen.verify.meaning.functions import convert
 from kerngen.verify.meaning.programs import Call, Subject
+from tests.compile import checked
 from tests.programs.interpreter import Interpreter
 from tests.programs.memory import Fixed, Memory, Record, at_path, filled, numbers_in
 from tests.programs.numbers import UndecidedError, bounds
@@ -39,8 +38,7 @@ SHORT = 5
 
 def call_of(program: Program, kernel: Built, sizes: Mapping[str, int]) -> Call:
     """A call, executed by the oracle."""
-    library = Library.of_text(program.text, "random.kern")
-    module = Compiler(library).module("random.kern")
+    module = checked(program.text)
     functions = {function.name: function for function in module.functions}
     subject = Subject(module.kernels[0], functions, kernel.kernel)
     pairs = zip(kernel.kernel.inputs, program.arrays(sizes).values(), strict=True)

@@ -28,7 +28,6 @@ from kerngen.compiler import CompiledModule, Compiler
 from kerngen.ir.memory import Leaf
 from kerngen.ir.types import Scalar
 from kerngen.runtime.calls import launch
-from kerngen.syntax.library import Library
 from kerngen.verify import campaign, trial
 from kerngen.verify.calls.canned_calls import PERIOD
 from kerngen.verify.campaign import Campaign
@@ -40,6 +39,7 @@ from kerngen.verify.report import table_of
 from kerngen.verify.result import OVERLAPS, Result
 from kerngen.verify.snippet import array_text
 from kerngen.verify.trial import Given, Trial
+from tests.compile import checked
 from tests.docs.blocks import blocks_of
 from tests.numeric.guarded_ways import FAULTS, FAULTY, Fault
 from tests.planting import file_of, planted
@@ -476,8 +476,7 @@ def test_halves_that_share_a_word_are_copied_by_words(tmp_path: Path) -> None:
 def test_long_arrays_are_written_short(source: Path) -> None:
     source.write_text("struct P { a: f32, @size(16) b: i32, c: f32[3] }", "utf-8")
     record = kerngen.load(source).P.DTYPE
-    library = Library.of_text(source.read_text("utf-8"), "p.kern")
-    (structure,) = Compiler(library).module("p.kern").structs
+    (structure,) = checked(source.read_text("utf-8")).structs
     period = np.arange(PERIOD)
     uneven = np.r_[np.arange(9000.0), np.nan].astype(np.float32)
     number = Leaf(Scalar.F32)
