@@ -41,11 +41,16 @@ BUFFERS: Final = 2
 
 TAKE_GROUPS: Final = 4096
 FINISH_GROUPS: Final = 512
-"""How many workgroups take the parts in turn, and how many join them.
+"""How many workgroups at most take the parts in turn, and how many join them."""
 
-A quarter of them would keep a device busy.  But of ranges that share terms each takes
-whole rows, and some software adapters stop loops after 65,536 turns: so those take 8
-million terms.
+TERMS_OF_GROUP: Final = 2048
+ROWS_OF_GROUP: Final = 256
+"""Beyond so many terms or rows, there is a further workgroup that takes parts.
+
+Some software adapters stop loops after 65,536 turns.  Parts have few, but ranges that
+overlap, of more terms than there is room for, are taken as a whole: a workgroup then takes
+256 rows of 16,384 terms in 4,352 turns, and comes to the limit at 2^36 terms in all, which
+such an adapter would take many minutes for.
 """
 
 HEAD: Final = 2
@@ -191,7 +196,7 @@ def taking_long(found: RaggedRows) -> Shader:
         _groups(found, TAKE_GROUPS),
         "third of four dispatches: a part of a long row per workgroup.",
         "take",
-        _per_group(found, TAKE_GROUPS) * (ceil_div(found.terms, GROUP * AT_ONCE) + 1),
+        _per_group(found, TAKE_GROUPS) * (ceil_div(found.part, GROUP * AT_ONCE) + 1),
     )
 
 
@@ -243,9 +248,11 @@ def _joined(to: Lowerer, found: RaggedRows, total: t.Ident) -> t.Ident:
 
 def _groups(found: RaggedRows, most: int) -> Size:
     """Return how many workgroups take the tasks in turn."""
-    return minimum(maximum(found.room, 1), most)
+    by_terms = ceil_div(found.terms, TERMS_OF_GROUP)
+    by_rows = ceil_div(found.rows, ROWS_OF_GROUP)
+    return minimum(maximum(maximum(by_terms, by_rows), 1), most)
 
 
 def _per_group(found: RaggedRows, most: int) -> Size:
-    """Return how many tasks each of them takes; there may be as many as rows."""
-    return ceil_div(maximum(found.room, found.rows), _groups(found, most))
+    """Return how many parts each of them takes."""
+    return ceil_div(found.room, _groups(found, most))
