@@ -49,6 +49,7 @@ from kerngen.schedule.lowering.steps import (
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.per_element import start_invocation, unravel
 from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.scatter.few import FEW, compares, sorting_few
 from kerngen.schedule.scatter.shape import Scatter
 from kerngen.schedule.scatter.sort import (
     moves_values,
@@ -80,7 +81,15 @@ PASSES: Final = (1, 2, 3, 4)
 
 
 def lower_lists(found: Scatter) -> Iterator[Variant]:
-    """Yield the variants: by the number of digits, and for four columns at once or one."""
+    """Yield the variants: few terms, else by the number of digits of a bin's number.
+
+    Either for four columns at once, or for one.
+    """
+    few = compare("<=", found.term_count, FEW) if compares(found) else NEVER
+    for name, when, wide in _widths(found):
+        if NEVER not in {few, when}:
+            shaders = tuple(_shaders(found, 0, wide))
+            yield Variant(f"few_{name}", all_of(few, when), shaders, _scratch(found))
     for number in PASSES:
         fits = compare("<", found.bin_count, 1 << DIGIT_BITS * number)
         last = number == PASSES[-1]
@@ -126,10 +135,15 @@ def _scratch(found: Scatter) -> tuple[Scratch, ...]:
 
 
 def _shaders(found: Scatter, passes: int, names: frozenset[str]) -> Iterator[Shader]:
-    where = sorted_into(found, passes)
+    """Yield the dispatches; with no `passes` of a radix sort, terms are compared."""
     once = found.task.once
-    yield once(_keying, lambda: _keying(found))
-    yield from sorting(found, passes)
+    if passes:
+        where = sorted_into(found, passes)
+        yield once(_keying, lambda: _keying(found))
+        yield from sorting(found, passes)
+    else:
+        where = sorted_into(found, 1)
+        yield sorting_few(found)
     first, rest, further, last = (renamed(x, where) for x in _joining(found, names))
     few = compare("<=", found.term_count, FEW_TERMS)
     yield first
