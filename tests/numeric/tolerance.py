@@ -32,7 +32,7 @@ from kerngen.schedule.reduce import columnwise, parts
 from kerngen.schedule.rows import strategy as rows
 from kerngen.schedule.scan import across as scan_across
 from kerngen.schedule.scan import shape as scan_shape
-from kerngen.schedule.scatter import lists as scatter_lists
+from kerngen.schedule.scatter import columns as scatter_lists
 
 from .approx import ROUNDED, Approx, Arithmetic, Array
 from .functions import ERF

@@ -17,12 +17,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import final
 
-from kerngen.ir.analysis.reads import free_indices
+from kerngen.ir.analysis.reads import free_indices, is_within
 from kerngen.ir.nodes import (
     Binary,
     Expr,
     Index,
-    IndexValue,
     Load,
     LocalValue,
     Select,
@@ -119,19 +118,10 @@ def _always(expr: Expr, *, chosen: bool = False) -> Iterator[Load]:
     if isinstance(expr, Load):
         inner = [node for child in children(expr) for node in walk(child)]
         known = not any(isinstance(node, Load | LocalValue) for node in inner)
-        if _is_within(expr) if chosen else known:
+        if is_within(expr) if chosen else known:
             yield expr
             return
     is_choice = isinstance(expr, Select)
     is_choice |= isinstance(expr, Binary) and expr.op in {"and", "or"}
     for number, child in enumerate(children(expr)):
         yield from _always(child, chosen=chosen or (is_choice and number > 0))
-
-
-def _is_within(load: Load) -> bool:
-    """Whether each subscript is an index that ranges over that axis."""
-    places = zip(load.subscripts, load.tensor.extents, strict=True)
-    return not load.path and all(
-        isinstance(place, IndexValue) and place.index.extent == extent
-        for place, extent in places
-    )
