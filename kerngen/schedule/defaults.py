@@ -36,7 +36,8 @@ from kerngen.schedule.lowering.cooperation import reduction_of
 from kerngen.schedule.lowering.ranges import is_window
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
 from kerngen.schedule.per_element import shares_reads
-from kerngen.schedule.ragged.strategy import LANES_BY_MEAN, fits_ragged
+from kerngen.schedule.ragged.shape import RaggedRows, ragged_of
+from kerngen.schedule.ragged.strategy import LANES_BY_MEAN
 from kerngen.schedule.recurrence.fold import fits_fold
 from kerngen.schedule.recurrence.in_steps import fits_steps
 from kerngen.schedule.recurrence.strategy import fits_loop
@@ -458,8 +459,9 @@ def _untiled(task: Task) -> Iterator[Choice]:
         yield Choice("generic", "nothing is read contiguously")
         return
     alone, over = _alone(task), reduction_of(task).indices
-    if alone == "rows" and not fits_ragged(task):
-        yield from _ragged(task)
+    ragged = ragged_of(task)
+    if alone == "rows" and not isinstance(ragged, str):
+        yield from _ragged(ragged)
         return
     if alone == "rows":
         yield _in_parts(task, task.domain, over)
@@ -476,11 +478,11 @@ def _untiled(task: Task) -> Iterator[Choice]:
     yield Choice(alone, "a reduction over contiguous memory")
 
 
-def _ragged(task: Task) -> Iterator[Choice]:
+def _ragged(found: RaggedRows) -> Iterator[Choice]:
     """Yield as many lanes for a row as the ranges that are read have terms on average."""
     for mean, lanes in LANES_BY_MEAN:
-        rows = Binary("*", _size(task.domain), _extent(mean), Scalar.I32)
-        terms = _size(reduction_of(task).indices)
+        rows = Binary("*", _extent(found.along.extent), _extent(mean), Scalar.I32)
+        terms = _extent(found.index.extent)
         guard = Binary("<=", terms, rows, Scalar.BOOL)
         reason = f"ranges of up to {mean} terms on average"
         yield Choice("ragged", reason, guard, {"lanes": (lanes,)})

@@ -24,6 +24,19 @@ kernel columns(start: i32[r], last: i32[r], value: f32[n, c], keep: u32[n]) -> y
 }
 """
 
+BATCHES = """
+kernel least(start: u32[b, r], value: f32[b, n]) -> y: f32[b, r - 1] {
+    y[q, i] = min[
+        p when u32(p) >= start[q, i + 0] and u32(p) < start[q, i + 1] and p != 7
+    ] value[q, p] - f32(i);
+}
+kernel place(start: u32[b, r], value: f32[b, n]) -> at: i32[b, r - 1] {
+    at[q, i] = argmax[
+        p when u32(p) >= start[q, i + 0] and u32(p) < start[q, i + 1]
+    ] value[q, p];
+}
+"""
+
 
 @pytest.fixture(scope="module")
 def own() -> Any:
@@ -75,6 +88,22 @@ def test_the_same_call_gives_the_same_bits(
     given = (*integers, *numbers)
     once = own.product(*given).numpy().tobytes()
     assert all(own.product(*given).numpy().tobytes() == once for _ in range(8))
+
+
+def test_rows_of_several_matrices(ctx: gpu.Context) -> None:
+    """Ranges of each matrix follow each other; terms may read the number of their row."""
+    own = loaded(BATCHES)
+    rng, n, rows = np.random.default_rng(5), 20_000, 60
+    start = np.stack([starts(kind, n, rows) for kind in ("huge", "sorted", "any")])
+    value = rng.permutation(3 * n).reshape(3, n).astype(np.float32)
+    given = ctx.tensor(start.astype(np.uint32)), ctx.tensor(value)
+    y, at = own.least(*given).numpy(), own.place(*given).numpy()
+    for q, i in np.ndindex(3, rows):
+        terms = np.arange(min(start[q, i], n), min(start[q, i + 1], n))
+        kept = terms[terms != 7]
+        assert y[q, i] == (value[q, kept] - i).min(initial=np.inf)
+        best = terms[value[q, terms].argmax()] if terms.size else -1
+        assert at[q, i] == best
 
 
 def test_ends_may_be_any_integers(either: gpu.Context, own: Any) -> None:

@@ -17,7 +17,7 @@ from kerngen.ir.nodes import Index, LocalValue, Reduce
 from kerngen.ir.staging.keyed import Ragged, ranges_read
 from kerngen.ir.staging.stages import Write
 from kerngen.ir.walk import walk
-from kerngen.plan.size import Size, ceil_div, maximum
+from kerngen.plan.size import Size, ceil_div, maximum, minimum
 from kerngen.schedule.lowering.argmax import partial_type, term_of
 from kerngen.schedule.lowering.blocks import Blocks, accumulate_blocks
 from kerngen.schedule.lowering.builder import ShaderBuilder
@@ -42,6 +42,9 @@ PART: Final = GROUP * AT_ONCE * 4
 MOST_PARTS: Final = 4096
 """A long row has a part for every so many terms; longer parts where those of all terms
 would be more than that."""
+
+MOST_ROOM: Final = 1 << 22
+"""There is room for so many parts at most: 32 MiB of numbers."""
 
 
 @final
@@ -90,9 +93,16 @@ class RaggedRows:
         return maximum(ceil_div(self.terms, MOST_PARTS * turn) * turn, PART)
 
     @property
+    def along(self) -> Index:
+        """The index of the domain along which ranges follow each other."""
+        return [x for x in self.task.domain if x in self.found.rows][-1]
+
+    @property
     def room(self) -> Size:
-        """How many parts long rows have together at most, where no two share a term."""
-        return ceil_div(self.terms, min(self.long, PART)) * 2
+        """How many parts there is room for: as many as if none shared a term with the next."""
+        each = ceil_div(self.terms, min(self.long, PART)) * 2
+        others = domain_size(x for x in self.task.domain if x != self.along)
+        return minimum(each * others, MOST_ROOM)
 
     def bounds(self, lowerer: Lowerer) -> tuple[t.Expr, t.Expr]:
         """Write where the range of the lowerer's row begins and ends."""
@@ -106,7 +116,7 @@ class RaggedRows:
     def lowerer(
         self, shader: ShaderBuilder, row: t.Ident, block: list[t.Stmt]
     ) -> Lowerer:
-        """Return what writes the terms of a row, whose indices it names first."""
+        """Return the writer of a row's terms; it names the row's indices first."""
         at = unravel(shader, block, self.task.domain, row)
         return Lowerer(shader, at, block, label=reduction_label(self.task))
 

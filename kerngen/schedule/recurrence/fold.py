@@ -391,7 +391,7 @@ class _Fold:
         self._of_terms.read(self._of_term(to), number, element)
 
     def _of_term(self, to: Lowerer) -> Lowerer:
-        """Return what writes terms in a turn, whose indices have the second stage's names."""
+        """Return the writer of a turn's terms, with the second stage's names of indices."""
         names, reduce = self._found.names, self._found.reduce
         known = {i: to.at[j] for i, j in names.items() if j in to.at}
         vector = reduce.indices[0] if self._each > 1 else None
