@@ -139,22 +139,19 @@ class _Few:
     def _take_tile(self) -> Iterator[t.Stmt]:
         """Yield the statements that compare a lane's terms with those of a tile."""
         shader, slot, at = self._shader, self._fresh("slot"), self._fresh("at")
-        vector, block = self._fresh("bins_of_four"), list[t.Stmt]()
-        for number, component in enumerate(COMPONENTS):
-            inner = list[t.Stmt]()
-            bin_ = self._bin(inner, at + number)
-            inner.append(t.Assign(t.Member(vector, component), bin_))
-            block.append(t.If(at + number < self._count, tuple(inner)))
-        yield t.count_up(
-            slot.name,
-            shader.lane,
-            t.u32(VECTORS),
-            GROUP,
-            t.Let(at.name, self._start + slot * LANES),
-            t.Var(vector.name, t.call("vec4u", NOWHERE)),
-            *block,
-            t.Assign(self._tile[slot], vector),
-        )
+        block: list[t.Stmt] = [t.Let(at.name, self._start + slot * LANES)]
+        last = t.Binary("-", self._count, t.ONE)
+        # No condition is between the reads, so that all are on their way at once.
+        bins = [
+            self._bin(block, t.call("min", at + number, last))
+            for number in range(LANES)
+        ]
+        numbers = t.call("vec4u", at) + t.call("vec4u", *range(LANES))
+        is_term = numbers < t.call("vec4u", self._count)
+        nowhere = t.call("vec4u", NOWHERE)
+        vector = t.call("select", nowhere, t.call("vec4u", *bins), is_term)
+        block.append(t.Assign(self._tile[slot], vector))
+        yield t.count_up(slot.name, shader.lane, t.u32(VECTORS), GROUP, *block)
         yield t.BARRIER
         is_own = self._start.equals(self._first // TILE * TILE)
         yield t.If(is_own, (self._compare(slot, is_own=True),))
