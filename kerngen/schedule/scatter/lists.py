@@ -8,9 +8,10 @@ time.  An invocation takes 8 terms that follow each other, in one column or four
     runs    a     b   ...       ...   c
 
 A run that begins within those (a, b, c) is written to its bin.  What continues a run from
-before is carried: it is a term of the next dispatch, which does the same with the parts
-that are carried, and the last one joins what that carries.  So a single bin of all terms
-takes no longer than a loop over 1/1024 of them.
+before is carried: it is added by the last dispatch.  Of many terms it is a term of the
+next dispatch, which does the same with the parts that are carried, and another one joins
+what that carries.  So a single bin of all terms takes no longer than a loop over 1/1024 of
+them.
 """
 
 from __future__ import annotations

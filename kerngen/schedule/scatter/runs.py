@@ -65,37 +65,19 @@ def joining_runs(found: Scatter, names: frozenset[str]) -> Shader:
     also = written_by_four(found) if names and at_once else set[str]()
     to = Columns(found, names | also, level.groups)
     first, number, key, carries = map(to.fresh, ("first", "number", "key", "carries"))
-    count = to_wgsl(level.count, to.shader)
+    count, place = to_wgsl(level.count, to.shader), first + number
     to.let(first, to.part * RUN)
-    is_term = first + number < count
     keys, values = _read_ahead(to, first)
-    own = (
-        keys[number] if keys else to.keys.load(t.call("min", first + number, count - 1))
-    )
+    own = keys[number] if keys else to.keys.load(t.call("min", place, count - 1))
+    take = (to.take(values[number]),) if values else _term(to, place)
     last = number.equals(RUN)
     goes_on = t.all_of(last, key.equals(to.run))
-    place, bins = to.place(to.run), to.bins()
-    carried = bins.store(to.carried(0, to.part), to.total)
-    whole = t.all_of(t.Unary("!", carries), to.run < to.limit)
     end = (
-        t.If(carries, (carried,)),
-        t.If(
-            t.all_of(whole, goes_on),
-            (bins.store(place, to.total), *_mark(to, to.part + 2)),
-        ),
-        t.If(
-            t.all_of(whole, t.Unary("!", goes_on)),
-            (
-                _write(to)
-                if at_once
-                else (bins.store(place, to.total), *_mark(to, to.part + 2))
-            ),
-        ),
+        *_end_run(to, carries, goes_on, at_once=at_once),
         t.Assign(carries, t.Literal("false")),
         t.Assign(to.total, to.nothing()),
         t.Assign(to.run, key),
     )
-    take = (to.take(values[number]),) if values else _term(to, first + number)
     to.body += [
         t.Var(to.run.name, to.keys.load(first)),
         t.Var(carries.name, to.continues(first)),
@@ -105,7 +87,7 @@ def joining_runs(found: Scatter, names: frozenset[str]) -> Shader:
             0,
             t.u32(RUN + 1),
             1,
-            t.Let(key.name, t.call("select", to.limit, own, is_term)),
+            t.Let(key.name, t.call("select", to.limit, own, place < count)),
             t.If(t.any_of(last, t.Binary("!=", key, to.run)), end),
             t.If(t.all_of(number < RUN, key < to.limit), take),
         ),
@@ -115,6 +97,25 @@ def joining_runs(found: Scatter, names: frozenset[str]) -> Shader:
         f"the runs of a bin among {RUN} terms.",
         "runs",
         Literal(RUN + 1) * maximum(serial_trips((found.body,)), 1) + RUN,
+    )
+
+
+def _end_run(
+    to: Columns, carries: t.Ident, goes_on: t.Expr, *, at_once: bool
+) -> tuple[t.Stmt, ...]:
+    """Return the statements at the end of a run, or of the part where it goes on.
+
+    What continues a run from before is carried; others are written, to results or bins.
+    """
+    bins = to.bins()
+    carried = bins.store(to.carried(0, to.part), to.total)
+    begun = (bins.store(to.place(to.run), to.total), *_mark(to, to.part + 2))
+    whole = t.all_of(t.Unary("!", carries), to.run < to.limit)
+    ends = t.all_of(whole, t.Unary("!", goes_on))
+    return (
+        t.If(carries, (carried,)),
+        t.If(t.all_of(whole, goes_on) if at_once else whole, begun),
+        *((t.If(ends, _write(to)),) if at_once else ()),
     )
 
 
