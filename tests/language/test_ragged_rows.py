@@ -99,7 +99,8 @@ def test_rows_of_several_matrices(ctx: gpu.Context) -> None:
     given = ctx.tensor(start.astype(np.uint32)), ctx.tensor(value)
     y, at = own.least(*given).numpy(), own.place(*given).numpy()
     for q, i in np.ndindex(3, rows):
-        terms = np.arange(min(start[q, i], n), min(start[q, i + 1], n))
+        begin, end = (min(int(start[q, x]), n) for x in (i, i + 1))
+        terms = np.arange(begin, end)
         kept = terms[terms != 7]
         assert y[q, i] == (value[q, kept] - i).min(initial=np.inf)
         best = terms[value[q, terms].argmax()] if terms.size else -1
