@@ -53,7 +53,7 @@ def starts(kind: str, n: int, rows: int) -> Array:
     return np.sort(rng.integers(0, n + 1, rows + 1))
 
 
-SIZES = [(0, 3), (1003, 700), (1200, 9), (5000, 6), (20_000, 1000), (40_000, 90)]
+SIZES = [(0, 3), (1003, 700), (1200, 9), (5000, 60), (20_000, 1000), (40_000, 90)]
 """Terms and rows: from 16,385 terms on, long rows are cut in parts."""
 
 
