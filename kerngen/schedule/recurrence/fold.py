@@ -42,7 +42,6 @@ from kerngen.schedule.lowering.steps import tensors_in_runs, write_steps
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader, Variant
-from kerngen.schedule.recurrence.ahead import Ahead
 from kerngen.schedule.recurrence.blocks import turns_of
 from kerngen.schedule.recurrence.strategy import fits_recur
 from kerngen.schedule.recurrence.turn import declare_registers, finish_turn, loop_of
@@ -64,9 +63,6 @@ _NUMBERS: Final = (Scalar.F32, Scalar.I32, Scalar.U32)
 
 SHARING: Final = (4, 16, 64)
 """How many lanes share an element: the fewest that have a state each, if some do."""
-
-AHEAD: Final = 8
-"""How many turns ahead the lanes read."""
 
 MOST_TURNS: Final = 16
 """How many turns the lanes of an element take before they join them, if they are as many."""
@@ -264,11 +260,6 @@ class _Fold:
         array = f"array<{wgsl_type(type_, LANES)}, {count}>"
         size = count * LANES * value_bytes(type_)
         self._shared = shader.workgroup_array("terms", array, size)
-        ahead = min(AHEAD, self._turns)
-        steps = tuple(step.value for step in self._steps)
-        self._of_steps = Ahead.of(steps, found.along, ahead)
-        (along,) = (i for i, j in found.names.items() if j == found.along)
-        self._of_terms = Ahead.of((found.reduce.body,), along, ahead)
         self._place = t.Ident(shader.fresh("place"))
         self._inside = t.Ident(shader.fresh("inside"))
         self._first = t.Ident(shader.fresh("first"))
@@ -326,7 +317,6 @@ class _Fold:
         if self._each > 1:
             to = replace(to, vector=self._found.own)
         declare_registers(to, loop_of(self._found.steps))
-        self._read_first(to, own, length)
         turns = to.nested({})
         self._take_turns(turns, own, length)
         loop = t.count_up(self._block.name, 0, length, self._turns, *turns.block)
@@ -341,19 +331,15 @@ class _Fold:
         lane = to.nested({})
         for number in range(self._turns):
             turn = self._turn(lane, number, length)
-            of_steps = self._of_steps.take(turn, number)
-            of_terms = self._of_terms.take(turn, number)
-            further = self._block + (number + self._of_steps.turns)
-            self._read(turn, number, further, length)
-            steps = tuple(replace(s, value=of_steps(s.value)) for s in self._steps)
+            steps = tuple(s for s in turns_of(found.steps) if isinstance(s, Define))
             write_steps(turn, replace(found.steps, steps=steps, loop=None))
+            named = {i: turn.at[j] for i, j in found.names.items()}
             part = t.Member(terms[number // LANES], COMPONENTS[number % LANES])
-            turn.block.append(
-                t.Assign(part, self._term(turn, of_terms(found.reduce.body)))
-            )
+            turn.block.append(t.Assign(part, self._term(turn, named)))
             finish_turn(turn, found.steps, turn.at[found.along])
             lane.block.append(t.Block(f"turn {number}", tuple(turn.block)))
-        to.block.append(t.If(self._has_state(own), tuple(lane.block)))
+        has_state = t.all_of(self._inside, own < shader.extent(found.own.extent))
+        to.block.append(t.If(has_state, tuple(lane.block)))
         for four, each in enumerate(terms):
             at = shader.lane + four * INVOCATIONS
             to.block.append(t.Assign(self._shared[at], each))
@@ -361,48 +347,14 @@ class _Fold:
         self._join(to, length)
         to.block.append(t.BARRIER)
 
-    @property
-    def _steps(self) -> tuple[Define, ...]:
-        return tuple(s for s in turns_of(self._found.steps) if isinstance(s, Define))
-
-    def _has_state(self, own: t.Ident) -> t.Expr:
-        """Return whether the lane has a state of an element."""
-        count = self._shader.extent(self._found.own.extent)
-        return t.all_of(self._inside, own < count)
-
-    def _read_first(self, to: Lowerer, own: t.Ident, length: t.Expr) -> None:
-        """Read for the first turns, of which there is one at least."""
-        self._of_steps.declare(to)
-        self._of_terms.declare(self._of_term(to))
-        first = to.nested({})
-        self._of_steps.read_fixed(first)
-        self._of_terms.read_fixed(self._of_term(first))
-        for number in range(self._of_steps.turns):
-            self._read(first, number, t.u32(number), length)
-        reads = t.If(t.all_of(self._has_state(own), length > 0), tuple(first.block))
-        to.block.append(reads)
-
-    def _read(self, to: Lowerer, number: int, turn: t.Expr, length: t.Expr) -> None:
-        """Read for a turn, or for the last one if that is before it."""
-        element = t.Ident(self._shader.fresh(f"{self._found.along.name}_ahead"))
-        last = t.call("min", turn, length - 1)
-        to.block.append(t.Let(element.name, self._element(last, length)))
-        self._of_steps.read(to, number, element)
-        self._of_terms.read(self._of_term(to), number, element)
-
-    def _of_term(self, to: Lowerer) -> Lowerer:
-        """Return the writer of a turn's terms, with the second stage's names of indices."""
-        names, reduce = self._found.names, self._found.reduce
-        known = {i: to.at[j] for i, j in names.items() if j in to.at}
-        vector = reduce.indices[0] if self._each > 1 else None
-        return replace(to, at={**to.at, **known}, vector=vector)
-
-    def _term(self, turn: Lowerer, body: Expr) -> t.Expr:
+    def _term(self, turn: Lowerer, named: dict[Index, t.Expr]) -> t.Expr:
         """Return the term of the lane's state; of four states, theirs joined."""
-        reduce, inner = self._found.reduce, self._of_term(turn)
+        reduce = self._found.reduce
+        inner = replace(turn, at={**turn.at, **named})
         if self._each == 1:
-            return inner.lower(body).expr
-        value = inner.widen(inner.lower(body), body.type)
+            return inner.lower(reduce.body).expr
+        inner = replace(inner, vector=reduce.indices[0])
+        value = inner.widen(inner.lower(reduce.body), reduce.body.type)
         terms = t.Ident(self._shader.fresh("terms_of_four"))
         turn.block.append(t.Let(terms.name, value))
         return across(reduce.kind, terms)
