@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kerngen.jit import load
 from kerngen.runtime import Context, Struct, Tensor, f16, f32
@@ -62,26 +64,61 @@ def _nbytes(spec: TensorSpec, lengths: Sizes) -> int:
     return element_bytes(spec.element, shape_of(spec.axes, lengths))
 
 
-def tensors(
-    ctx: Context, kernel: Kernel, sizes: Sizes, seed: int, below: str = ""
-) -> list[AnyTensor]:
-    """Return the tensors of one call, the inputs random, the outputs last.
+@final
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """How the integers of a call's tensors are drawn.
 
-    Integers are random numbers below the size `below`, or below the smallest dim.
+    They are less than the size `below`, or than the smallest dim, and repeat.  Those of
+    the tensor `starts` are where the rows of a sparse matrix begin, of all `entries` of a
+    dim; those of `columns` do not repeat, as what they read would stay in caches.
     """
+
+    below: str = ""
+    starts: str = ""
+    entries: str = ""
+    columns: str = ""
+
+
+ANY: Final = Integers()
+LONGEST: Final = 512
+"""The longest row of a sparse matrix has so many times fewer entries than all rows."""
+
+
+def tensors(
+    ctx: Context, kernel: Kernel, sizes: Sizes, seed: int, integers: Integers = ANY
+) -> list[AnyTensor]:
+    """Return the tensors of one call, the inputs random, the outputs last."""
     lengths = all_lengths(kernel, sizes)
-    dims = (below,) if below else kernel.dims
+    dims = (integers.below,) if integers.below else kernel.dims
     bound = min((lengths[dim] for dim in dims), default=1)
-    return [
-        (
-            ctx.empty(shape_of(spec.axes, lengths), spec.element)
-            if spec.access == "write"
-            else random_tensor(
-                ctx, spec.element, shape_of(spec.axes, lengths), seed + n, bound
-            )
-        )
-        for n, spec in enumerate(kernel.tensors)
-    ]
+
+    def made(number: int, spec: TensorSpec) -> AnyTensor:
+        shape = shape_of(spec.axes, lengths)
+        if spec.access == "write":
+            return ctx.empty(shape, spec.element)
+        if spec.name == integers.starts:
+            starts = row_starts(shape[0] - 1, lengths[integers.entries], seed)
+            return ctx.tensor(starts, spec.element)
+        if spec.name == integers.columns:
+            columns = np.random.default_rng(seed).integers(0, bound, shape, np.uint32)
+            return ctx.tensor(columns, spec.element)
+        return random_tensor(ctx, spec.element, shape, seed + number, bound)
+
+    return [made(number, spec) for number, spec in enumerate(kernel.tensors)]
+
+
+def row_starts(rows: int, entries: int, seed: int) -> NDArray[np.uint32]:
+    """Return where the rows of a sparse matrix begin, and the last one ends.
+
+    Their lengths are random, but for one in the middle that is much longer.
+    """
+    longest = entries // LONGEST
+    cuts = np.random.default_rng(seed).integers(0, entries - longest + 1, rows + 1)
+    cuts.sort()
+    cuts[0], cuts[-1] = 0, entries - longest
+    cuts[rows // 2 + 1 :] += longest
+    return cuts.astype(np.uint32)
 
 
 def random_tensor(
@@ -134,11 +171,11 @@ def _stand_in(spec: ScalarSpec) -> Any:
 
 
 def sets(
-    ctx: Context, kernel: Kernel, sizes: Sizes, below: str = ""
+    ctx: Context, kernel: Kernel, sizes: Sizes, integers: Integers = ANY
 ) -> Iterator[tuple[tuple[AnyTensor, ...], tuple[AnyTensor, ...]]]:
     """Yield the sets of inputs and outputs to rotate."""
     inputs = len(kernel.inputs)
     count = rotations(sum(tensor_bytes(kernel, sizes).values()), ctx.kind)
     for number in range(count):
-        made = tensors(ctx, kernel, sizes, 100 * number, below)
+        made = tensors(ctx, kernel, sizes, 100 * number, integers)
         yield tuple(made[:inputs]), tuple(made[inputs:])

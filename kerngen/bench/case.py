@@ -8,6 +8,8 @@ from enum import Enum
 from typing import TypeAlias, final
 
 from kerngen.bench.arguments import (
+    ANY,
+    Integers,
     Sizes,
     moved_bytes,
     scalars,
@@ -76,11 +78,9 @@ def kernel_case(
     name: str = "",
     twin: str = "",
     moved: int | None = None,
-    below: str = "",
+    integers: Integers = ANY,
 ) -> Case:
     """Return the case for a call of one kernel.
-
-    Integers in its tensors are below the size `below`.
 
     Raises ShapeError where the sizes fit no call.
     """
@@ -89,7 +89,7 @@ def kernel_case(
 
     def prepare(ctx: Context) -> Launch:
         values = scalars(function, sizes)
-        rotated = [*sets(ctx, kernel, sizes, below)]
+        rotated = [*sets(ctx, kernel, sizes, integers)]
 
         def launch(turn: int) -> object:
             inputs, outputs = rotated[turn % len(rotated)]

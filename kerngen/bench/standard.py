@@ -8,7 +8,7 @@ from importlib import import_module
 from math import prod
 from typing import Final, final
 
-from kerngen.bench.arguments import Sizes, own_sizes
+from kerngen.bench.arguments import ANY, Integers, Sizes, own_sizes
 from kerngen.bench.case import Case, kernel_case
 from kerngen.runtime.calls.choices import KernelFunction, kernel_of
 
@@ -23,15 +23,14 @@ def shapes(names: str, *sizes: tuple[int, ...]) -> tuple[Sizes, ...]:
 class Standard:
     """A row of the table: a kernel, its operations, and the sizes to time it at.
 
-    The first size is what is timed if there must be only one.  Whole numbers of its
-    tensors, which are keys, are less than the size `below`.
+    The first size is what is timed if there must be only one.
     """
 
     path: str
     operations: Callable[[Sizes], int]
     sizes: tuple[Sizes, ...]
     small: tuple[Sizes, ...] = field(default=())
-    below: str = ""
+    integers: Integers = ANY
 
     @property
     def function(self) -> KernelFunction:
@@ -55,7 +54,7 @@ class Standard:
             operations,
             name=self.name,
             twin=self.path,
-            below=self.below,
+            integers=self.integers,
         )
 
     def cases(self, *, small: bool) -> Iterator[Case]:
@@ -253,21 +252,28 @@ STANDARD: Final = (
         lambda sizes: sizes["n"],
         shapes("n bins", *((2**26, bins) for bins in (256, 4096, 2**20))),
         shapes("n bins", (2**20, 256), (2**20, 2**16)),
-        below="bins",
+        integers=Integers(below="bins"),
     ),
     Standard(
         "scatter.bincount_weighted",
         lambda sizes: sizes["n"],
         shapes("n bins", (2**26, 2**20)),
         shapes("n bins", (2**18, 4096)),
-        below="bins",
+        integers=Integers(below="bins"),
+    ),
+    Standard(
+        "scatter.spmv_csr",
+        lambda sizes: 2 * sizes["n"],
+        shapes("m n k", *((2**m + 1, 2**24, 2**m) for m in (20, 14))),
+        shapes("m n k", (2**10 + 1, 2**16, 2**10)),
+        integers=Integers("k", starts="start", entries="n", columns="column"),
     ),
     Standard(
         "indexing.embedding_gradient",
         lambda sizes: sizes["n"] * sizes["d"],
         shapes("n d v_len", (8192, 768, 50257), (16384, 1024, 50000)),
         shapes("n d v_len", (1024, 64, 2000)),
-        below="v_len",
+        integers=Integers(below="v_len"),
     ),
     Standard(
         "recurrence.ema",

@@ -89,6 +89,15 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
         ),
         "subgroups": SUBGROUPS,
     },
+    "ragged": {
+        "lanes": OptionRule(
+            "lanes(count)",
+            1,
+            lowest=8,
+            highest=256,
+            tried=((8,), (16,), (32,), (64,), (128,), (256,)),
+        ),
+    },
     "gemv": {
         "rows": OptionRule(
             "rows(count)",

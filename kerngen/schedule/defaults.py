@@ -39,11 +39,12 @@ from kerngen.schedule.lowering.cooperation import reduction_of
 from kerngen.schedule.lowering.ranges import is_window
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
 from kerngen.schedule.per_element import shares_reads
+from kerngen.schedule.ragged.shape import RaggedRows, ragged_of
+from kerngen.schedule.ragged.strategy import LANES_BY_MEAN
 from kerngen.schedule.recurrence.fold import fits_fold
 from kerngen.schedule.recurrence.in_steps import fits_steps
 from kerngen.schedule.recurrence.strategy import fits_loop
 from kerngen.schedule.recurrence.turn import loop_of
-from kerngen.schedule.rows.ragged import lanes_by_mean
 from kerngen.schedule.rows.run import Part, Run, run_of
 from kerngen.schedule.rows.strategy import fits_rows, values_held
 from kerngen.schedule.scalar_only import is_scalar_only
@@ -504,9 +505,12 @@ def _untiled(task: Task) -> Iterator[Choice]:
         yield Choice("generic", "nothing is read contiguously")
         return
     alone, over = _alone(task), reduction_of(task).indices
+    ragged = ragged_of(task)
+    if alone == "rows" and not isinstance(ragged, str):
+        yield from _ragged(ragged)
+        return
     if alone == "rows":
         yield _in_parts(task, task.domain, over)
-        yield from _ragged(task)
     short = SHORT_COLUMN if is_columnwise(task) else SHORT_ROW
     is_gemv = not fits_gemv(task)
     # Strategy rows has a way of its own for short ones, but not for windows.
@@ -520,14 +524,15 @@ def _untiled(task: Task) -> Iterator[Choice]:
     yield Choice(alone, "a reduction over contiguous memory")
 
 
-def _ragged(task: Task) -> Iterator[Choice]:
+def _ragged(found: RaggedRows) -> Iterator[Choice]:
     """Yield as many lanes for a row as the ranges that are read have terms on average."""
-    for mean, lanes in lanes_by_mean(task):
-        rows = Binary("*", _size(task.domain), _extent(mean), Scalar.I32)
-        terms = _size(reduction_of(task).indices)
+    for mean, lanes in LANES_BY_MEAN:
+        rows = Binary("*", _extent(found.along.extent), _extent(mean), Scalar.I32)
+        terms = _extent(found.index.extent)
         guard = Binary("<=", terms, rows, Scalar.BOOL)
         reason = f"ranges of up to {mean} terms on average"
-        yield Choice("rows", reason, guard, {"lanes": (lanes,)})
+        yield Choice("ragged", reason, guard, {"lanes": (lanes,)})
+    yield Choice("ragged", "ranges of many terms on average")
 
 
 def _alone(task: Task) -> str:

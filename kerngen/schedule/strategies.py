@@ -35,6 +35,12 @@ from kerngen.schedule.per_element import (
     lower_map,
 )
 from kerngen.schedule.program import Variant
+from kerngen.schedule.ragged.strategy import (
+    fits_ragged,
+    lower_ragged,
+    ragged_options,
+    suits_ragged,
+)
 from kerngen.schedule.recurrence.fold import fits_fold, fold_run, lower_fold
 from kerngen.schedule.recurrence.in_steps import fits_steps, lower_steps
 from kerngen.schedule.recurrence.strategy import fits_loop, fits_recur, lower_recurrence
@@ -195,6 +201,13 @@ _AT_ONCE: Final = map(
             rows_run,
             suits=suits_rows,
             settled=row_options,
+        ),
+        Strategy(
+            "ragged",
+            _plain(fits_ragged),
+            lower_ragged,
+            suits=suits_ragged,
+            settled=ragged_options,
         ),
         Strategy(
             "gemv",

@@ -9,7 +9,13 @@ from typing import cast
 import numpy as np
 import pytest
 
-from kerngen.bench.arguments import random_tensor, rotations, tensors
+from kerngen.bench.arguments import (
+    Integers,
+    random_tensor,
+    rotations,
+    row_starts,
+    tensors,
+)
 from kerngen.bench.case import Unit
 from kerngen.bench.choose import UnknownKernelError, named, suite
 from kerngen.bench.peers import asked_for
@@ -78,7 +84,7 @@ def test_products_of_many_rows_are_told_by_their_operations() -> None:
 def test_every_kernel_of_the_suite_has_a_twin_in_torch() -> None:
     paths = {standard.path for standard in STANDARD}
     tables = torch_peer.TWINS, torch_peer.KEYED, torch_peer.BACKWARD
-    twins = {path for table in tables for path in table}
+    twins = {path for table in tables for path in table} | {torch_peer.SPARSE}
     # AdamW is a peer of its own; PyTorch has no recurrences but those of its RNNs.
     alone = {"optim.adamw", "recurrence.ema", "recurrence.selective_scan"}
     assert paths - twins == alone
@@ -142,8 +148,15 @@ def test_inputs_are_rotated_out_of_the_caches() -> None:
 
 def test_keys_are_those_of_the_bins(ctx: Context) -> None:
     kernel = kernel_of(statistics.bincount)
-    keys, _ = tensors(ctx, kernel, {"n": 300, "bins": 7}, 1, "bins")
+    keys, _ = tensors(ctx, kernel, {"n": 300, "bins": 7}, 1, Integers("bins"))
     assert {*keys.numpy()} == {*range(7)}
+
+
+def test_one_row_of_a_sparse_matrix_has_many_entries() -> None:
+    lengths = np.diff(row_starts(20_000, 320_000, 1).astype(int))
+    assert (lengths.sum(), lengths.min() >= 0) == (320_000, True)
+    assert lengths.argmax() == 10_000
+    assert lengths.max() >= 320_000 // 512
 
 
 def test_random_numbers_suit_the_elements(ctx: Context) -> None:

@@ -27,11 +27,12 @@ from kerngen.ir.builtins.row import Accuracy, Builtin
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.plan.hostmath import ceil_div
 from kerngen.schedule.gemv import columnwise_block
+from kerngen.schedule.ragged import shape as ragged_shape
 from kerngen.schedule.reduce import columnwise, parts
 from kerngen.schedule.rows import strategy as rows
 from kerngen.schedule.scan import across as scan_across
 from kerngen.schedule.scan import shape as scan_shape
-from kerngen.schedule.scatter import lists as scatter_lists
+from kerngen.schedule.scatter import columns as scatter_lists
 
 from .approx import ROUNDED, Approx, Arithmetic, Array
 from .functions import ERF
@@ -112,6 +113,16 @@ def whole(count: int) -> int:
     return first + _lanes(pieces, parts.PART_LANES)
 
 
+def ragged(count: int) -> int:
+    """A running total per lane of what it takes at once, a tree; of parts, another one."""
+    return max(
+        ceil_div(count, ragged_shape.AT_ONCE * lanes)
+        + ceil_log2(ragged_shape.AT_ONCE)
+        + 2 * ceil_log2(max(lanes, ragged_shape.GROUP if count > 512 else 1))
+        for lanes in (8, 32, ragged_shape.GROUP)
+    )
+
+
 def prefixes(count: int) -> int:
     """Lanes share a row, or each has a row of its own."""
     return max(_shared(count), _alone(count))
@@ -172,6 +183,7 @@ SUMMATIONS: Mapping[tuple[str, bool], Summation] = {
     ("reduce", False): Summation(parts_or_columns, longest=1500),
     ("rows", False): Summation(whole_rows, longest=1500),
     ("rows", True): Summation(whole_rows, longest=1500),
+    ("ragged", False): Summation(ragged, longest=1500),
     ("scan", False): Summation(prefixes, longest=1500),
     ("scan", True): Summation(prefixes, longest=1500),
     ("scatter", False): Summation(lists, longest=1500),

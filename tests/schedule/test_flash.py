@@ -481,8 +481,8 @@ def test_positions_that_wrap(ctx: gpu.Context, rows: int) -> None:
     score = np.einsum("ihp,jhp->hij", q, k) / math.sqrt(8)
     weight = np.exp(score - score.max(-1, keepdims=True))
     whole = np.einsum("hij,jhc->ihc", weight / weight.sum(-1, keepdims=True), v)
-    held = [ctx.tensor(x) for x in (q, k, v)]
+    q_, k_, v_ = (ctx.tensor(x) for x in (q, k, v))
     for at in (2**31 - 1, 2**31 - 2, 2**31 - 17):
-        y = decoder.cached_attention(*held, ctx.tensor(np.array(at, np.int32)))
+        y = decoder.cached_attention(q_, k_, v_, ctx.tensor(np.array(at, np.int32)))
         kept = (np.arange(rows) + at < 2**31)[:, None, None]
         np.testing.assert_allclose(y.numpy(), np.where(kept, whole, 0), atol=1e-5)

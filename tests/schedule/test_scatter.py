@@ -90,7 +90,7 @@ def test_sums_of_floats(ctx: gpu.Context) -> None:
 @pytest.mark.parametrize("columns", [NONE, ONE, 3, 8])
 def test_sums_of_rows(ctx: gpu.Context, columns: int) -> None:
     with built(f"{ROWS}schedule f {{ scatter }}") as (kernel,):
-        for n in (0, 1, 33, 4097):
+        for n in (0, 33, 4097, 9001):
             for bins in (1, 7, 300):
                 x, v = keys(n, n, bins), whole(n, n, columns)
                 y = call(ctx, kernel, x, v, bins=bins)

@@ -6,13 +6,14 @@ Products are of full float32: TensorFloat-32 is off.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, TypeAlias, cast, final
 
-from kerngen.bench.arguments import Sizes, rotations
+from kerngen.bench.arguments import Sizes, rotations, row_starts
 from kerngen.bench.case import Case
 from kerngen.bench.measure import Clock, Clocks, Launch, WallClock
 from kerngen.bench.peers.find import Peer
@@ -100,6 +101,8 @@ KEYED: Final[Mapping[str, tuple[str, str, Keyed]]] = {
 """The same of reductions by n keys, with the name of the number of bins."""
 
 
+SPARSE: Final = "scatter.spmv_csr"
+
 BACKWARD: Final[Mapping[str, bool]] = {
     "attention.attention_backward": False,
     "attention.causal_attention_backward": True,
@@ -163,6 +166,7 @@ class Torch:
             FEED_FORWARD: self._feed_forward,
             "optim.adamw": self._adamw,
             TOPK: self._topk,
+            SPARSE: self._sparse,
         }
         if case.twin in composed and not self._compiled:
             return composed[case.twin](case.sizes)
@@ -250,6 +254,19 @@ class Torch:
     def _topk(self, sizes: Sizes) -> Launch:
         x, k = self._random(sizes, "mn"), sizes["k"]
         return lambda _: self._torch.topk(x, k, -1)
+
+    def _sparse(self, sizes: Sizes) -> Launch:
+        torch, n, rows = self._torch, sizes["n"], sizes["m"] - 1
+        starts = torch.from_numpy(row_starts(rows, n, 0).astype("int32"))
+        columns = torch.randint(
+            sizes["k"], (n,), dtype=torch.int32, device=self._device
+        )
+        x, values = self._random(sizes, "k"), self._random(sizes, "n")
+        parts = starts.to(self._device), columns, values
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that they are in beta state
+            matrix = torch.sparse_csr_tensor(*parts, (rows, sizes["k"]))
+        return lambda _: matrix @ x
 
     def _step(self, sizes: Sizes) -> Launch:
         parameters = [self._parameter(n) for n in step_lengths(sizes)]

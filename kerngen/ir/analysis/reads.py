@@ -28,6 +28,15 @@ def loads(expr: Expr) -> Iterator[Load]:
     return (node for node in walk(expr) if isinstance(node, Load))
 
 
+def is_within(load: Load) -> bool:
+    """Whether each subscript is an index that ranges over that axis, no less and no more."""
+    places = zip(load.subscripts, load.tensor.extents, strict=True)
+    return not load.path and all(
+        isinstance(place, IndexValue) and place.index.extent == extent
+        for place, extent in places
+    )
+
+
 def tensors_read(expr: Expr) -> Iterator[Tensor]:
     """Yield the tensor of every read."""
     return (load.tensor for load in loads(expr))

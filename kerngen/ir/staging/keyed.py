@@ -86,7 +86,7 @@ class Ragged:
 
     The terms are those from the largest of `begins` on, and before the least of `ends`.
     Each of both is an integer, and a number that is added to it.  They depend on `rows`,
-    indices of the result; `reduce`, with the rest of the condition, does not.
+    indices of the result; `reduce` has the rest of the condition.
     """
 
     reduce: Reduce
@@ -193,8 +193,16 @@ def prefix_of(reduce: Reduce) -> Prefix | None:
 
 
 def ragged(reduce: Reduce) -> Ragged | None:
+    """Return a reduction over ranges that are read, whose terms know nothing of the row."""
+    found = None if reduce.finds_place else ranges_read(reduce)
+    if found is None or not found.rows.isdisjoint(free_indices(found.reduce)):
+        return None
+    return found
+
+
+def ranges_read(reduce: Reduce) -> Ragged | None:
     """Return a reduction over ranges whose ends are read; None where it is no such."""
-    if reduce.finds_place or len(reduce.indices) != 1:
+    if len(reduce.indices) != 1:
         return None
     begins, ends = list[tuple[Expr, int]](), list[tuple[Expr, int]]()
     rest = list[Expr]()
@@ -206,11 +214,10 @@ def ragged(reduce: Reduce) -> Ragged | None:
             op, value = bound
             added = 1 if op in {">", "<="} else 0
             (begins if op in {">", ">="} else ends).append((value, added))
-    kept = _under(reduce, rest)
     rows = frozenset[Index]().union(*(free_indices(x) for x, _ in (*begins, *ends)))
-    if not begins or not ends or not rows or not rows.isdisjoint(free_indices(kept)):
+    if not begins or not ends or not rows:
         return None
-    return Ragged(kept, (*begins,), (*ends,), rows)
+    return Ragged(_under(reduce, rest), (*begins,), (*ends,), rows)
 
 
 def _read_bound(part: Expr, own: Index) -> tuple[BinaryOp, Expr] | None:

@@ -8,17 +8,19 @@ result in each column j.  A key outside of its axis belongs to no bin.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from functools import reduce as fold
 from typing import final
 
 from kerngen.ir.analysis.conditions import conditional, unconditional
-from kerngen.ir.analysis.reads import free_indices
-from kerngen.ir.nodes import Binary, Expr, Index, Reduce
+from kerngen.ir.analysis.reads import free_indices, loads
+from kerngen.ir.nodes import Binary, Expr, Index, Load, Reduce, Tensor
 from kerngen.ir.staging.keyed import Key, Keyed, conjuncts, keyed
+from kerngen.ir.staging.stages import Write
 from kerngen.ir.types import Scalar
+from kerngen.ir.walk import children
 from kerngen.plan.size import Size
 from kerngen.schedule.lowering.addresses import row_major
 from kerngen.schedule.lowering.builder import ShaderBuilder
@@ -80,6 +82,37 @@ class Scatter:
         return unconditional(replace(own, condition=condition)).body
 
     @property
+    def read_of_keys(self) -> frozenset[Tensor]:
+        """The tensors that keys and guards are read of."""
+        return _read(*self.guards, *(key.value for key in self.keys))
+
+    @property
+    def read_of_terms(self) -> frozenset[Tensor]:
+        """The tensors that the value of a term is read of."""
+        return _read(self.body)
+
+    @property
+    def written(self) -> frozenset[Tensor]:
+        """The tensors that the stage writes."""
+        steps = self.task.stage.steps
+        return frozenset(step.tensor for step in steps if isinstance(step, Write))
+
+    @property
+    def beside(self) -> frozenset[Tensor]:
+        """The tensors of the stage's steps, without those that the reduction reads."""
+
+        def outside(expr: Expr) -> Iterator[Tensor]:
+            if expr == self.reduce:
+                return
+            if isinstance(expr, Load):
+                yield expr.tensor
+            for child in children(expr):
+                yield from outside(child)
+
+        values = self.task.values
+        return self.written.union(*(outside(value) for value in values))
+
+    @property
     def term_count(self) -> Size:
         """The number of terms."""
         return domain_size(self.terms)
@@ -129,6 +162,10 @@ class Scatter:
         extents = tuple(index.extent for index in self.columns)
         column = row_major(shader, extents, [at[index] for index in self.columns])
         return bin_ * shader.size(self.columns) + column
+
+
+def _read(*exprs: Expr) -> frozenset[Tensor]:
+    return frozenset(load.tensor for expr in exprs for load in loads(expr))
 
 
 def scatter_of(task: Task) -> Scatter | str:

@@ -13,14 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
-from kerngen.ir.analysis.reads import loads
-from kerngen.ir.nodes import Expr, Load, Tensor
 from kerngen.ir.staging.grouping import MAX_TENSORS
-from kerngen.ir.staging.stages import Write
-from kerngen.ir.walk import children
 from kerngen.schedule.program import Variant
 from kerngen.schedule.scatter.atomics import lower_atomics
-from kerngen.schedule.scatter.lists import BUFFERS, lower_lists
+from kerngen.schedule.scatter.lists import lower_lists
+from kerngen.schedule.scatter.runs import BUFFERS
 from kerngen.schedule.scatter.shape import Scatter, scatter_of
 from kerngen.schedule.scatter.words import has_word
 from kerngen.schedule.task import Options, Task
@@ -51,38 +48,16 @@ def _refused(found: Scatter, sorts: int) -> str:
     """Return the dispatch that would bind too many buffers, or "" if none would.
 
     A sort binds 2 of its own beside the tensors of the keys, 4 beside those of the terms,
-    and 2 beside those of the results; atomics bind their bins.
+    and 3 beside those of the results; atomics bind their bins.
     """
-    keys = _read(*found.guards, *(key.value for key in found.keys))
-    terms, rest = _read(found.body), _rest(found)
+    keys, terms, rest = found.read_of_keys, found.read_of_terms, found.beside
     if sorts:
-        most = max(len(keys) + 2, len(terms) + BUFFERS, len(rest) + 2)
+        most = max(len(keys) + 2, len(terms) + BUFFERS, len(rest) + 3)
     else:
         most = max(len(keys | terms), len(rest)) + 1
     if most <= MAX_TENSORS:
         return ""
     return f"a dispatch would bind {most} buffers, of which WebGPU offers {MAX_TENSORS}"
-
-
-def _read(*exprs: Expr) -> frozenset[Tensor]:
-    return frozenset(load.tensor for expr in exprs for load in loads(expr))
-
-
-def _rest(found: Scatter) -> frozenset[Tensor]:
-    """Return the tensors of a stage's steps, beside those that the reduction reads."""
-
-    def outside(expr: Expr) -> Iterator[Tensor]:
-        if expr == found.reduce:
-            return
-        if isinstance(expr, Load):
-            yield expr.tensor
-        for child in children(expr):
-            yield from outside(child)
-
-    steps = found.task.stage.steps
-    written = (step.tensor for step in steps if isinstance(step, Write))
-    read = (tensor for step in steps for tensor in outside(step.value))
-    return frozenset((*written, *read))
 
 
 def scatter_options(options: Options) -> Hashable:

@@ -1,0 +1,1 @@
+"""Strategy `ragged`: reductions over ranges that are read, as the entries of sparse rows."""

@@ -1,0 +1,258 @@
+"""The dispatches of `ragged` for long rows, which only the device knows.
+
+    clear      no rows are listed
+    (main)     short rows; each long one is listed, with its parts     short_rows.py
+    take       a workgroup for each part, in turn
+    finish     the parts of each long row together
+
+The list is `tasks`: how many parts there are, how many long rows, these, then a row and
+the number of its part for each.  Ranges that share terms may have more parts than there
+is room for.  Then each long row is one part: which way a sum takes follows from the ranges
+alone, so that the same call gives the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from kerngen.ir.types import Scalar
+from kerngen.plan.size import Literal, Size, ceil_div, maximum, minimum
+from kerngen.plan.tree import Scratch
+from kerngen.schedule.lowering.argmax import partial_type
+from kerngen.schedule.lowering.blocks import Blocks, accumulate_blocks
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.cooperation import (
+    finish_steps,
+    reduction_of,
+    value_bytes,
+)
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.joining import Joiner
+from kerngen.schedule.lowering.values import Value
+from kerngen.schedule.per_element import linear_group, position_name
+from kerngen.schedule.program import Shader
+from kerngen.schedule.ragged.shape import AT_ONCE, GROUP, MOST_PARTS, RaggedRows
+from kerngen.schedule.sizes import ceil_division, to_wgsl
+from kerngen.shader import tree as t
+
+BUFFERS: Final = 2
+"""The buffers that a dispatch has beside the stage's tensors: `tasks` and `parts`."""
+
+TAKE_GROUPS: Final = 4096
+FINISH_GROUPS: Final = 512
+"""How many workgroups at most take the parts in turn, and how many join them."""
+
+TERMS_OF_GROUP: Final = 2048
+ROWS_OF_GROUP: Final = 256
+"""Beyond so many terms or rows, there is a further workgroup that takes parts.
+
+Some software adapters stop loops after 65,536 turns.  Parts have few, but ranges that
+overlap, of more terms than there is room for, are taken as a whole: a workgroup then takes
+256 rows of 16,384 terms in 4,352 turns, and comes to the limit at 2^36 terms in all, which
+such an adapter would take many minutes for.
+"""
+
+HEAD: Final = 2
+"""The words of `tasks` before the rows."""
+
+
+def long_scratch(found: RaggedRows) -> tuple[Scratch, ...]:
+    """Return the buffers for long rows."""
+    name = found.task.scratch_name
+    words = value_bytes(partial_type(found.reduce)) // 4
+    parts = maximum(found.room, found.rows)
+    return (
+        Scratch(name("tasks"), found.rows + found.room * 2 + HEAD),
+        Scratch(name("parts"), parts * words),
+    )
+
+
+def clearing(found: RaggedRows) -> Shader:
+    """Return the shader by which no rows are listed."""
+    shader = ShaderBuilder(found.task, {})
+    tasks = shader.scratch("tasks", Scalar.U32, written=True)
+    body: list[t.Stmt] = [t.If(shader.lane < HEAD, (tasks.store(shader.lane, t.ZERO),))]
+    return shader.finish(
+        body,
+        groups=Literal(1),
+        workgroup_size=GROUP,
+        summary="first of four dispatches: no rows are listed.",
+        variant="clear",
+    )
+
+
+def list_row(
+    to: Lowerer, found: RaggedRows, row: t.Expr, begin: t.Expr, end: t.Expr
+) -> tuple[t.Stmt, ...]:
+    """Return the statements that list a long row and its parts.
+
+    Where there is no more room, parts are counted no further: the counter can't overflow.
+    """
+    shader = to.shader
+    tasks = shader.atomics("tasks").expr
+    names = ("parts_of_row", "at", "part")
+    count, at, part = (t.Ident(shader.fresh(name)) for name in names)
+    room, rows = to_wgsl(found.room, shader), to_wgsl(found.rows, shader)
+    length = t.Binary("-", end, begin)
+
+    def store(address: t.Expr, value: t.Expr) -> t.Stmt:
+        return t.Evaluate(t.call("atomicStore", t.Unary("&", tasks[address]), value))
+
+    def add(word: int, value: t.Expr) -> t.Expr:
+        return t.call("atomicAdd", t.Unary("&", tasks[word]), value)
+
+    task = (at + part) * 2 + rows + HEAD
+    has_room = t.Binary("<=", t.call("atomicLoad", t.Unary("&", tasks[0])), room)
+    stores = t.count_up(
+        part.name,
+        0,
+        t.call("min", count, t.Binary("-", t.call("max", room, at), at)),
+        1,
+        store(task, row),
+        store(task + 1, part),
+    )
+    return (
+        t.Let(count.name, ceil_division(length, to_wgsl(found.part, shader))),
+        store(add(1, t.ONE) + HEAD, row),
+        t.If(has_room, (t.Let(at.name, add(0, count)), stores)),
+    )
+
+
+@final
+@dataclass(frozen=True)
+class _Task:
+    """A workgroup's loop over the tasks in a shader, and the one that it is at."""
+
+    shader: ShaderBuilder
+    outer: list[t.Stmt]
+    body: list[t.Stmt]
+    number: t.Ident
+    total: t.Ident
+    has_room: t.Ident
+    row: t.Ident
+    part: t.Ident
+
+    @classmethod
+    def of(cls, found: RaggedRows) -> _Task:
+        """Begin a shader, whose workgroups take tasks in turn."""
+        shader = ShaderBuilder(found.task, {})
+        tasks = shader.scratch("tasks", Scalar.U32, written=False)
+        names = ("total", "has_room", "task", "part")
+        total, has_room, number, part = (t.Ident(shader.fresh(name)) for name in names)
+        row = t.Ident(position_name(shader, found.task.domain, "row"))
+        room, rows = to_wgsl(found.room, shader), to_wgsl(found.rows, shader)
+        at = rows + (number * 2 + HEAD)
+        outer: list[t.Stmt] = [
+            t.Let(has_room.name, t.Binary("<=", tasks.load(0), room)),
+            t.Let(total.name, t.call("select", tasks.load(1), tasks.load(0), has_room)),
+        ]
+        listed = t.call("select", number + HEAD, at, has_room)
+        own = t.call("select", t.ZERO, tasks.load(at + 1), has_room)
+        body: list[t.Stmt] = [
+            t.Let(row.name, tasks.load(listed)),
+            t.Let(part.name, own),
+        ]
+        return cls(shader, outer, body, number, total, has_room, row, part)
+
+    def finish(self, groups: Size, summary: str, variant: str, trips: Size) -> Shader:
+        """Return the whole shader."""
+        loop = t.count_up(
+            self.number.name,
+            linear_group(self.shader),
+            self.total,
+            to_wgsl(groups, self.shader),
+            *self.body,
+        )
+        return self.shader.finish(
+            [*self.outer, loop],
+            groups=groups,
+            workgroup_size=GROUP,
+            summary=summary,
+            variant=variant,
+            trips=trips,
+        )
+
+
+def taking_long(found: RaggedRows) -> Shader:
+    """Return the shader that reduces each part of the long rows."""
+    task = _Task.of(found)
+    shader = task.shader
+    to = found.lowerer(shader, task.row, task.body)
+    begin, end = found.bounds(to)
+    first, last = (t.Ident(shader.fresh(name)) for name in ("first", "last"))
+    part = to_wgsl(found.part, shader)
+    upto = t.call("min", first + part, end)
+    body = task.body
+    body += [
+        t.Let(first.name, begin + task.part * part),
+        t.Let(last.name, t.call("select", end, upto, task.has_room)),
+    ]
+    whole = long_sum(to, found, first, last)
+    parts = shader.scratch("parts", partial_type(found.reduce), written=True)
+    store = parts.store(task.number, whole)
+    task.body.append(t.If(shader.lane.equals(0), (store,)))
+    return task.finish(
+        _groups(found, TAKE_GROUPS),
+        "third of four dispatches: a part of a long row per workgroup.",
+        "take",
+        _per_group(found, TAKE_GROUPS) * (ceil_div(found.part, GROUP * AT_ONCE) + 1),
+    )
+
+
+def finishing(found: RaggedRows) -> Shader:
+    """Return the shader that joins the parts of each long row, and does the steps."""
+    task = _Task.of(found)
+    shader, reduce, inner = task.shader, found.reduce, list[t.Stmt]()
+    to = found.lowerer(shader, task.row, inner)
+    begin, end = found.bounds(to)
+    count = t.Ident(shader.fresh("count"))
+    number = ceil_division(t.Binary("-", end, begin), to_wgsl(found.part, shader))
+    inner.append(t.Let(count.name, t.call("select", t.ONE, number, task.has_room)))
+    parts = shader.scratch("parts", partial_type(reduce), written=False)
+    at = shader.fresh("at")
+    blocks = Blocks(at, shader.lane, count, GROUP, t.u32(GROUP * AT_ONCE), AT_ONCE)
+
+    def term(place: t.Ident, _: list[t.Stmt]) -> t.Expr:
+        return parts.load(task.number + place)
+
+    total = t.Ident(shader.fresh("joined"))
+    reduced = reduce.kind, partial_type(reduce), 1
+    inner += accumulate_blocks(shader, total, reduced, blocks, term)
+    whole = _joined(to, found, total)
+    stage = reduction_of(found.task)
+    finish_steps(to, found.task, stage, Value(whole), shader.lane.equals(0))
+    task.body.append(t.If(task.part.equals(0), tuple(inner)))
+    return task.finish(
+        _groups(found, FINISH_GROUPS),
+        "last of four dispatches: the parts of each long row together.",
+        "finish",
+        _per_group(found, FINISH_GROUPS) * (MOST_PARTS // (GROUP * AT_ONCE) + 1),
+    )
+
+
+def long_sum(to: Lowerer, found: RaggedRows, begin: t.Expr, end: t.Expr) -> t.Ident:
+    """Let all lanes of a workgroup reduce some terms of a row; return the result."""
+    total = found.accumulate(to, begin + to.shader.lane, end, GROUP)
+    return _joined(to, found, total)
+
+
+def _joined(to: Lowerer, found: RaggedRows, total: t.Ident) -> t.Ident:
+    shader, reduce = to.shader, found.reduce
+    joiner = Joiner(shader, GROUP, GROUP, subgroups=False)
+    whole = t.Ident(shader.fresh("whole"))
+    joined = joiner.joined(reduce.kind, partial_type(reduce), total)
+    to.block.append(t.Let(whole.name, joined))
+    return whole
+
+
+def _groups(found: RaggedRows, most: int) -> Size:
+    """Return how many workgroups take the tasks in turn."""
+    by_terms = ceil_div(found.terms, TERMS_OF_GROUP)
+    by_rows = ceil_div(found.rows, ROWS_OF_GROUP)
+    return minimum(maximum(maximum(by_terms, by_rows), 1), most)
+
+
+def _per_group(found: RaggedRows, most: int) -> Size:
+    """Return how many parts each of them takes."""
+    return ceil_div(found.room, _groups(found, most))

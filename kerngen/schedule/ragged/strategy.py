@@ -1,0 +1,91 @@
+"""Strategy `ragged`: a few lanes for each range that is read, more for the long ones.
+
+    y[i] = sum[e when u32(e) >= start[i] and u32(e) < start[i + 1]] value[e] * x[column[e]]
+
+As many lanes share a row as suits the mean.  How long each one is, only the device knows:
+rows that would take those lanes long are left to whole workgroups, of which several share
+the longest (`long_rows.py`).  The time is that of all terms, whatever row they belong to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Final
+
+from kerngen.ir.analysis.reads import loads
+from kerngen.ir.staging.grouping import MAX_TENSORS
+from kerngen.ir.staging.stages import Write
+from kerngen.plan.size import ALWAYS, NEVER
+from kerngen.schedule.program import Variant
+from kerngen.schedule.ragged.long_rows import (
+    BUFFERS,
+    clearing,
+    finishing,
+    long_scratch,
+    taking_long,
+)
+from kerngen.schedule.ragged.shape import RaggedRows, ragged_of
+from kerngen.schedule.ragged.short_rows import every_row, short_rows
+from kerngen.schedule.sizes import at_most
+from kerngen.schedule.task import Options, Task
+
+FEW_TERMS: Final = 16384
+"""Up to so many terms, a workgroup takes a row of all in about 20 us: there are no parts."""
+
+LANES_BY_MEAN: Final = ((32, 8), (128, 32))
+MANY_LANES: Final = 64
+"""Up to which mean length so many lanes share a row, and how many do beyond.
+
+On an H200, 16,384 rows of 1,024 on average, one of them of 512,000, take 52 us with 64
+lanes to a row, 54 with 128, and 60 with 256.
+"""
+
+
+def fits_ragged(task: Task) -> str:
+    """Return why `ragged` does not fit the stage, or "" if it does."""
+    found = ragged_of(task)
+    return found if isinstance(found, str) else ""
+
+
+def ragged_lanes(options: Options) -> int:
+    """Return how many lanes share a row."""
+    return options.get("lanes", (MANY_LANES,))[0]
+
+
+def suits_ragged(task: Task, options: Options) -> str:
+    """Return why options do not suit a stage that fits, or "" if they do."""
+    del task
+    lanes = ragged_lanes(options)
+    return f"{lanes} lanes are not a power of two" if lanes & (lanes - 1) else ""
+
+
+def ragged_options(options: Options) -> Hashable:
+    """Return a schedule's options, with their defaults."""
+    return ragged_lanes(options)
+
+
+def lower_ragged(task: Task, options: Options) -> Iterator[Variant]:
+    """Yield the variants: of few terms in one dispatch, of many with parts of long rows."""
+    found = ragged_of(task, ragged_lanes(options))
+    assert isinstance(found, RaggedRows), found
+    few = at_most((found.index,), FEW_TERMS)
+    if _has_room(task):
+        if few != NEVER:
+            yield Variant("few", few, (every_row(found),))
+        shaders = (
+            clearing(found),
+            short_rows(found),
+            taking_long(found),
+            finishing(found),
+        )
+        yield Variant("", ALWAYS, shaders, long_scratch(found))
+        return
+    yield Variant("few", ALWAYS, (every_row(found),))
+
+
+def _has_room(task: Task) -> bool:
+    """Whether a dispatch can bind the parts of long rows beside all of the stage's tensors."""
+    steps = task.stage.steps
+    bound = {step.tensor for step in steps if isinstance(step, Write)}
+    bound |= {load.tensor for value in task.values for load in loads(value)}
+    return len(bound) + BUFFERS <= MAX_TENSORS

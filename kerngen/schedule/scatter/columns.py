@@ -1,0 +1,141 @@
+"""Shaders over the terms of a keyed reduction that are sorted by bin, column by column.
+
+An invocation takes some terms that follow each other, in one column of the results or in
+four; what continues a bin's run from before is carried.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from kerngen.ir.nodes import Index
+from kerngen.ir.types import Scalar
+from kerngen.plan.size import Size, ceil_div
+from kerngen.schedule.lowering.builder import Buffer, ShaderBuilder
+from kerngen.schedule.lowering.identities import accumulate, identity
+from kerngen.schedule.lowering.values import LANES
+from kerngen.schedule.per_element import start_invocation, unravel
+from kerngen.schedule.program import Shader
+from kerngen.schedule.scatter.shape import Scatter
+from kerngen.schedule.sizes import domain_size, to_wgsl
+from kerngen.shader import tree as t
+
+GROUP: Final = 256
+"""Of 64 invocations, an H200 writes the 154 MB of an embedding's gradient in twice the time."""
+
+RUN: Final = 8
+CARRIES: Final = 128
+"""How many terms an invocation takes, and how many parts that are carried."""
+
+
+@final
+@dataclass(frozen=True)
+class Level:
+    """The items that a dispatch joins: terms, or parts carried by the first dispatch."""
+
+    found: Scatter
+    number: int
+
+    @property
+    def count(self) -> Size:
+        """How many there are."""
+        terms = self.found.term_count
+        return ceil_div(terms, RUN) if self.number else terms
+
+    @property
+    def each(self) -> int:
+        """How many an invocation takes."""
+        return CARRIES if self.number else RUN
+
+    @property
+    def stride(self) -> int:
+        """How many terms each is, at most."""
+        return RUN if self.number else 1
+
+    @property
+    def groups(self) -> Size:
+        """How many parts this may carry."""
+        return ceil_div(self.count, self.each)
+
+
+@final
+class Columns:
+    """A shader whose invocations each work in a column of the results, or in four."""
+
+    def __init__(self, found: Scatter, names: frozenset[str], parts: Size) -> None:
+        """Start with an invocation for each part and column; `names` are vectors of four."""
+        task, self.found, self.lanes = found.task, found, LANES if names else 1
+        kept = task.scratch_name("bins")
+        lanes_of = dict.fromkeys((*names, kept), LANES) if names else {}
+        self.shader = shader = ShaderBuilder(task, lanes_of)
+        self.keys = shader.scratch("keys", Scalar.U32, written=False)
+        self.limit = shader.size(found.bins)
+        self._width = shader.size(found.columns) // self.lanes
+        all_ = to_wgsl(parts, shader) * self._width
+        self.body, element = start_invocation(shader, GROUP, all_)
+        self.part, self._column = element, t.ZERO
+        self.at: dict[Index, t.Expr] = {}
+        if found.columns:
+            self.part, self._column = map(self.fresh, ("part", "column"))
+            self.let(self.part, element // self._width)
+            self.let(self._column, element % self._width)
+            first = self._column * self.lanes
+            self.at = unravel(shader, self.body, found.columns, first)
+        self.total, self.run = map(self.fresh, ("total", "run"))
+
+    def fresh(self, name: str) -> t.Ident:
+        """Return a variable that nothing else is called like."""
+        return t.Ident(self.shader.fresh(name))
+
+    def let(self, name: t.Expr, value: t.Expr) -> None:
+        """Write a `let`."""
+        assert isinstance(name, t.Ident)
+        self.body.append(t.Let(name.name, value))
+
+    def bins(self) -> Buffer:
+        """Return the results of the bins, with those of parts that are carried behind."""
+        return self.shader.scratch("bins", self.found.reduce.type, written=True)
+
+    def place(self, bin_: t.Expr) -> t.Expr:
+        """Return where the result of a bin lies, in the own column."""
+        return bin_ * self._width + self._column
+
+    def carried(self, level: int, part: t.Expr) -> t.Expr:
+        """Return where the result of a part lies that a level carries."""
+        before = self.limit
+        for number in range(level):
+            before = before + to_wgsl(Level(self.found, number).groups, self.shader)
+        return self.place(before + part)
+
+    @property
+    def is_first_column(self) -> t.Expr:
+        """Whether this is the invocation that works for all columns."""
+        return self._column.equals(0)
+
+    def continues(self, at: t.Expr) -> t.Expr:
+        """Return whether the term at a place is of the same bin as the one before."""
+        before = self.keys.load(t.call("max", at, 1) - 1).equals(self.keys.load(at))
+        return t.all_of(at > 0, self.keys.load(at) < self.limit, before)
+
+    def nothing(self) -> t.Expr:
+        """Return the reduction's neutral value."""
+        reduce = self.found.reduce
+        return identity(self.shader, reduce.kind, reduce.type, self.lanes)
+
+    def take(self, value: t.Expr) -> t.Stmt:
+        """Return the statement that adds a value to the total."""
+        return accumulate(self.found.reduce.kind, self.total, value)
+
+    def finish(self, parts: Size, summary: str, variant: str, trips: Size) -> Shader:
+        """Return the whole shader."""
+        columns = domain_size(self.found.columns)
+        wide = self.lanes == LANES
+        return self.shader.finish(
+            self.body,
+            groups=ceil_div(parts * columns, GROUP * self.lanes),
+            workgroup_size=GROUP,
+            summary=summary,
+            variant=variant if wide else f"{variant}.edge",
+            trips=trips,
+        )

@@ -1,0 +1,377 @@
+"""Dispatches that join the terms of each bin, which lie sorted beside each other.
+
+    filled[q]   0: bin q has no terms.  1: its results are written.
+                p + 2: its run begins in part p, and goes on in later ones.
+
+A run that begins and ends in a part is final: where the stage writes nothing that terms
+are read of, its results are written at once, and the last dispatch leaves them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kerngen.ir.analysis.reads import holds_reduce, is_within, loads
+from kerngen.ir.staging.grouping import MAX_TENSORS
+from kerngen.ir.types import Scalar
+from kerngen.plan.size import Literal, ceil_div, maximum
+from kerngen.schedule.lowering.builder import Buffer, ShaderBuilder, wgsl_type
+from kerngen.schedule.lowering.cooperation import reduction_label
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.identities import accumulate, combine, identity
+from kerngen.schedule.lowering.steps import vector_tensors, write_steps
+from kerngen.schedule.lowering.values import LANES, Value
+from kerngen.schedule.per_element import start_invocation, unravel
+from kerngen.schedule.program import Shader
+from kerngen.schedule.scatter.columns import GROUP, RUN, Columns, Level
+from kerngen.schedule.scatter.shape import Scatter
+from kerngen.schedule.scatter.sort import moves_values
+from kerngen.schedule.sizes import to_wgsl
+from kerngen.schedule.trip_count import serial_trips
+from kerngen.shader import tree as t
+
+BUFFERS: Final = 4
+"""The buffers of the shader that reads the terms: keys, items, bins and `filled`."""
+
+FEW_TERMS: Final = 1 << 16
+"""Up to so many terms, the last dispatch joins what is carried: up to 8,192 parts."""
+
+AT_ONCE: Final = 8
+"""How many parts that are carried are read at once."""
+
+
+def written_by_four(found: Scatter) -> set[str]:
+    """Return the tensors that results can be bound as vectors of four columns in."""
+    if not found.columns:
+        return set()
+    task, last = found.task, found.columns[-1]
+    if task.domain[-1] != last:
+        return set()
+    return vector_tensors(task.stage, task.values, last)
+
+
+def _writes_at_once(found: Scatter, names: frozenset[str]) -> bool:
+    """Whether the shader that reads the terms can write final results."""
+    read = found.read_of_terms | found.read_of_keys
+    bound = len(found.read_of_terms | found.beside) + BUFFERS
+    fits = bool(written_by_four(found)) or not names
+    return fits and bound <= MAX_TENSORS and found.written.isdisjoint(read)
+
+
+def joining_runs(found: Scatter, names: frozenset[str]) -> Shader:
+    """Return the shader that joins the runs of each bin in a part of the terms.
+
+    A loop's last turn, behind the terms, ends the last run.
+    """
+    level, at_once = Level(found, 0), _writes_at_once(found, names)
+    also = written_by_four(found) if names and at_once else set[str]()
+    to = Columns(found, names | also, level.groups)
+    first, number, key, carries = map(to.fresh, ("first", "number", "key", "carries"))
+    count, place = to_wgsl(level.count, to.shader), first + number
+    to.let(first, to.part * RUN)
+    keys, values = _read_ahead(to, first)
+    own = keys[number] if keys else to.keys.load(t.call("min", place, count - 1))
+    take = (to.take(values[number]),) if values else _term(to, place)
+    last = number.equals(RUN)
+    goes_on = t.all_of(last, key.equals(to.run))
+    end = (
+        *_end_run(to, carries, goes_on, at_once=at_once),
+        t.Assign(carries, t.Literal("false")),
+        t.Assign(to.total, to.nothing()),
+        t.Assign(to.run, key),
+    )
+    to.body += [
+        t.Var(to.run.name, to.keys.load(first)),
+        t.Var(carries.name, to.continues(first)),
+        t.Var(to.total.name, to.nothing()),
+        t.count_up(
+            number.name,
+            0,
+            t.u32(RUN + 1),
+            1,
+            t.Let(key.name, t.call("select", to.limit, own, place < count)),
+            t.If(t.any_of(last, t.Binary("!=", key, to.run)), end),
+            t.If(t.all_of(number < RUN, key < to.limit), take),
+        ),
+    ]
+    return to.finish(
+        level.groups,
+        f"the runs of a bin among {RUN} terms.",
+        "runs",
+        Literal(RUN + 1) * maximum(serial_trips((found.body,)), 1) + RUN,
+    )
+
+
+def _end_run(
+    to: Columns, carries: t.Ident, goes_on: t.Expr, *, at_once: bool
+) -> tuple[t.Stmt, ...]:
+    """Return the statements at the end of a run, or of the part where it goes on.
+
+    What continues a run from before is carried; others are written, to results or bins.
+    """
+    bins = to.bins()
+    carried = bins.store(to.carried(0, to.part), to.total)
+    begun = (bins.store(to.place(to.run), to.total), *_mark(to, to.part + 2))
+    whole = t.all_of(t.Unary("!", carries), to.run < to.limit)
+    ends = t.all_of(whole, t.Unary("!", goes_on))
+    return (
+        t.If(carries, (carried,)),
+        t.If(t.all_of(whole, goes_on) if at_once else whole, begun),
+        *((t.If(ends, _write(to)),) if at_once else ()),
+    )
+
+
+def _read_ahead(to: Columns, first: t.Expr) -> tuple[t.Expr | None, t.Expr | None]:
+    """Write the reads of a part's keys and terms, all before the first is taken.
+
+    None where terms can't be read of elements that count nowhere, or not cheaply.
+    """
+    body = to.found.body
+    plain = not holds_reduce(body) and all(is_within(x) for x in loads(body))
+    if not plain or moves_values(to.found):
+        return None, None
+    keys, values, number = map(to.fresh, ("keys_of_part", "values", "number"))
+    type_ = wgsl_type(to.found.reduce.type, to.lanes)
+    place = to.fresh("at")
+    block: list[t.Stmt] = []
+    value = _value(to, place, block)
+    last = to_wgsl(Level(to.found, 0).count, to.shader) - 1
+    to.body += [
+        t.Var(keys.name, type=f"array<u32, {RUN + 1}>"),
+        t.Var(values.name, type=f"array<{type_}, {RUN}>"),
+        t.count_up(
+            number.name,
+            0,
+            t.u32(RUN),
+            1,
+            t.Let(place.name, t.call("min", first + number, last)),
+            t.Assign(keys[number], to.keys.load(place)),
+            *block,
+            t.Assign(values[number], value),
+        ),
+        t.Assign(keys[RUN], to.keys.load(t.call("min", first + RUN, last))),
+    ]
+    return keys, values
+
+
+def _term(to: Columns, place: t.Expr) -> tuple[t.Stmt, ...]:
+    """Return the statements that add the sorted term at a place."""
+    block = list[t.Stmt]()
+    value = _value(to, place, block)
+    return (*block, to.take(value))
+
+
+def _value(to: Columns, place: t.Expr, block: list[t.Stmt]) -> t.Expr:
+    """Return the sorted term at a place."""
+    found, shader = to.found, to.shader
+    items = shader.scratch("items", Scalar.U32, written=False)
+    if moves_values(found):
+        return t.call(f"bitcast<{wgsl_type(found.reduce.type)}>", items.load(place))
+    item = to.fresh("item")
+    block.append(t.Let(item.name, items.load(place)))
+    at = {**to.at, **unravel(shader, block, found.terms, item)}
+    vector = found.columns[-1] if to.lanes == LANES else None
+    label = reduction_label(found.task)
+    lowerer = Lowerer(shader, at, block, vector=vector, label=label)
+    value = lowerer.lower(found.body)
+    wide = to.lanes == LANES
+    return lowerer.widen(value, found.reduce.type) if wide else value.expr
+
+
+def _mark(to: Columns, value: t.Operand) -> tuple[t.Stmt, ...]:
+    """Return the statement by which a run's bin is marked, for all columns."""
+    filled = to.shader.scratch("filled", Scalar.U32, written=True)
+    return (t.If(to.is_first_column, (filled.store(to.run, t.lift(value)),)),)
+
+
+def _write(to: Columns) -> tuple[t.Stmt, ...]:
+    """Return the stage's steps with the total of a run."""
+    found, block = to.found, list[t.Stmt]()
+    at = {**to.at, **unravel(to.shader, block, found.bins, to.run)}
+    wide = to.lanes == LANES
+    vector = found.columns[-1] if wide else None
+    label = reduction_label(found.task)
+    lowerer = Lowerer(to.shader, at, block, vector=vector, label=label)
+    lowerer.reduced[found.reduce] = Value(to.total, wide=wide)
+    write_steps(lowerer, found.task.stage)
+    return (*block, *_mark(to, 1))
+
+
+def joining_carried(found: Scatter, names: frozenset[str]) -> Shader:
+    """Return the shader that joins the runs of each bin among parts that are carried."""
+    level = Level(found, 1)
+    to = Columns(found, names, level.groups)
+    first, end, part, key, carries = map(
+        to.fresh, ("first", "end", "carried", "key", "carries")
+    )
+    stride, bins = level.stride, to.bins()
+
+    def own_run(at: t.Expr) -> t.Expr:
+        """Return the bin of a part, if it is carried."""
+        own = to.keys.load(at * stride)
+        return t.call("select", to.limit, own, to.continues(at * stride))
+
+    is_whole = t.all_of(t.Unary("!", carries), to.run < to.limit)
+    flush = (
+        t.If(carries, (bins.store(to.carried(1, to.part), to.total),)),
+        t.If(is_whole, (_add(to, bins, to.place(to.run)),)),
+    )
+    begin = (
+        *flush,
+        t.Assign(carries, t.Literal("false")),
+        t.Assign(to.total, to.nothing()),
+        t.Assign(to.run, key),
+    )
+    to.let(first, to.part * level.each)
+    to.let(end, t.call("min", first + level.each, to_wgsl(level.count, to.shader)))
+    to.body += [
+        t.Var(to.run.name, own_run(first)),
+        t.Var(carries.name, to.continues(first * stride)),
+        t.Var(to.total.name, to.nothing()),
+        t.count_up(
+            part.name,
+            first,
+            end,
+            1,
+            t.Let(key.name, own_run(part)),
+            t.If(t.Binary("!=", key, to.run), begin),
+            t.If(key < to.limit, (to.take(bins.load(to.carried(0, part))),)),
+        ),
+        *flush,
+    ]
+    return to.finish(
+        level.groups,
+        f"the runs of a bin among {level.each} parts that are carried.",
+        "carries",
+        Literal(level.each),
+    )
+
+
+def _add(to: Columns, bins: Buffer, place: t.Expr) -> t.Stmt:
+    """Return the statement that adds the total to a bin in which no other run begins."""
+    return bins.store(place, combine(to.found.reduce.kind, bins.load(place), to.total))
+
+
+def joining_rest(found: Scatter, names: frozenset[str]) -> Shader:
+    """Return the shader that joins what is carried still, of each run where it begins."""
+    level = Level(found, 1)
+    parts, stride = level.groups, level.stride * level.each
+    to = Columns(found, names, parts)
+    part = to.fresh("next")
+    at = to.part * stride
+    before = t.call("max", to.part, 1) * stride - (stride + 1)
+    is_later = t.all_of(
+        to.part > 1, to.keys.load(t.call("min", before, at)).equals(to.run)
+    )
+    begins = t.all_of(to.continues(at), t.Unary("!", is_later))
+    bins = to.bins()
+    loop = t.For(
+        part.name,
+        to.part,
+        t.all_of(
+            part < to_wgsl(parts, to.shader),
+            to.keys.load(part * stride).equals(to.run),
+        ),
+        t.Assign(part, t.ONE, "+="),
+        (to.take(bins.load(to.carried(1, part))),),
+    )
+    to.let(to.run, to.keys.load(at))
+    join = (
+        t.Var(to.total.name, to.nothing()),
+        loop,
+        _add(to, bins, to.place(to.run)),
+    )
+    to.body.append(t.If(begins, join))
+    summary = "what is carried still, of each run."
+    return to.finish(parts, summary, f"rest{stride}", parts)
+
+
+def finishing(found: Scatter, names: frozenset[str]) -> Shader:
+    """Return the shader that does the stage's steps with what the bins hold.
+
+    Those without terms hold nothing; of few terms, later parts of a run are added.
+    """
+    task, reduce, four = found.task, found.reduce, written_by_four(found)
+    wide = bool(names and four)
+    lanes = LANES if wide else 1
+    vectors = {*four, task.scratch_name("bins")} if wide else set[str]()
+    shader = ShaderBuilder(task, dict.fromkeys(vectors, LANES))
+    results = shader.size(task.domain) // lanes
+    body, element = start_invocation(shader, GROUP, results)
+    at = unravel(shader, body, task.domain, element * lanes)
+    filled = shader.scratch("filled", Scalar.U32, written=False)
+    bins = shader.scratch("bins", reduce.type, written=False)
+    bin_, mark, total = (t.Ident(shader.fresh(n)) for n in ("bin", "mark", "total"))
+
+    def sum_of(number: t.Expr) -> t.Expr:
+        return bins.load(found.result_at(shader, number, at) // lanes)
+
+    body += [
+        t.Let(bin_.name, found.bin_at(shader, at)),
+        t.Let(mark.name, filled.load(bin_)),
+    ]
+    if _writes_at_once(found, names):
+        body.append(t.If(mark.equals(1), (t.Return(),)))
+    nothing = identity(shader, reduce.kind, reduce.type, lanes)
+    rest = t.Ident(shader.fresh("rest"))
+    joined = combine(reduce.kind, sum_of(bin_), rest)
+    begun = (
+        t.Var(rest.name, nothing),
+        *_later_parts(found, shader, (bin_, mark), rest, sum_of, lanes),
+        t.Assign(total, joined),
+    )
+    body += [t.Var(total.name, nothing), t.If(mark > 1, begun)]
+    vector = found.columns[-1] if wide else None
+    lowerer = Lowerer(shader, at, body, vector=vector, label=reduction_label(task))
+    lowerer.reduced[reduce] = Value(total, wide=wide)
+    write_steps(lowerer, task.stage)
+    return shader.finish(
+        body,
+        groups=ceil_div(found.result_count, GROUP * lanes),
+        workgroup_size=GROUP,
+        summary="last dispatch: the stage's steps with each bin.",
+        variant="finish" if wide else "finish.edge",
+        trips=Literal(FEW_TERMS // RUN),
+    )
+
+
+def _later_parts(
+    found: Scatter,
+    shader: ShaderBuilder,
+    bin_: tuple[t.Ident, t.Ident],
+    rest: t.Ident,
+    sum_of: Callable[[t.Expr], t.Expr],
+    lanes: int,
+) -> tuple[t.Stmt, ...]:
+    """Return the loop over what later parts carry of a bin's run, of few terms.
+
+    `bin_` is its number, and the mark that it has.  Eight parts are read before any is
+    added: one at a time, an H200 took 0.35 us for each.
+    """
+    number, mark = bin_
+    keys = shader.scratch("keys", Scalar.U32, written=False)
+    part, end = (t.Ident(shader.fresh(name)) for name in ("part", "end"))
+    level = Level(found, 0)
+    few = t.Binary("<=", to_wgsl(level.count, shader), t.u32(FEW_TERMS))
+    parts = t.call("select", t.ZERO, to_wgsl(level.groups, shader), few)
+    reads, adds = list[t.Stmt](), list[t.Stmt]()
+    nothing = identity(shader, found.reduce.kind, found.reduce.type, lanes)
+    for further in range(AT_ONCE):
+        at, value, own = (
+            t.Ident(shader.fresh(f"{name}{further}"))
+            for name in ("at", "carried", "is_own")
+        )
+        same = keys.load(at * RUN).equals(number)
+        is_own = t.Binary("&", part + further < end, same)
+        reads += [
+            t.Let(at.name, t.call("min", part + further, end - 1)),
+            t.Let(value.name, sum_of(shader.size(found.bins) + at)),
+            t.Let(own.name, is_own),
+        ]
+        term = t.call("select", nothing, value, own)
+        adds.append(accumulate(found.reduce.kind, rest, term))
+    begins = t.all_of(part < end, keys.load(part * RUN).equals(number))
+    step = t.Assign(part, t.u32(AT_ONCE), "+=")
+    loop = t.For(part.name, mark - 1, begins, step, (*reads, *adds))
+    return (t.Let(end.name, parts), loop)
