@@ -9,7 +9,8 @@ from typing import final
 
 from kerngen.ir.analysis.requirements import known_of
 from kerngen.ir.nodes import Kernel, Schedule
-from kerngen.schedule.defaults import Choice, default_choices
+from kerngen.schedule.choice import Choice
+from kerngen.schedule.defaults import default_choices
 from kerngen.schedule.strategies import STRATEGIES
 from kerngen.schedule.task import Task
 

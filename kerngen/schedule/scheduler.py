@@ -21,7 +21,7 @@ from kerngen.plan.facts import Facts
 from kerngen.plan.size import ALWAYS, NEVER
 from kerngen.plan.tree import NOTHING, Needs
 from kerngen.schedule.candidates import Candidate, Candidates
-from kerngen.schedule.defaults import Choice
+from kerngen.schedule.choice import Choice
 from kerngen.schedule.program import (
     EVERYWHERE,
     ScheduledCase,

@@ -10,6 +10,258 @@ struct Uniform {
 }
 
 @group(0) @binding(0) var<uniform> u: Uniform;
+@group(0) @binding(1) var<storage, read> x: array<vec4f>;
+@group(0) @binding(2) var<storage, read_write> y: array<vec4f>;
+@group(0) @binding(3) var<storage, read> count: array<i32>;
+@group(0) @binding(4) var<storage, read> keys: array<u32>;
+@group(0) @binding(5) var<storage, read> items: array<u32>;
+@group(0) @binding(6) var<storage, read_write> bins: array<vec4f>;
+@group(0) @binding(7) var<storage, read_write> filled: array<u32>;
+
+// The runs of a bin among 8 terms.
+@compute @workgroup_size(256)
+fn runs(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 7u) >> 3u) * (u.d >> 2u)) {
+        return;
+    }
+    let part = element / (u.d >> 2u);
+    let column = element % (u.d >> 2u);
+    let j = column * 4u;
+    let first = part * 8u;
+    var keys_of_part: array<u32, 9>;
+    var values: array<vec4f, 8>;
+    for (var number_ = 0u; number_ < 8u; number_ += 1u) {
+        let at = min(first + number_, u.n - 1u);
+        keys_of_part[number_] = keys[at];
+        let item = items[at];
+        values[number_] = x[(item * u.d + j) >> 2u];
+    }
+    keys_of_part[8u] = keys[min(first + 8u, u.n - 1u)];
+    var run = keys[first];
+    var carries = first > 0u && keys[first] < u.segments_length && keys[max(first, 1u) - 1u] == keys[first];
+    var total = vec4f(0.0);
+    for (var number = 0u; number < 9u; number += 1u) {
+        let key = select(u.segments_length, keys_of_part[number], first + number < u.n);
+        if (number == 8u || key != run) {
+            if (carries) {
+                bins[(u.segments_length + part) * (u.d >> 2u) + column] = total;
+            }
+            if (!carries && run < u.segments_length && (number == 8u && key == run)) {
+                bins[run * (u.d >> 2u) + column] = total;
+                if (column == 0u) {
+                    filled[run] = part + 2u;
+                }
+            }
+            if (!carries && run < u.segments_length && !(number == 8u && key == run)) {
+                y[(run * u.d + j) >> 2u] = total / f32(max(count[run], 1));
+                if (column == 0u) {
+                    filled[run] = 1u;
+                }
+            }
+            carries = false;
+            total = vec4f(0.0);
+            run = key;
+        }
+        if (number < 8u && key < u.segments_length) {
+            total += values[number];
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> y_finish: array<vec4f>;
+@group(0) @binding(2) var<storage, read> count_finish: array<i32>;
+@group(0) @binding(3) var<storage, read> filled_finish: array<u32>;
+@group(0) @binding(4) var<storage, read> bins_finish: array<vec4f>;
+@group(0) @binding(5) var<storage, read> keys_finish: array<u32>;
+
+// Last dispatch: the stage's steps with each bin.
+@compute @workgroup_size(256)
+fn finish(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.segments_length * u.d) >> 2u)) {
+        return;
+    }
+    let s = element * 4u / u.d;
+    let j = element * 4u % u.d;
+    let bin = s;
+    let mark = filled_finish[bin];
+    if (mark == 1u) {
+        return;
+    }
+    var total = vec4f(0.0);
+    if (mark > 1u) {
+        var rest = vec4f(0.0);
+        let end = select(0u, ((u.n + 7u) >> 3u), (u.n <= 65536u));
+        for (var part = mark - 1u; part < end && keys_finish[part * 8u] == bin; part += 8u) {
+            let at0 = min(part, end - 1u);
+            let carried0 = bins_finish[((u.segments_length + at0) * u.d + j) >> 2u];
+            let is_own0 = (part < end) & (keys_finish[at0 * 8u] == bin);
+            let at1 = min(part + 1u, end - 1u);
+            let carried1 = bins_finish[((u.segments_length + at1) * u.d + j) >> 2u];
+            let is_own1 = (part + 1u < end) & (keys_finish[at1 * 8u] == bin);
+            let at2 = min(part + 2u, end - 1u);
+            let carried2 = bins_finish[((u.segments_length + at2) * u.d + j) >> 2u];
+            let is_own2 = (part + 2u < end) & (keys_finish[at2 * 8u] == bin);
+            let at3 = min(part + 3u, end - 1u);
+            let carried3 = bins_finish[((u.segments_length + at3) * u.d + j) >> 2u];
+            let is_own3 = (part + 3u < end) & (keys_finish[at3 * 8u] == bin);
+            let at4 = min(part + 4u, end - 1u);
+            let carried4 = bins_finish[((u.segments_length + at4) * u.d + j) >> 2u];
+            let is_own4 = (part + 4u < end) & (keys_finish[at4 * 8u] == bin);
+            let at5 = min(part + 5u, end - 1u);
+            let carried5 = bins_finish[((u.segments_length + at5) * u.d + j) >> 2u];
+            let is_own5 = (part + 5u < end) & (keys_finish[at5 * 8u] == bin);
+            let at6 = min(part + 6u, end - 1u);
+            let carried6 = bins_finish[((u.segments_length + at6) * u.d + j) >> 2u];
+            let is_own6 = (part + 6u < end) & (keys_finish[at6 * 8u] == bin);
+            let at7 = min(part + 7u, end - 1u);
+            let carried7 = bins_finish[((u.segments_length + at7) * u.d + j) >> 2u];
+            let is_own7 = (part + 7u < end) & (keys_finish[at7 * 8u] == bin);
+            rest += select(vec4f(0.0), carried0, is_own0);
+            rest += select(vec4f(0.0), carried1, is_own1);
+            rest += select(vec4f(0.0), carried2, is_own2);
+            rest += select(vec4f(0.0), carried3, is_own3);
+            rest += select(vec4f(0.0), carried4, is_own4);
+            rest += select(vec4f(0.0), carried5, is_own5);
+            rest += select(vec4f(0.0), carried6, is_own6);
+            rest += select(vec4f(0.0), carried7, is_own7);
+        }
+        total = bins_finish[(bin * u.d + j) >> 2u] + rest;
+    }
+    y_finish[(s * u.d + j) >> 2u] = total / f32(max(count_finish[s], 1));
+}
+
+@group(0) @binding(1) var<storage, read> x_runs_edge: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y_runs_edge: array<f32>;
+@group(0) @binding(6) var<storage, read_write> bins_runs_edge: array<f32>;
+
+// The runs of a bin among 8 terms.
+@compute @workgroup_size(256)
+fn runs_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 7u) >> 3u) * u.d) {
+        return;
+    }
+    let part = element / u.d;
+    let column = element % u.d;
+    let first = part * 8u;
+    var keys_of_part: array<u32, 9>;
+    var values: array<f32, 8>;
+    for (var number_ = 0u; number_ < 8u; number_ += 1u) {
+        let at = min(first + number_, u.n - 1u);
+        keys_of_part[number_] = keys[at];
+        let item = items[at];
+        values[number_] = x_runs_edge[item * u.d + column];
+    }
+    keys_of_part[8u] = keys[min(first + 8u, u.n - 1u)];
+    var run = keys[first];
+    var carries = first > 0u && keys[first] < u.segments_length && keys[max(first, 1u) - 1u] == keys[first];
+    var total = 0.0;
+    for (var number = 0u; number < 9u; number += 1u) {
+        let key = select(u.segments_length, keys_of_part[number], first + number < u.n);
+        if (number == 8u || key != run) {
+            if (carries) {
+                bins_runs_edge[(u.segments_length + part) * u.d + column] = total;
+            }
+            if (!carries && run < u.segments_length && (number == 8u && key == run)) {
+                bins_runs_edge[run * u.d + column] = total;
+                if (column == 0u) {
+                    filled[run] = part + 2u;
+                }
+            }
+            if (!carries && run < u.segments_length && !(number == 8u && key == run)) {
+                y_runs_edge[run * u.d + column] = total / f32(max(count[run], 1));
+                if (column == 0u) {
+                    filled[run] = 1u;
+                }
+            }
+            carries = false;
+            total = 0.0;
+            run = key;
+        }
+        if (number < 8u && key < u.segments_length) {
+            total += values[number];
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> y_finish_edge: array<f32>;
+@group(0) @binding(4) var<storage, read> bins_finish_edge: array<f32>;
+
+// Last dispatch: the stage's steps with each bin.
+@compute @workgroup_size(256)
+fn finish_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.segments_length * u.d) {
+        return;
+    }
+    let s = element / u.d;
+    let j = element % u.d;
+    let bin = s;
+    let mark = filled_finish[bin];
+    if (mark == 1u) {
+        return;
+    }
+    var total = 0.0;
+    if (mark > 1u) {
+        var rest = 0.0;
+        let end = select(0u, ((u.n + 7u) >> 3u), (u.n <= 65536u));
+        for (var part = mark - 1u; part < end && keys_finish[part * 8u] == bin; part += 8u) {
+            let at0 = min(part, end - 1u);
+            let carried0 = bins_finish_edge[(u.segments_length + at0) * u.d + j];
+            let is_own0 = (part < end) & (keys_finish[at0 * 8u] == bin);
+            let at1 = min(part + 1u, end - 1u);
+            let carried1 = bins_finish_edge[(u.segments_length + at1) * u.d + j];
+            let is_own1 = (part + 1u < end) & (keys_finish[at1 * 8u] == bin);
+            let at2 = min(part + 2u, end - 1u);
+            let carried2 = bins_finish_edge[(u.segments_length + at2) * u.d + j];
+            let is_own2 = (part + 2u < end) & (keys_finish[at2 * 8u] == bin);
+            let at3 = min(part + 3u, end - 1u);
+            let carried3 = bins_finish_edge[(u.segments_length + at3) * u.d + j];
+            let is_own3 = (part + 3u < end) & (keys_finish[at3 * 8u] == bin);
+            let at4 = min(part + 4u, end - 1u);
+            let carried4 = bins_finish_edge[(u.segments_length + at4) * u.d + j];
+            let is_own4 = (part + 4u < end) & (keys_finish[at4 * 8u] == bin);
+            let at5 = min(part + 5u, end - 1u);
+            let carried5 = bins_finish_edge[(u.segments_length + at5) * u.d + j];
+            let is_own5 = (part + 5u < end) & (keys_finish[at5 * 8u] == bin);
+            let at6 = min(part + 6u, end - 1u);
+            let carried6 = bins_finish_edge[(u.segments_length + at6) * u.d + j];
+            let is_own6 = (part + 6u < end) & (keys_finish[at6 * 8u] == bin);
+            let at7 = min(part + 7u, end - 1u);
+            let carried7 = bins_finish_edge[(u.segments_length + at7) * u.d + j];
+            let is_own7 = (part + 7u < end) & (keys_finish[at7 * 8u] == bin);
+            rest += select(0.0, carried0, is_own0);
+            rest += select(0.0, carried1, is_own1);
+            rest += select(0.0, carried2, is_own2);
+            rest += select(0.0, carried3, is_own3);
+            rest += select(0.0, carried4, is_own4);
+            rest += select(0.0, carried5, is_own5);
+            rest += select(0.0, carried6, is_own6);
+            rest += select(0.0, carried7, is_own7);
+        }
+        total = bins_finish_edge[bin * u.d + j] + rest;
+    }
+    y_finish_edge[s * u.d + j] = total / f32(max(count_finish[s], 1));
+}
+
 @group(0) @binding(1) var<storage, read_write> counts: array<u32>;
 @group(0) @binding(2) var<storage, read_write> totals: array<u32>;
 var<workgroup> sums: array<u32, 512>;
@@ -56,54 +308,4 @@ fn sort_scan(
     if (lane == 0u) {
         totals[digit] = before;
     }
-}
-
-@group(0) @binding(1) var<storage, read_write> y: array<vec4f>;
-@group(0) @binding(2) var<storage, read> count: array<i32>;
-@group(0) @binding(3) var<storage, read> filled: array<u32>;
-@group(0) @binding(4) var<storage, read> bins: array<vec4f>;
-
-// Last dispatch: the stage's steps with each bin.
-@compute @workgroup_size(256)
-fn finish(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= ((u.segments_length * u.d) >> 2u)) {
-        return;
-    }
-    let s = element * 4u / u.d;
-    let j = element * 4u % u.d;
-    let bin = s;
-    var total = vec4f(0.0);
-    if (filled[bin] == 1u) {
-        total = bins[(bin * u.d + j) >> 2u];
-    }
-    y[(s * u.d + j) >> 2u] = total / f32(max(count[s], 1));
-}
-
-@group(0) @binding(1) var<storage, read_write> y_finish_edge: array<f32>;
-@group(0) @binding(4) var<storage, read> bins_finish_edge: array<f32>;
-
-// Last dispatch: the stage's steps with each bin.
-@compute @workgroup_size(256)
-fn finish_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.segments_length * u.d) {
-        return;
-    }
-    let s = element / u.d;
-    let j = element % u.d;
-    let bin = s;
-    var total = 0.0;
-    if (filled[bin] == 1u) {
-        total = bins_finish_edge[bin * u.d + j];
-    }
-    y_finish_edge[s * u.d + j] = total / f32(max(count[s], 1));
 }

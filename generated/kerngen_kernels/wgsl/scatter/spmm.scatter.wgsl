@@ -13,7 +13,489 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> row: array<u32>;
 @group(0) @binding(2) var<storage, read_write> filled: array<u32>;
-@group(0) @binding(3) var<storage, read_write> keys: array<u32>;
+@group(0) @binding(3) var<storage, read_write> keys_2: array<u32>;
+@group(0) @binding(4) var<storage, read_write> items_2: array<u32>;
+var<workgroup> tile: array<vec4u, 512>;
+var<workgroup> counts: array<u32, 512>;
+
+// The terms in the order of their bins; no bin is filled.
+@compute @workgroup_size(256)
+fn sort_few(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * 64u;
+    for (var bin = first * 4u + lane; bin < u.rows_length; bin += max((u.n + 63u) >> 6u, 1u) * 256u) {
+        filled[bin] = 0u;
+    }
+    if (first >= u.n) {
+        return;
+    }
+    let side = lane & 31u;
+    let slice = lane >> 5u;
+    let term0 = first + side;
+    let place = min(term0, u.n - 1u);
+    var bin_: u32;
+    {  // The bin.
+        let i = row[place];
+        bin_ = select(u.rows_length, i, i < u.rows_length);
+    }
+    let own0 = bin_;
+    var before0 = 0u;
+    let term1 = first + side + 32u;
+    let place_ = min(term1, u.n - 1u);
+    var bin_2: u32;
+    {  // The bin.
+        let i = row[place_];
+        bin_2 = select(u.rows_length, i, i < u.rows_length);
+    }
+    let own1 = bin_2;
+    var before1 = 0u;
+    for (var start = 0u; start < u.n; start += 2048u) {
+        for (var slot = lane; slot < 512u; slot += 256u) {
+            let at = start + slot * 4u;
+            let place_2 = min(at, u.n - 1u);
+            var bin_3: u32;
+            {  // The bin.
+                let i = row[place_2];
+                bin_3 = select(u.rows_length, i, i < u.rows_length);
+            }
+            let place_3 = min(at + 1u, u.n - 1u);
+            var bin_4: u32;
+            {  // The bin.
+                let i = row[place_3];
+                bin_4 = select(u.rows_length, i, i < u.rows_length);
+            }
+            let place_4 = min(at + 2u, u.n - 1u);
+            var bin_5: u32;
+            {  // The bin.
+                let i = row[place_4];
+                bin_5 = select(u.rows_length, i, i < u.rows_length);
+            }
+            let place_5 = min(at + 3u, u.n - 1u);
+            var bin_6: u32;
+            {  // The bin.
+                let i = row[place_5];
+                bin_6 = select(u.rows_length, i, i < u.rows_length);
+            }
+            tile[slot] = select(vec4u(0xffffffffu), vec4u(bin_3, bin_4, bin_5, bin_6), vec4u(at) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.n));
+        }
+        workgroupBarrier();
+        if (start == (first >> 11u) * 2048u) {
+            for (var slot = slice * 64u; slot < slice * 64u + 64u; slot += 1u) {
+                let bins = tile[slot];
+                let numbers = vec4u(start + slot * 4u) + vec4u(0u, 1u, 2u, 3u);
+                let less = select(vec4u(0u), vec4u(1u), bins < vec4u(own0) + select(vec4u(0u), vec4u(1u), numbers < vec4u(term0)));
+                before0 += less.x + less.y + (less.z + less.w);
+                let less_ = select(vec4u(0u), vec4u(1u), bins < vec4u(own1) + select(vec4u(0u), vec4u(1u), numbers < vec4u(term1)));
+                before1 += less_.x + less_.y + (less_.z + less_.w);
+            }
+        }
+        if (!(start == (first >> 11u) * 2048u)) {
+            for (var slot = slice * 64u; slot < slice * 64u + 64u; slot += 1u) {
+                let bins_ = tile[slot];
+                let less_2 = select(vec4u(0u), vec4u(1u), bins_ < vec4u(own0) + select(vec4u(0u), vec4u(1u), start < term0));
+                before0 += less_2.x + less_2.y + (less_2.z + less_2.w);
+                let less_3 = select(vec4u(0u), vec4u(1u), bins_ < vec4u(own1) + select(vec4u(0u), vec4u(1u), start < term1));
+                before1 += less_3.x + less_3.y + (less_3.z + less_3.w);
+            }
+        }
+        workgroupBarrier();
+    }
+    counts[slice * 64u + side] = before0;
+    counts[slice * 64u + side + 32u] = before1;
+    workgroupBarrier();
+    let term = first + lane;
+    if (lane < 64u && term < u.n) {
+        let to = counts[lane] + counts[lane + 64u] + counts[lane + 128u] + counts[lane + 192u] + counts[lane + 256u] + counts[lane + 320u] + counts[lane + 384u] + counts[lane + 448u];
+        let place_6 = term;
+        var bin_7: u32;
+        {  // The bin.
+            let i = row[place_6];
+            bin_7 = select(u.rows_length, i, i < u.rows_length);
+        }
+        keys_2[to] = bin_7;
+        items_2[to] = term;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> column: array<u32>;
+@group(0) @binding(2) var<storage, read> value: array<f32>;
+@group(0) @binding(3) var<storage, read> x: array<vec4f>;
+@group(0) @binding(4) var<storage, read_write> y: array<vec4f>;
+@group(0) @binding(5) var<storage, read> keys: array<u32>;
+@group(0) @binding(6) var<storage, read> items: array<u32>;
+@group(0) @binding(7) var<storage, read_write> bins: array<vec4f>;
+@group(0) @binding(8) var<storage, read_write> filled_runs: array<u32>;
+
+// The runs of a bin among 8 terms.
+@compute @workgroup_size(256)
+fn runs(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 7u) >> 3u) * (u.d >> 2u)) {
+        return;
+    }
+    let part = element / (u.d >> 2u);
+    let column_ = element % (u.d >> 2u);
+    let j = column_ * 4u;
+    let first = part * 8u;
+    var run = keys[first];
+    var carries = first > 0u && keys[first] < u.rows_length && keys[max(first, 1u) - 1u] == keys[first];
+    var total = vec4f(0.0);
+    for (var number = 0u; number < 9u; number += 1u) {
+        let key = select(u.rows_length, keys[min(first + number, u.n - 1u)], first + number < u.n);
+        if (number == 8u || key != run) {
+            if (carries) {
+                bins[(u.rows_length + part) * (u.d >> 2u) + column_] = total;
+            }
+            if (!carries && run < u.rows_length && (number == 8u && key == run)) {
+                bins[run * (u.d >> 2u) + column_] = total;
+                if (column_ == 0u) {
+                    filled_runs[run] = part + 2u;
+                }
+            }
+            if (!carries && run < u.rows_length && !(number == 8u && key == run)) {
+                y[(run * u.d + j) >> 2u] = total;
+                if (column_ == 0u) {
+                    filled_runs[run] = 1u;
+                }
+            }
+            carries = false;
+            total = vec4f(0.0);
+            run = key;
+        }
+        if (number < 8u && key < u.rows_length) {
+            let item = items[first + number];
+            total += value[item] * x[(min(column[item], u.k - 1u) * u.d + j) >> 2u];
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> keys_carries: array<u32>;
+@group(0) @binding(2) var<storage, read_write> bins_carries: array<vec4f>;
+
+// The runs of a bin among 128 parts that are carried.
+@compute @workgroup_size(256)
+fn carries(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 1023u) >> 10u) * (u.d >> 2u)) {
+        return;
+    }
+    let part = element / (u.d >> 2u);
+    let column_ = element % (u.d >> 2u);
+    let j = column_ * 4u;
+    let first = part * 128u;
+    let end = min(first + 128u, (u.n + 7u) >> 3u);
+    var run = select(u.rows_length, keys_carries[first * 8u], first * 8u > 0u && keys_carries[first * 8u] < u.rows_length && keys_carries[max(first * 8u, 1u) - 1u] == keys_carries[first * 8u]);
+    var carries = first * 8u > 0u && keys_carries[first * 8u] < u.rows_length && keys_carries[max(first * 8u, 1u) - 1u] == keys_carries[first * 8u];
+    var total = vec4f(0.0);
+    for (var carried = first; carried < end; carried += 1u) {
+        let key = select(u.rows_length, keys_carries[carried * 8u], carried * 8u > 0u && keys_carries[carried * 8u] < u.rows_length && keys_carries[max(carried * 8u, 1u) - 1u] == keys_carries[carried * 8u]);
+        if (key != run) {
+            if (carries) {
+                bins_carries[(u.rows_length + ((u.n + 7u) >> 3u) + part) * (u.d >> 2u) + column_] = total;
+            }
+            if (!carries && run < u.rows_length) {
+                bins_carries[run * (u.d >> 2u) + column_] = bins_carries[run * (u.d >> 2u) + column_] + total;
+            }
+            carries = false;
+            total = vec4f(0.0);
+            run = key;
+        }
+        if (key < u.rows_length) {
+            total += bins_carries[(u.rows_length + carried) * (u.d >> 2u) + column_];
+        }
+    }
+    if (carries) {
+        bins_carries[(u.rows_length + ((u.n + 7u) >> 3u) + part) * (u.d >> 2u) + column_] = total;
+    }
+    if (!carries && run < u.rows_length) {
+        bins_carries[run * (u.d >> 2u) + column_] = bins_carries[run * (u.d >> 2u) + column_] + total;
+    }
+}
+
+// What is carried still, of each run.
+@compute @workgroup_size(256)
+fn rest1024(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 1023u) >> 10u) * (u.d >> 2u)) {
+        return;
+    }
+    let part = element / (u.d >> 2u);
+    let column_ = element % (u.d >> 2u);
+    let j = column_ * 4u;
+    let run = keys_carries[part * 1024u];
+    if (part * 1024u > 0u && keys_carries[part * 1024u] < u.rows_length && keys_carries[max(part * 1024u, 1u) - 1u] == keys_carries[part * 1024u] && !(part > 1u && keys_carries[min(max(part, 1u) * 1024u - 1025u, part * 1024u)] == run)) {
+        var total = vec4f(0.0);
+        for (var next = part; next < ((u.n + 1023u) >> 10u) && keys_carries[next * 1024u] == run; next += 1u) {
+            total += bins_carries[(u.rows_length + ((u.n + 7u) >> 3u) + next) * (u.d >> 2u) + column_];
+        }
+        bins_carries[run * (u.d >> 2u) + column_] = bins_carries[run * (u.d >> 2u) + column_] + total;
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> y_finish: array<vec4f>;
+@group(0) @binding(2) var<storage, read> filled_finish: array<u32>;
+@group(0) @binding(3) var<storage, read> bins_finish: array<vec4f>;
+@group(0) @binding(4) var<storage, read> keys_finish: array<u32>;
+
+// Last dispatch: the stage's steps with each bin.
+@compute @workgroup_size(256)
+fn finish(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.rows_length * u.d) >> 2u)) {
+        return;
+    }
+    let i = element * 4u / u.d;
+    let j = element * 4u % u.d;
+    let bin = i;
+    let mark = filled_finish[bin];
+    if (mark == 1u) {
+        return;
+    }
+    var total = vec4f(0.0);
+    if (mark > 1u) {
+        var rest = vec4f(0.0);
+        let end = select(0u, ((u.n + 7u) >> 3u), (u.n <= 65536u));
+        for (var part = mark - 1u; part < end && keys_finish[part * 8u] == bin; part += 8u) {
+            let at0 = min(part, end - 1u);
+            let carried0 = bins_finish[((u.rows_length + at0) * u.d + j) >> 2u];
+            let is_own0 = (part < end) & (keys_finish[at0 * 8u] == bin);
+            let at1 = min(part + 1u, end - 1u);
+            let carried1 = bins_finish[((u.rows_length + at1) * u.d + j) >> 2u];
+            let is_own1 = (part + 1u < end) & (keys_finish[at1 * 8u] == bin);
+            let at2 = min(part + 2u, end - 1u);
+            let carried2 = bins_finish[((u.rows_length + at2) * u.d + j) >> 2u];
+            let is_own2 = (part + 2u < end) & (keys_finish[at2 * 8u] == bin);
+            let at3 = min(part + 3u, end - 1u);
+            let carried3 = bins_finish[((u.rows_length + at3) * u.d + j) >> 2u];
+            let is_own3 = (part + 3u < end) & (keys_finish[at3 * 8u] == bin);
+            let at4 = min(part + 4u, end - 1u);
+            let carried4 = bins_finish[((u.rows_length + at4) * u.d + j) >> 2u];
+            let is_own4 = (part + 4u < end) & (keys_finish[at4 * 8u] == bin);
+            let at5 = min(part + 5u, end - 1u);
+            let carried5 = bins_finish[((u.rows_length + at5) * u.d + j) >> 2u];
+            let is_own5 = (part + 5u < end) & (keys_finish[at5 * 8u] == bin);
+            let at6 = min(part + 6u, end - 1u);
+            let carried6 = bins_finish[((u.rows_length + at6) * u.d + j) >> 2u];
+            let is_own6 = (part + 6u < end) & (keys_finish[at6 * 8u] == bin);
+            let at7 = min(part + 7u, end - 1u);
+            let carried7 = bins_finish[((u.rows_length + at7) * u.d + j) >> 2u];
+            let is_own7 = (part + 7u < end) & (keys_finish[at7 * 8u] == bin);
+            rest += select(vec4f(0.0), carried0, is_own0);
+            rest += select(vec4f(0.0), carried1, is_own1);
+            rest += select(vec4f(0.0), carried2, is_own2);
+            rest += select(vec4f(0.0), carried3, is_own3);
+            rest += select(vec4f(0.0), carried4, is_own4);
+            rest += select(vec4f(0.0), carried5, is_own5);
+            rest += select(vec4f(0.0), carried6, is_own6);
+            rest += select(vec4f(0.0), carried7, is_own7);
+        }
+        total = bins_finish[(bin * u.d + j) >> 2u] + rest;
+    }
+    y_finish[(i * u.d + j) >> 2u] = total;
+}
+
+@group(0) @binding(3) var<storage, read> x_runs_edge: array<f32>;
+@group(0) @binding(4) var<storage, read_write> y_runs_edge: array<f32>;
+@group(0) @binding(7) var<storage, read_write> bins_runs_edge: array<f32>;
+
+// The runs of a bin among 8 terms.
+@compute @workgroup_size(256)
+fn runs_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 7u) >> 3u) * u.d) {
+        return;
+    }
+    let part = element / u.d;
+    let column_ = element % u.d;
+    let first = part * 8u;
+    var run = keys[first];
+    var carries = first > 0u && keys[first] < u.rows_length && keys[max(first, 1u) - 1u] == keys[first];
+    var total = 0.0;
+    for (var number = 0u; number < 9u; number += 1u) {
+        let key = select(u.rows_length, keys[min(first + number, u.n - 1u)], first + number < u.n);
+        if (number == 8u || key != run) {
+            if (carries) {
+                bins_runs_edge[(u.rows_length + part) * u.d + column_] = total;
+            }
+            if (!carries && run < u.rows_length && (number == 8u && key == run)) {
+                bins_runs_edge[run * u.d + column_] = total;
+                if (column_ == 0u) {
+                    filled_runs[run] = part + 2u;
+                }
+            }
+            if (!carries && run < u.rows_length && !(number == 8u && key == run)) {
+                y_runs_edge[run * u.d + column_] = total;
+                if (column_ == 0u) {
+                    filled_runs[run] = 1u;
+                }
+            }
+            carries = false;
+            total = 0.0;
+            run = key;
+        }
+        if (number < 8u && key < u.rows_length) {
+            let item = items[first + number];
+            total += value[item] * x_runs_edge[min(column[item], u.k - 1u) * u.d + column_];
+        }
+    }
+}
+
+@group(0) @binding(2) var<storage, read_write> bins_carries_edge: array<f32>;
+
+// The runs of a bin among 128 parts that are carried.
+@compute @workgroup_size(256)
+fn carries_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 1023u) >> 10u) * u.d) {
+        return;
+    }
+    let part = element / u.d;
+    let column_ = element % u.d;
+    let first = part * 128u;
+    let end = min(first + 128u, (u.n + 7u) >> 3u);
+    var run = select(u.rows_length, keys_carries[first * 8u], first * 8u > 0u && keys_carries[first * 8u] < u.rows_length && keys_carries[max(first * 8u, 1u) - 1u] == keys_carries[first * 8u]);
+    var carries = first * 8u > 0u && keys_carries[first * 8u] < u.rows_length && keys_carries[max(first * 8u, 1u) - 1u] == keys_carries[first * 8u];
+    var total = 0.0;
+    for (var carried = first; carried < end; carried += 1u) {
+        let key = select(u.rows_length, keys_carries[carried * 8u], carried * 8u > 0u && keys_carries[carried * 8u] < u.rows_length && keys_carries[max(carried * 8u, 1u) - 1u] == keys_carries[carried * 8u]);
+        if (key != run) {
+            if (carries) {
+                bins_carries_edge[(u.rows_length + ((u.n + 7u) >> 3u) + part) * u.d + column_] = total;
+            }
+            if (!carries && run < u.rows_length) {
+                bins_carries_edge[run * u.d + column_] = bins_carries_edge[run * u.d + column_] + total;
+            }
+            carries = false;
+            total = 0.0;
+            run = key;
+        }
+        if (key < u.rows_length) {
+            total += bins_carries_edge[(u.rows_length + carried) * u.d + column_];
+        }
+    }
+    if (carries) {
+        bins_carries_edge[(u.rows_length + ((u.n + 7u) >> 3u) + part) * u.d + column_] = total;
+    }
+    if (!carries && run < u.rows_length) {
+        bins_carries_edge[run * u.d + column_] = bins_carries_edge[run * u.d + column_] + total;
+    }
+}
+
+// What is carried still, of each run.
+@compute @workgroup_size(256)
+fn rest1024_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 1023u) >> 10u) * u.d) {
+        return;
+    }
+    let part = element / u.d;
+    let column_ = element % u.d;
+    let run = keys_carries[part * 1024u];
+    if (part * 1024u > 0u && keys_carries[part * 1024u] < u.rows_length && keys_carries[max(part * 1024u, 1u) - 1u] == keys_carries[part * 1024u] && !(part > 1u && keys_carries[min(max(part, 1u) * 1024u - 1025u, part * 1024u)] == run)) {
+        var total = 0.0;
+        for (var next = part; next < ((u.n + 1023u) >> 10u) && keys_carries[next * 1024u] == run; next += 1u) {
+            total += bins_carries_edge[(u.rows_length + ((u.n + 7u) >> 3u) + next) * u.d + column_];
+        }
+        bins_carries_edge[run * u.d + column_] = bins_carries_edge[run * u.d + column_] + total;
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> y_finish_edge: array<f32>;
+@group(0) @binding(3) var<storage, read> bins_finish_edge: array<f32>;
+
+// Last dispatch: the stage's steps with each bin.
+@compute @workgroup_size(256)
+fn finish_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.rows_length * u.d) {
+        return;
+    }
+    let i = element / u.d;
+    let j = element % u.d;
+    let bin = i;
+    let mark = filled_finish[bin];
+    if (mark == 1u) {
+        return;
+    }
+    var total = 0.0;
+    if (mark > 1u) {
+        var rest = 0.0;
+        let end = select(0u, ((u.n + 7u) >> 3u), (u.n <= 65536u));
+        for (var part = mark - 1u; part < end && keys_finish[part * 8u] == bin; part += 8u) {
+            let at0 = min(part, end - 1u);
+            let carried0 = bins_finish_edge[(u.rows_length + at0) * u.d + j];
+            let is_own0 = (part < end) & (keys_finish[at0 * 8u] == bin);
+            let at1 = min(part + 1u, end - 1u);
+            let carried1 = bins_finish_edge[(u.rows_length + at1) * u.d + j];
+            let is_own1 = (part + 1u < end) & (keys_finish[at1 * 8u] == bin);
+            let at2 = min(part + 2u, end - 1u);
+            let carried2 = bins_finish_edge[(u.rows_length + at2) * u.d + j];
+            let is_own2 = (part + 2u < end) & (keys_finish[at2 * 8u] == bin);
+            let at3 = min(part + 3u, end - 1u);
+            let carried3 = bins_finish_edge[(u.rows_length + at3) * u.d + j];
+            let is_own3 = (part + 3u < end) & (keys_finish[at3 * 8u] == bin);
+            let at4 = min(part + 4u, end - 1u);
+            let carried4 = bins_finish_edge[(u.rows_length + at4) * u.d + j];
+            let is_own4 = (part + 4u < end) & (keys_finish[at4 * 8u] == bin);
+            let at5 = min(part + 5u, end - 1u);
+            let carried5 = bins_finish_edge[(u.rows_length + at5) * u.d + j];
+            let is_own5 = (part + 5u < end) & (keys_finish[at5 * 8u] == bin);
+            let at6 = min(part + 6u, end - 1u);
+            let carried6 = bins_finish_edge[(u.rows_length + at6) * u.d + j];
+            let is_own6 = (part + 6u < end) & (keys_finish[at6 * 8u] == bin);
+            let at7 = min(part + 7u, end - 1u);
+            let carried7 = bins_finish_edge[(u.rows_length + at7) * u.d + j];
+            let is_own7 = (part + 7u < end) & (keys_finish[at7 * 8u] == bin);
+            rest += select(0.0, carried0, is_own0);
+            rest += select(0.0, carried1, is_own1);
+            rest += select(0.0, carried2, is_own2);
+            rest += select(0.0, carried3, is_own3);
+            rest += select(0.0, carried4, is_own4);
+            rest += select(0.0, carried5, is_own5);
+            rest += select(0.0, carried6, is_own6);
+            rest += select(0.0, carried7, is_own7);
+        }
+        total = bins_finish_edge[bin * u.d + j] + rest;
+    }
+    y_finish_edge[i * u.d + j] = total;
+}
+
+@group(0) @binding(3) var<storage, read_write> keys_keys_: array<u32>;
 
 // The number of each term's bin; that of no bin, where it counts nowhere.
 @compute @workgroup_size(256)
@@ -31,12 +513,12 @@ fn keys_(
     }
     if (element < u.n) {
         let i = row[element];
-        keys[element] = select(u.rows_length, i, i < u.rows_length);
+        keys_keys_[element] = select(u.rows_length, i, i < u.rows_length);
     }
 }
 
 override SHIFT: u32;
-@group(0) @binding(1) var<storage, read_write> counts: array<u32>;
+@group(0) @binding(1) var<storage, read_write> counts_sort_count: array<u32>;
 @group(0) @binding(2) var<storage, read> keys_sort_count: array<u32>;
 var<workgroup> own: array<atomic<u32>, 256>;
 
@@ -64,7 +546,7 @@ fn sort_count(
     }
     workgroupBarrier();
     if (block < (u.n + max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u - 1u) / (max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u)) {
-        counts[lane * ((u.n + max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u - 1u) / (max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u)) + block] = atomicLoad(&own[lane]);
+        counts_sort_count[lane * ((u.n + max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u - 1u) / (max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u)) + block] = atomicLoad(&own[lane]);
     }
 }
 
@@ -101,11 +583,11 @@ fn sort_scan(
         let block = first + lane;
         var count = 0u;
         if (block < blocks) {
-            count = counts[digit * blocks + block];
+            count = counts_sort_count[digit * blocks + block];
         }
         let found = sums_before(count, lane);
         if (block < blocks) {
-            counts[digit * blocks + block] = before + found.x;
+            counts_sort_count[digit * blocks + block] = before + found.x;
         }
         before += found.y;
         workgroupBarrier();
@@ -118,9 +600,9 @@ fn sort_scan(
 @group(0) @binding(1) var<storage, read> counts_sort_place_first: array<u32>;
 @group(0) @binding(2) var<storage, read> totals_sort_place_first: array<u32>;
 @group(0) @binding(3) var<storage, read> keys_sort_place_first: array<u32>;
-@group(0) @binding(4) var<storage, read_write> keys_2: array<u32>;
-@group(0) @binding(5) var<storage, read_write> items_2: array<u32>;
-var<workgroup> tile: array<u32, 2048>;
+@group(0) @binding(4) var<storage, read_write> keys_2_sort_place_first: array<u32>;
+@group(0) @binding(5) var<storage, read_write> items_2_sort_place_first: array<u32>;
+var<workgroup> tile_sort_place_first: array<u32, 2048>;
 var<workgroup> next: array<u32, 256>;
 var<workgroup> base: array<u32, 256>;
 
@@ -169,106 +651,106 @@ fn sort_place_first(
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(term * 256u + lane)] = word[term];
+            tile_sort_place_first[swizzled(term * 256u + lane)] = word[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word[term] = tile[swizzled(lane * 8u + term)];
+            word[term] = tile_sort_place_first[swizzled(lane * 8u + term)];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(term * 256u + lane)] = word_[term];
+            tile_sort_place_first[swizzled(term * 256u + lane)] = word_[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word_[term] = tile[swizzled(lane * 8u + term)];
+            word_[term] = tile_sort_place_first[swizzled(lane * 8u + term)];
         }
         workgroupBarrier();
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            tile[swizzled(row_ * 256u + lane)] = 0u;
+            tile_sort_place_first[swizzled(row_ * 256u + lane)] = 0u;
         }
         for (var term = 0u; term < 8u; term += 1u) {
             digit[term] = (select(255u, (word[term] >> SHIFT) & 255u, lane * 8u + term < many) >> 0u) & 15u;
-            slot[term] = (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
-            tile[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
+            slot[term] = (tile_sort_place_first[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            tile_sort_place_first[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
         }
         workgroupBarrier();
         var sum = 0u;
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            sum += tile[swizzled(lane * 8u + row_)];
+            sum += tile_sort_place_first[swizzled(lane * 8u + row_)];
         }
         let found = sums_before(sum, lane);
         var before_ = found.x + (found.y << 16u);
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            let counter = tile[swizzled(lane * 8u + row_)];
-            tile[swizzled(lane * 8u + row_)] = before_;
+            let counter = tile_sort_place_first[swizzled(lane * 8u + row_)];
+            tile_sort_place_first[swizzled(lane * 8u + row_)] = before_;
             before_ += counter;
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            slot[term] += (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            slot[term] += (tile_sort_place_first[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(slot[term])] = word_[term];
+            tile_sort_place_first[swizzled(slot[term])] = word_[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word_[term] = tile[swizzled(lane * 8u + term)];
+            word_[term] = tile_sort_place_first[swizzled(lane * 8u + term)];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(slot[term])] = word[term];
+            tile_sort_place_first[swizzled(slot[term])] = word[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word[term] = tile[swizzled(lane * 8u + term)];
+            word[term] = tile_sort_place_first[swizzled(lane * 8u + term)];
         }
         workgroupBarrier();
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            tile[swizzled(row_ * 256u + lane)] = 0u;
+            tile_sort_place_first[swizzled(row_ * 256u + lane)] = 0u;
         }
         for (var term = 0u; term < 8u; term += 1u) {
             digit[term] = (select(255u, (word[term] >> SHIFT) & 255u, lane * 8u + term < many) >> 4u) & 15u;
-            slot[term] = (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
-            tile[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
+            slot[term] = (tile_sort_place_first[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            tile_sort_place_first[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
         }
         workgroupBarrier();
         var sum_ = 0u;
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            sum_ += tile[swizzled(lane * 8u + row_)];
+            sum_ += tile_sort_place_first[swizzled(lane * 8u + row_)];
         }
         let found_ = sums_before(sum_, lane);
         var before_2 = found_.x + (found_.y << 16u);
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            let counter_ = tile[swizzled(lane * 8u + row_)];
-            tile[swizzled(lane * 8u + row_)] = before_2;
+            let counter_ = tile_sort_place_first[swizzled(lane * 8u + row_)];
+            tile_sort_place_first[swizzled(lane * 8u + row_)] = before_2;
             before_2 += counter_;
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            slot[term] += (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            slot[term] += (tile_sort_place_first[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(slot[term])] = word_[term];
+            tile_sort_place_first[swizzled(slot[term])] = word_[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word_[term] = tile[swizzled(term * 256u + lane)];
+            word_[term] = tile_sort_place_first[swizzled(term * 256u + lane)];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(slot[term])] = word[term];
+            tile_sort_place_first[swizzled(slot[term])] = word[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word[term] = tile[swizzled(term * 256u + lane)];
+            word[term] = tile_sort_place_first[swizzled(term * 256u + lane)];
         }
         for (var term = 0u; term < 8u; term += 1u) {
             if (term * 256u + lane < many) {
                 let own_digit = (word[term] >> SHIFT) & 255u;
-                let digit_before = (tile[swizzled(max(term * 256u + lane, 1u) - 1u)] >> SHIFT) & 255u;
+                let digit_before = (tile_sort_place_first[swizzled(max(term * 256u + lane, 1u) - 1u)] >> SHIFT) & 255u;
                 if (term * 256u + lane == 0u || own_digit != digit_before) {
                     base[own_digit] = next[own_digit] - (term * 256u + lane);
                 }
@@ -279,362 +761,15 @@ fn sort_place_first(
             if (term * 256u + lane < many) {
                 let own_digit_ = (word[term] >> SHIFT) & 255u;
                 let to = base[own_digit_] + (term * 256u + lane);
-                keys_2[to] = word[term];
-                items_2[to] = word_[term];
-                let digit_after = (tile[swizzled(min(term * 256u + lane + 1u, 2047u))] >> SHIFT) & 255u;
+                keys_2_sort_place_first[to] = word[term];
+                items_2_sort_place_first[to] = word_[term];
+                let digit_after = (tile_sort_place_first[swizzled(min(term * 256u + lane + 1u, 2047u))] >> SHIFT) & 255u;
                 if (term * 256u + lane + 1u == many || own_digit_ != digit_after) {
                     next[own_digit_] = to + 1u;
                 }
             }
         }
     }
-}
-
-@group(0) @binding(1) var<storage, read> column: array<u32>;
-@group(0) @binding(2) var<storage, read> value: array<f32>;
-@group(0) @binding(3) var<storage, read> x: array<vec4f>;
-@group(0) @binding(4) var<storage, read> keys_runs: array<u32>;
-@group(0) @binding(5) var<storage, read_write> bins: array<vec4f>;
-@group(0) @binding(6) var<storage, read_write> filled_runs: array<u32>;
-@group(0) @binding(7) var<storage, read> items: array<u32>;
-
-// The runs of a bin among 8 terms.
-@compute @workgroup_size(256)
-fn runs(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= ((u.n + 7u) >> 3u) * (u.d >> 2u)) {
-        return;
-    }
-    let part = element / (u.d >> 2u);
-    let column_ = element % (u.d >> 2u);
-    let j = column_ * 4u;
-    let first = part * 8u;
-    let end = min(first + 8u, u.n);
-    var run = keys_runs[first];
-    var carries = first > 0u && keys_runs[first] < u.rows_length && keys_runs[max(first, 1u) - 1u] == keys_runs[first];
-    var total = vec4f(0.0);
-    for (var term = first; term < end; term += 1u) {
-        let key = keys_runs[term];
-        if (key != run) {
-            if (carries) {
-                bins[(u.rows_length + part) * (u.d >> 2u) + column_] = total;
-            }
-            if (!carries && run < u.rows_length) {
-                bins[run * (u.d >> 2u) + column_] = total;
-                if (column_ == 0u) {
-                    filled_runs[run] = 1u;
-                }
-            }
-            carries = false;
-            total = vec4f(0.0);
-            run = key;
-        }
-        if (key < u.rows_length) {
-            let item = items[term];
-            total += value[item] * x[(min(column[item], u.k - 1u) * u.d + j) >> 2u];
-        }
-    }
-    if (carries) {
-        bins[(u.rows_length + part) * (u.d >> 2u) + column_] = total;
-    }
-    if (!carries && run < u.rows_length) {
-        bins[run * (u.d >> 2u) + column_] = total;
-        if (column_ == 0u) {
-            filled_runs[run] = 1u;
-        }
-    }
-}
-
-@group(0) @binding(1) var<storage, read> keys_rest8: array<u32>;
-@group(0) @binding(2) var<storage, read_write> bins_rest8: array<vec4f>;
-
-// What is carried still, of each run.
-@compute @workgroup_size(256)
-fn rest8(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= ((u.n + 7u) >> 3u) * (u.d >> 2u)) {
-        return;
-    }
-    let part = element / (u.d >> 2u);
-    let column_ = element % (u.d >> 2u);
-    let j = column_ * 4u;
-    let run = keys_rest8[part * 8u];
-    if (part * 8u > 0u && keys_rest8[part * 8u] < u.rows_length && keys_rest8[max(part * 8u, 1u) - 1u] == keys_rest8[part * 8u] && !(part > 1u && keys_rest8[min(max(part, 1u) * 8u - 9u, part * 8u)] == run)) {
-        var total = vec4f(0.0);
-        for (var next = part; next < ((u.n + 7u) >> 3u) && keys_rest8[next * 8u] == run; next += 1u) {
-            total += bins_rest8[(u.rows_length + next) * (u.d >> 2u) + column_];
-        }
-        bins_rest8[run * (u.d >> 2u) + column_] = bins_rest8[run * (u.d >> 2u) + column_] + total;
-    }
-}
-
-// The runs of a bin among 128 parts that are carried.
-@compute @workgroup_size(256)
-fn carries(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= ((u.n + 1023u) >> 10u) * (u.d >> 2u)) {
-        return;
-    }
-    let part = element / (u.d >> 2u);
-    let column_ = element % (u.d >> 2u);
-    let j = column_ * 4u;
-    let first = part * 128u;
-    let end = min(first + 128u, (u.n + 7u) >> 3u);
-    var run = select(u.rows_length, keys_rest8[first * 8u], first * 8u > 0u && keys_rest8[first * 8u] < u.rows_length && keys_rest8[max(first * 8u, 1u) - 1u] == keys_rest8[first * 8u]);
-    var carries = first * 8u > 0u && keys_rest8[first * 8u] < u.rows_length && keys_rest8[max(first * 8u, 1u) - 1u] == keys_rest8[first * 8u];
-    var total = vec4f(0.0);
-    for (var term = first; term < end; term += 1u) {
-        let key = select(u.rows_length, keys_rest8[term * 8u], term * 8u > 0u && keys_rest8[term * 8u] < u.rows_length && keys_rest8[max(term * 8u, 1u) - 1u] == keys_rest8[term * 8u]);
-        if (key != run) {
-            if (carries) {
-                bins_rest8[(u.rows_length + ((u.n + 7u) >> 3u) + part) * (u.d >> 2u) + column_] = total;
-            }
-            if (!carries && run < u.rows_length) {
-                bins_rest8[run * (u.d >> 2u) + column_] = bins_rest8[run * (u.d >> 2u) + column_] + total;
-            }
-            carries = false;
-            total = vec4f(0.0);
-            run = key;
-        }
-        if (key < u.rows_length) {
-            total += bins_rest8[(u.rows_length + term) * (u.d >> 2u) + column_];
-        }
-    }
-    if (carries) {
-        bins_rest8[(u.rows_length + ((u.n + 7u) >> 3u) + part) * (u.d >> 2u) + column_] = total;
-    }
-    if (!carries && run < u.rows_length) {
-        bins_rest8[run * (u.d >> 2u) + column_] = bins_rest8[run * (u.d >> 2u) + column_] + total;
-    }
-}
-
-// What is carried still, of each run.
-@compute @workgroup_size(256)
-fn rest1024(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= ((u.n + 1023u) >> 10u) * (u.d >> 2u)) {
-        return;
-    }
-    let part = element / (u.d >> 2u);
-    let column_ = element % (u.d >> 2u);
-    let j = column_ * 4u;
-    let run = keys_rest8[part * 1024u];
-    if (part * 1024u > 0u && keys_rest8[part * 1024u] < u.rows_length && keys_rest8[max(part * 1024u, 1u) - 1u] == keys_rest8[part * 1024u] && !(part > 1u && keys_rest8[min(max(part, 1u) * 1024u - 1025u, part * 1024u)] == run)) {
-        var total = vec4f(0.0);
-        for (var next = part; next < ((u.n + 1023u) >> 10u) && keys_rest8[next * 1024u] == run; next += 1u) {
-            total += bins_rest8[(u.rows_length + ((u.n + 7u) >> 3u) + next) * (u.d >> 2u) + column_];
-        }
-        bins_rest8[run * (u.d >> 2u) + column_] = bins_rest8[run * (u.d >> 2u) + column_] + total;
-    }
-}
-
-@group(0) @binding(1) var<storage, read_write> y: array<vec4f>;
-@group(0) @binding(2) var<storage, read> filled_finish: array<u32>;
-@group(0) @binding(3) var<storage, read> bins_finish: array<vec4f>;
-
-// Last dispatch: the stage's steps with each bin.
-@compute @workgroup_size(256)
-fn finish(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= ((u.rows_length * u.d) >> 2u)) {
-        return;
-    }
-    let i = element * 4u / u.d;
-    let j = element * 4u % u.d;
-    let bin = i;
-    var total = vec4f(0.0);
-    if (filled_finish[bin] == 1u) {
-        total = bins_finish[(bin * u.d + j) >> 2u];
-    }
-    y[(i * u.d + j) >> 2u] = total;
-}
-
-@group(0) @binding(3) var<storage, read> x_runs_edge: array<f32>;
-@group(0) @binding(5) var<storage, read_write> bins_runs_edge: array<f32>;
-
-// The runs of a bin among 8 terms.
-@compute @workgroup_size(256)
-fn runs_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= ((u.n + 7u) >> 3u) * u.d) {
-        return;
-    }
-    let part = element / u.d;
-    let column_ = element % u.d;
-    let first = part * 8u;
-    let end = min(first + 8u, u.n);
-    var run = keys_runs[first];
-    var carries = first > 0u && keys_runs[first] < u.rows_length && keys_runs[max(first, 1u) - 1u] == keys_runs[first];
-    var total = 0.0;
-    for (var term = first; term < end; term += 1u) {
-        let key = keys_runs[term];
-        if (key != run) {
-            if (carries) {
-                bins_runs_edge[(u.rows_length + part) * u.d + column_] = total;
-            }
-            if (!carries && run < u.rows_length) {
-                bins_runs_edge[run * u.d + column_] = total;
-                if (column_ == 0u) {
-                    filled_runs[run] = 1u;
-                }
-            }
-            carries = false;
-            total = 0.0;
-            run = key;
-        }
-        if (key < u.rows_length) {
-            let item = items[term];
-            total += value[item] * x_runs_edge[min(column[item], u.k - 1u) * u.d + column_];
-        }
-    }
-    if (carries) {
-        bins_runs_edge[(u.rows_length + part) * u.d + column_] = total;
-    }
-    if (!carries && run < u.rows_length) {
-        bins_runs_edge[run * u.d + column_] = total;
-        if (column_ == 0u) {
-            filled_runs[run] = 1u;
-        }
-    }
-}
-
-@group(0) @binding(2) var<storage, read_write> bins_rest8_edge: array<f32>;
-
-// What is carried still, of each run.
-@compute @workgroup_size(256)
-fn rest8_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= ((u.n + 7u) >> 3u) * u.d) {
-        return;
-    }
-    let part = element / u.d;
-    let column_ = element % u.d;
-    let run = keys_rest8[part * 8u];
-    if (part * 8u > 0u && keys_rest8[part * 8u] < u.rows_length && keys_rest8[max(part * 8u, 1u) - 1u] == keys_rest8[part * 8u] && !(part > 1u && keys_rest8[min(max(part, 1u) * 8u - 9u, part * 8u)] == run)) {
-        var total = 0.0;
-        for (var next = part; next < ((u.n + 7u) >> 3u) && keys_rest8[next * 8u] == run; next += 1u) {
-            total += bins_rest8_edge[(u.rows_length + next) * u.d + column_];
-        }
-        bins_rest8_edge[run * u.d + column_] = bins_rest8_edge[run * u.d + column_] + total;
-    }
-}
-
-// The runs of a bin among 128 parts that are carried.
-@compute @workgroup_size(256)
-fn carries_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= ((u.n + 1023u) >> 10u) * u.d) {
-        return;
-    }
-    let part = element / u.d;
-    let column_ = element % u.d;
-    let first = part * 128u;
-    let end = min(first + 128u, (u.n + 7u) >> 3u);
-    var run = select(u.rows_length, keys_rest8[first * 8u], first * 8u > 0u && keys_rest8[first * 8u] < u.rows_length && keys_rest8[max(first * 8u, 1u) - 1u] == keys_rest8[first * 8u]);
-    var carries = first * 8u > 0u && keys_rest8[first * 8u] < u.rows_length && keys_rest8[max(first * 8u, 1u) - 1u] == keys_rest8[first * 8u];
-    var total = 0.0;
-    for (var term = first; term < end; term += 1u) {
-        let key = select(u.rows_length, keys_rest8[term * 8u], term * 8u > 0u && keys_rest8[term * 8u] < u.rows_length && keys_rest8[max(term * 8u, 1u) - 1u] == keys_rest8[term * 8u]);
-        if (key != run) {
-            if (carries) {
-                bins_rest8_edge[(u.rows_length + ((u.n + 7u) >> 3u) + part) * u.d + column_] = total;
-            }
-            if (!carries && run < u.rows_length) {
-                bins_rest8_edge[run * u.d + column_] = bins_rest8_edge[run * u.d + column_] + total;
-            }
-            carries = false;
-            total = 0.0;
-            run = key;
-        }
-        if (key < u.rows_length) {
-            total += bins_rest8_edge[(u.rows_length + term) * u.d + column_];
-        }
-    }
-    if (carries) {
-        bins_rest8_edge[(u.rows_length + ((u.n + 7u) >> 3u) + part) * u.d + column_] = total;
-    }
-    if (!carries && run < u.rows_length) {
-        bins_rest8_edge[run * u.d + column_] = bins_rest8_edge[run * u.d + column_] + total;
-    }
-}
-
-// What is carried still, of each run.
-@compute @workgroup_size(256)
-fn rest1024_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= ((u.n + 1023u) >> 10u) * u.d) {
-        return;
-    }
-    let part = element / u.d;
-    let column_ = element % u.d;
-    let run = keys_rest8[part * 1024u];
-    if (part * 1024u > 0u && keys_rest8[part * 1024u] < u.rows_length && keys_rest8[max(part * 1024u, 1u) - 1u] == keys_rest8[part * 1024u] && !(part > 1u && keys_rest8[min(max(part, 1u) * 1024u - 1025u, part * 1024u)] == run)) {
-        var total = 0.0;
-        for (var next = part; next < ((u.n + 1023u) >> 10u) && keys_rest8[next * 1024u] == run; next += 1u) {
-            total += bins_rest8_edge[(u.rows_length + ((u.n + 7u) >> 3u) + next) * u.d + column_];
-        }
-        bins_rest8_edge[run * u.d + column_] = bins_rest8_edge[run * u.d + column_] + total;
-    }
-}
-
-@group(0) @binding(1) var<storage, read_write> y_finish_edge: array<f32>;
-@group(0) @binding(3) var<storage, read> bins_finish_edge: array<f32>;
-
-// Last dispatch: the stage's steps with each bin.
-@compute @workgroup_size(256)
-fn finish_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.rows_length * u.d) {
-        return;
-    }
-    let i = element / u.d;
-    let j = element % u.d;
-    let bin = i;
-    var total = 0.0;
-    if (filled_finish[bin] == 1u) {
-        total = bins_finish_edge[bin * u.d + j];
-    }
-    y_finish_edge[i * u.d + j] = total;
 }
 
 @group(0) @binding(4) var<storage, read> items_sort_place: array<u32>;
@@ -682,106 +817,106 @@ fn sort_place(
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(term * 256u + lane)] = word[term];
+            tile_sort_place_first[swizzled(term * 256u + lane)] = word[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word[term] = tile[swizzled(lane * 8u + term)];
+            word[term] = tile_sort_place_first[swizzled(lane * 8u + term)];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(term * 256u + lane)] = word_[term];
+            tile_sort_place_first[swizzled(term * 256u + lane)] = word_[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word_[term] = tile[swizzled(lane * 8u + term)];
+            word_[term] = tile_sort_place_first[swizzled(lane * 8u + term)];
         }
         workgroupBarrier();
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            tile[swizzled(row_ * 256u + lane)] = 0u;
+            tile_sort_place_first[swizzled(row_ * 256u + lane)] = 0u;
         }
         for (var term = 0u; term < 8u; term += 1u) {
             digit[term] = (select(255u, (word[term] >> SHIFT) & 255u, lane * 8u + term < many) >> 0u) & 15u;
-            slot[term] = (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
-            tile[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
+            slot[term] = (tile_sort_place_first[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            tile_sort_place_first[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
         }
         workgroupBarrier();
         var sum = 0u;
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            sum += tile[swizzled(lane * 8u + row_)];
+            sum += tile_sort_place_first[swizzled(lane * 8u + row_)];
         }
         let found = sums_before(sum, lane);
         var before_ = found.x + (found.y << 16u);
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            let counter = tile[swizzled(lane * 8u + row_)];
-            tile[swizzled(lane * 8u + row_)] = before_;
+            let counter = tile_sort_place_first[swizzled(lane * 8u + row_)];
+            tile_sort_place_first[swizzled(lane * 8u + row_)] = before_;
             before_ += counter;
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            slot[term] += (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            slot[term] += (tile_sort_place_first[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(slot[term])] = word_[term];
+            tile_sort_place_first[swizzled(slot[term])] = word_[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word_[term] = tile[swizzled(lane * 8u + term)];
+            word_[term] = tile_sort_place_first[swizzled(lane * 8u + term)];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(slot[term])] = word[term];
+            tile_sort_place_first[swizzled(slot[term])] = word[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word[term] = tile[swizzled(lane * 8u + term)];
+            word[term] = tile_sort_place_first[swizzled(lane * 8u + term)];
         }
         workgroupBarrier();
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            tile[swizzled(row_ * 256u + lane)] = 0u;
+            tile_sort_place_first[swizzled(row_ * 256u + lane)] = 0u;
         }
         for (var term = 0u; term < 8u; term += 1u) {
             digit[term] = (select(255u, (word[term] >> SHIFT) & 255u, lane * 8u + term < many) >> 4u) & 15u;
-            slot[term] = (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
-            tile[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
+            slot[term] = (tile_sort_place_first[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            tile_sort_place_first[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
         }
         workgroupBarrier();
         var sum_ = 0u;
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            sum_ += tile[swizzled(lane * 8u + row_)];
+            sum_ += tile_sort_place_first[swizzled(lane * 8u + row_)];
         }
         let found_ = sums_before(sum_, lane);
         var before_2 = found_.x + (found_.y << 16u);
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            let counter_ = tile[swizzled(lane * 8u + row_)];
-            tile[swizzled(lane * 8u + row_)] = before_2;
+            let counter_ = tile_sort_place_first[swizzled(lane * 8u + row_)];
+            tile_sort_place_first[swizzled(lane * 8u + row_)] = before_2;
             before_2 += counter_;
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            slot[term] += (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            slot[term] += (tile_sort_place_first[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(slot[term])] = word_[term];
+            tile_sort_place_first[swizzled(slot[term])] = word_[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word_[term] = tile[swizzled(term * 256u + lane)];
+            word_[term] = tile_sort_place_first[swizzled(term * 256u + lane)];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(slot[term])] = word[term];
+            tile_sort_place_first[swizzled(slot[term])] = word[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word[term] = tile[swizzled(term * 256u + lane)];
+            word[term] = tile_sort_place_first[swizzled(term * 256u + lane)];
         }
         for (var term = 0u; term < 8u; term += 1u) {
             if (term * 256u + lane < many) {
                 let own_digit = (word[term] >> SHIFT) & 255u;
-                let digit_before = (tile[swizzled(max(term * 256u + lane, 1u) - 1u)] >> SHIFT) & 255u;
+                let digit_before = (tile_sort_place_first[swizzled(max(term * 256u + lane, 1u) - 1u)] >> SHIFT) & 255u;
                 if (term * 256u + lane == 0u || own_digit != digit_before) {
                     base[own_digit] = next[own_digit] - (term * 256u + lane);
                 }
@@ -794,7 +929,7 @@ fn sort_place(
                 let to = base[own_digit_] + (term * 256u + lane);
                 keys_2_sort_place[to] = word[term];
                 items_2_sort_place[to] = word_[term];
-                let digit_after = (tile[swizzled(min(term * 256u + lane + 1u, 2047u))] >> SHIFT) & 255u;
+                let digit_after = (tile_sort_place_first[swizzled(min(term * 256u + lane + 1u, 2047u))] >> SHIFT) & 255u;
                 if (term * 256u + lane + 1u == many || own_digit_ != digit_after) {
                     next[own_digit_] = to + 1u;
                 }

@@ -15,8 +15,291 @@ struct Uniform {
 @group(0) @binding(3) var<storage, read> value: array<f32>;
 @group(0) @binding(4) var<storage, read> x: array<f32>;
 @group(0) @binding(5) var<storage, read_write> filled: array<u32>;
-@group(0) @binding(6) var<storage, read_write> keys: array<u32>;
-@group(0) @binding(7) var<storage, read_write> items: array<u32>;
+@group(0) @binding(6) var<storage, read_write> keys_2: array<u32>;
+@group(0) @binding(7) var<storage, read_write> items_2: array<u32>;
+var<workgroup> tile: array<vec4u, 512>;
+var<workgroup> counts: array<u32, 512>;
+
+// The terms in the order of their bins; no bin is filled.
+@compute @workgroup_size(256)
+fn sort_few(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * 64u;
+    for (var bin = first * 4u + lane; bin < u.rows_length; bin += max((u.n + 63u) >> 6u, 1u) * 256u) {
+        filled[bin] = 0u;
+    }
+    if (first >= u.n) {
+        return;
+    }
+    let side = lane & 31u;
+    let slice = lane >> 5u;
+    let term0 = first + side;
+    let place = min(term0, u.n - 1u);
+    var bin_: u32;
+    {  // The bin.
+        let i = row[place];
+        bin_ = select(u.rows_length, i, i < u.rows_length);
+    }
+    let own0 = bin_;
+    var before0 = 0u;
+    let term1 = first + side + 32u;
+    let place_ = min(term1, u.n - 1u);
+    var bin_2: u32;
+    {  // The bin.
+        let i = row[place_];
+        bin_2 = select(u.rows_length, i, i < u.rows_length);
+    }
+    let own1 = bin_2;
+    var before1 = 0u;
+    for (var start = 0u; start < u.n; start += 2048u) {
+        for (var slot = lane; slot < 512u; slot += 256u) {
+            let at = start + slot * 4u;
+            let place_2 = min(at, u.n - 1u);
+            var bin_3: u32;
+            {  // The bin.
+                let i = row[place_2];
+                bin_3 = select(u.rows_length, i, i < u.rows_length);
+            }
+            let place_3 = min(at + 1u, u.n - 1u);
+            var bin_4: u32;
+            {  // The bin.
+                let i = row[place_3];
+                bin_4 = select(u.rows_length, i, i < u.rows_length);
+            }
+            let place_4 = min(at + 2u, u.n - 1u);
+            var bin_5: u32;
+            {  // The bin.
+                let i = row[place_4];
+                bin_5 = select(u.rows_length, i, i < u.rows_length);
+            }
+            let place_5 = min(at + 3u, u.n - 1u);
+            var bin_6: u32;
+            {  // The bin.
+                let i = row[place_5];
+                bin_6 = select(u.rows_length, i, i < u.rows_length);
+            }
+            tile[slot] = select(vec4u(0xffffffffu), vec4u(bin_3, bin_4, bin_5, bin_6), vec4u(at) + vec4u(0u, 1u, 2u, 3u) < vec4u(u.n));
+        }
+        workgroupBarrier();
+        if (start == (first >> 11u) * 2048u) {
+            for (var slot = slice * 64u; slot < slice * 64u + 64u; slot += 1u) {
+                let bins = tile[slot];
+                let numbers = vec4u(start + slot * 4u) + vec4u(0u, 1u, 2u, 3u);
+                let less = select(vec4u(0u), vec4u(1u), bins < vec4u(own0) + select(vec4u(0u), vec4u(1u), numbers < vec4u(term0)));
+                before0 += less.x + less.y + (less.z + less.w);
+                let less_ = select(vec4u(0u), vec4u(1u), bins < vec4u(own1) + select(vec4u(0u), vec4u(1u), numbers < vec4u(term1)));
+                before1 += less_.x + less_.y + (less_.z + less_.w);
+            }
+        }
+        if (!(start == (first >> 11u) * 2048u)) {
+            for (var slot = slice * 64u; slot < slice * 64u + 64u; slot += 1u) {
+                let bins_ = tile[slot];
+                let less_2 = select(vec4u(0u), vec4u(1u), bins_ < vec4u(own0) + select(vec4u(0u), vec4u(1u), start < term0));
+                before0 += less_2.x + less_2.y + (less_2.z + less_2.w);
+                let less_3 = select(vec4u(0u), vec4u(1u), bins_ < vec4u(own1) + select(vec4u(0u), vec4u(1u), start < term1));
+                before1 += less_3.x + less_3.y + (less_3.z + less_3.w);
+            }
+        }
+        workgroupBarrier();
+    }
+    counts[slice * 64u + side] = before0;
+    counts[slice * 64u + side + 32u] = before1;
+    workgroupBarrier();
+    let term = first + lane;
+    if (lane < 64u && term < u.n) {
+        let to = counts[lane] + counts[lane + 64u] + counts[lane + 128u] + counts[lane + 192u] + counts[lane + 256u] + counts[lane + 320u] + counts[lane + 384u] + counts[lane + 448u];
+        let place_6 = term;
+        var bin_7: u32;
+        {  // The bin.
+            let i = row[place_6];
+            bin_7 = select(u.rows_length, i, i < u.rows_length);
+        }
+        keys_2[to] = bin_7;
+        items_2[to] = bitcast<u32>(value[term] * x[min(column[term], u.k - 1u)]);
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<storage, read> keys: array<u32>;
+@group(0) @binding(3) var<storage, read> items: array<u32>;
+@group(0) @binding(4) var<storage, read_write> bins: array<f32>;
+
+// The runs of a bin among 8 terms.
+@compute @workgroup_size(256)
+fn runs_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 7u) >> 3u)) {
+        return;
+    }
+    let first = element * 8u;
+    var run = keys[first];
+    var carries = first > 0u && keys[first] < u.rows_length && keys[max(first, 1u) - 1u] == keys[first];
+    var total = 0.0;
+    for (var number = 0u; number < 9u; number += 1u) {
+        let key = select(u.rows_length, keys[min(first + number, u.n - 1u)], first + number < u.n);
+        if (number == 8u || key != run) {
+            if (carries) {
+                bins[u.rows_length + element] = total;
+            }
+            if (!carries && run < u.rows_length && (number == 8u && key == run)) {
+                bins[run] = total;
+                if (0u == 0u) {
+                    filled[run] = element + 2u;
+                }
+            }
+            if (!carries && run < u.rows_length && !(number == 8u && key == run)) {
+                y[run] = total;
+                if (0u == 0u) {
+                    filled[run] = 1u;
+                }
+            }
+            carries = false;
+            total = 0.0;
+            run = key;
+        }
+        if (number < 8u && key < u.rows_length) {
+            total += bitcast<f32>(items[first + number]);
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> keys_carries_edge: array<u32>;
+@group(0) @binding(2) var<storage, read_write> bins_carries_edge: array<f32>;
+
+// The runs of a bin among 128 parts that are carried.
+@compute @workgroup_size(256)
+fn carries_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 1023u) >> 10u)) {
+        return;
+    }
+    let first = element * 128u;
+    let end = min(first + 128u, (u.n + 7u) >> 3u);
+    var run = select(u.rows_length, keys_carries_edge[first * 8u], first * 8u > 0u && keys_carries_edge[first * 8u] < u.rows_length && keys_carries_edge[max(first * 8u, 1u) - 1u] == keys_carries_edge[first * 8u]);
+    var carries = first * 8u > 0u && keys_carries_edge[first * 8u] < u.rows_length && keys_carries_edge[max(first * 8u, 1u) - 1u] == keys_carries_edge[first * 8u];
+    var total = 0.0;
+    for (var carried = first; carried < end; carried += 1u) {
+        let key = select(u.rows_length, keys_carries_edge[carried * 8u], carried * 8u > 0u && keys_carries_edge[carried * 8u] < u.rows_length && keys_carries_edge[max(carried * 8u, 1u) - 1u] == keys_carries_edge[carried * 8u]);
+        if (key != run) {
+            if (carries) {
+                bins_carries_edge[u.rows_length + ((u.n + 7u) >> 3u) + element] = total;
+            }
+            if (!carries && run < u.rows_length) {
+                bins_carries_edge[run] = bins_carries_edge[run] + total;
+            }
+            carries = false;
+            total = 0.0;
+            run = key;
+        }
+        if (key < u.rows_length) {
+            total += bins_carries_edge[u.rows_length + carried];
+        }
+    }
+    if (carries) {
+        bins_carries_edge[u.rows_length + ((u.n + 7u) >> 3u) + element] = total;
+    }
+    if (!carries && run < u.rows_length) {
+        bins_carries_edge[run] = bins_carries_edge[run] + total;
+    }
+}
+
+// What is carried still, of each run.
+@compute @workgroup_size(256)
+fn rest1024_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 1023u) >> 10u)) {
+        return;
+    }
+    let run = keys_carries_edge[element * 1024u];
+    if (element * 1024u > 0u && keys_carries_edge[element * 1024u] < u.rows_length && keys_carries_edge[max(element * 1024u, 1u) - 1u] == keys_carries_edge[element * 1024u] && !(element > 1u && keys_carries_edge[min(max(element, 1u) * 1024u - 1025u, element * 1024u)] == run)) {
+        var total = 0.0;
+        for (var next = element; next < ((u.n + 1023u) >> 10u) && keys_carries_edge[next * 1024u] == run; next += 1u) {
+            total += bins_carries_edge[u.rows_length + ((u.n + 7u) >> 3u) + next];
+        }
+        bins_carries_edge[run] = bins_carries_edge[run] + total;
+    }
+}
+
+@group(0) @binding(2) var<storage, read> filled_finish_edge: array<u32>;
+@group(0) @binding(3) var<storage, read> bins_finish_edge: array<f32>;
+@group(0) @binding(4) var<storage, read> keys_finish_edge: array<u32>;
+
+// Last dispatch: the stage's steps with each bin.
+@compute @workgroup_size(256)
+fn finish_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.rows_length) {
+        return;
+    }
+    let bin = element;
+    let mark = filled_finish_edge[bin];
+    if (mark == 1u) {
+        return;
+    }
+    var total = 0.0;
+    if (mark > 1u) {
+        var rest = 0.0;
+        let end = select(0u, ((u.n + 7u) >> 3u), (u.n <= 65536u));
+        for (var part = mark - 1u; part < end && keys_finish_edge[part * 8u] == bin; part += 8u) {
+            let at0 = min(part, end - 1u);
+            let carried0 = bins_finish_edge[u.rows_length + at0];
+            let is_own0 = (part < end) & (keys_finish_edge[at0 * 8u] == bin);
+            let at1 = min(part + 1u, end - 1u);
+            let carried1 = bins_finish_edge[u.rows_length + at1];
+            let is_own1 = (part + 1u < end) & (keys_finish_edge[at1 * 8u] == bin);
+            let at2 = min(part + 2u, end - 1u);
+            let carried2 = bins_finish_edge[u.rows_length + at2];
+            let is_own2 = (part + 2u < end) & (keys_finish_edge[at2 * 8u] == bin);
+            let at3 = min(part + 3u, end - 1u);
+            let carried3 = bins_finish_edge[u.rows_length + at3];
+            let is_own3 = (part + 3u < end) & (keys_finish_edge[at3 * 8u] == bin);
+            let at4 = min(part + 4u, end - 1u);
+            let carried4 = bins_finish_edge[u.rows_length + at4];
+            let is_own4 = (part + 4u < end) & (keys_finish_edge[at4 * 8u] == bin);
+            let at5 = min(part + 5u, end - 1u);
+            let carried5 = bins_finish_edge[u.rows_length + at5];
+            let is_own5 = (part + 5u < end) & (keys_finish_edge[at5 * 8u] == bin);
+            let at6 = min(part + 6u, end - 1u);
+            let carried6 = bins_finish_edge[u.rows_length + at6];
+            let is_own6 = (part + 6u < end) & (keys_finish_edge[at6 * 8u] == bin);
+            let at7 = min(part + 7u, end - 1u);
+            let carried7 = bins_finish_edge[u.rows_length + at7];
+            let is_own7 = (part + 7u < end) & (keys_finish_edge[at7 * 8u] == bin);
+            rest += select(0.0, carried0, is_own0);
+            rest += select(0.0, carried1, is_own1);
+            rest += select(0.0, carried2, is_own2);
+            rest += select(0.0, carried3, is_own3);
+            rest += select(0.0, carried4, is_own4);
+            rest += select(0.0, carried5, is_own5);
+            rest += select(0.0, carried6, is_own6);
+            rest += select(0.0, carried7, is_own7);
+        }
+        total = bins_finish_edge[bin] + rest;
+    }
+    y[element] = total;
+}
+
+@group(0) @binding(6) var<storage, read_write> keys_keys_: array<u32>;
+@group(0) @binding(7) var<storage, read_write> items_keys_: array<u32>;
 
 // The number of each term's bin; that of no bin, where it counts nowhere.
 @compute @workgroup_size(256)
@@ -34,14 +317,13 @@ fn keys_(
     }
     if (element < u.n) {
         let i = row[element];
-        keys[element] = select(u.rows_length, i, i < u.rows_length);
-        items[element] = bitcast<u32>(value[element] * x[min(column[element], u.k - 1u)]);
+        keys_keys_[element] = select(u.rows_length, i, i < u.rows_length);
+        items_keys_[element] = bitcast<u32>(value[element] * x[min(column[element], u.k - 1u)]);
     }
 }
 
 override SHIFT: u32;
-@group(0) @binding(1) var<storage, read_write> counts: array<u32>;
-@group(0) @binding(2) var<storage, read> keys_sort_count: array<u32>;
+@group(0) @binding(1) var<storage, read_write> counts_sort_count: array<u32>;
 var<workgroup> own: array<atomic<u32>, 256>;
 
 // Sort, first of three dispatches: count the digits of each block.
@@ -58,7 +340,7 @@ fn sort_count(
     for (var round_ = 0u; round_ < rounds; round_ += 1u) {
         var words: array<u32, 8>;
         for (var number = 0u; number < 8u; number += 1u) {
-            words[number] = keys_sort_count[min((block * rounds + round_) * 2048u + lane + number * 256u, u.n - 1u)];
+            words[number] = keys[min((block * rounds + round_) * 2048u + lane + number * 256u, u.n - 1u)];
         }
         for (var number = 0u; number < 8u; number += 1u) {
             if ((block * rounds + round_) * 2048u + lane + number * 256u < u.n) {
@@ -68,7 +350,7 @@ fn sort_count(
     }
     workgroupBarrier();
     if (block < (u.n + max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u - 1u) / (max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u)) {
-        counts[lane * ((u.n + max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u - 1u) / (max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u)) + block] = atomicLoad(&own[lane]);
+        counts_sort_count[lane * ((u.n + max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u - 1u) / (max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u)) + block] = atomicLoad(&own[lane]);
     }
 }
 
@@ -105,11 +387,11 @@ fn sort_scan(
         let block = first + lane;
         var count = 0u;
         if (block < blocks) {
-            count = counts[digit * blocks + block];
+            count = counts_sort_count[digit * blocks + block];
         }
         let found = sums_before(count, lane);
         if (block < blocks) {
-            counts[digit * blocks + block] = before + found.x;
+            counts_sort_count[digit * blocks + block] = before + found.x;
         }
         before += found.y;
         workgroupBarrier();
@@ -123,9 +405,9 @@ fn sort_scan(
 @group(0) @binding(2) var<storage, read> totals_sort_place: array<u32>;
 @group(0) @binding(3) var<storage, read> keys_sort_place: array<u32>;
 @group(0) @binding(4) var<storage, read> items_sort_place: array<u32>;
-@group(0) @binding(5) var<storage, read_write> keys_2: array<u32>;
-@group(0) @binding(6) var<storage, read_write> items_2: array<u32>;
-var<workgroup> tile: array<u32, 2048>;
+@group(0) @binding(5) var<storage, read_write> keys_2_sort_place: array<u32>;
+@group(0) @binding(6) var<storage, read_write> items_2_sort_place: array<u32>;
+var<workgroup> tile_sort_place: array<u32, 2048>;
 var<workgroup> next: array<u32, 256>;
 var<workgroup> base: array<u32, 256>;
 
@@ -174,106 +456,106 @@ fn sort_place(
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(term * 256u + lane)] = word[term];
+            tile_sort_place[swizzled(term * 256u + lane)] = word[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word[term] = tile[swizzled(lane * 8u + term)];
+            word[term] = tile_sort_place[swizzled(lane * 8u + term)];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(term * 256u + lane)] = word_[term];
+            tile_sort_place[swizzled(term * 256u + lane)] = word_[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word_[term] = tile[swizzled(lane * 8u + term)];
+            word_[term] = tile_sort_place[swizzled(lane * 8u + term)];
         }
         workgroupBarrier();
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            tile[swizzled(row_ * 256u + lane)] = 0u;
+            tile_sort_place[swizzled(row_ * 256u + lane)] = 0u;
         }
         for (var term = 0u; term < 8u; term += 1u) {
             digit[term] = (select(255u, (word[term] >> SHIFT) & 255u, lane * 8u + term < many) >> 0u) & 15u;
-            slot[term] = (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
-            tile[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
+            slot[term] = (tile_sort_place[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            tile_sort_place[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
         }
         workgroupBarrier();
         var sum = 0u;
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            sum += tile[swizzled(lane * 8u + row_)];
+            sum += tile_sort_place[swizzled(lane * 8u + row_)];
         }
         let found = sums_before(sum, lane);
         var before_ = found.x + (found.y << 16u);
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            let counter = tile[swizzled(lane * 8u + row_)];
-            tile[swizzled(lane * 8u + row_)] = before_;
+            let counter = tile_sort_place[swizzled(lane * 8u + row_)];
+            tile_sort_place[swizzled(lane * 8u + row_)] = before_;
             before_ += counter;
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            slot[term] += (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            slot[term] += (tile_sort_place[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(slot[term])] = word_[term];
+            tile_sort_place[swizzled(slot[term])] = word_[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word_[term] = tile[swizzled(lane * 8u + term)];
+            word_[term] = tile_sort_place[swizzled(lane * 8u + term)];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(slot[term])] = word[term];
+            tile_sort_place[swizzled(slot[term])] = word[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word[term] = tile[swizzled(lane * 8u + term)];
+            word[term] = tile_sort_place[swizzled(lane * 8u + term)];
         }
         workgroupBarrier();
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            tile[swizzled(row_ * 256u + lane)] = 0u;
+            tile_sort_place[swizzled(row_ * 256u + lane)] = 0u;
         }
         for (var term = 0u; term < 8u; term += 1u) {
             digit[term] = (select(255u, (word[term] >> SHIFT) & 255u, lane * 8u + term < many) >> 4u) & 15u;
-            slot[term] = (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
-            tile[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
+            slot[term] = (tile_sort_place[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            tile_sort_place[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
         }
         workgroupBarrier();
         var sum_ = 0u;
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            sum_ += tile[swizzled(lane * 8u + row_)];
+            sum_ += tile_sort_place[swizzled(lane * 8u + row_)];
         }
         let found_ = sums_before(sum_, lane);
         var before_2 = found_.x + (found_.y << 16u);
         for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            let counter_ = tile[swizzled(lane * 8u + row_)];
-            tile[swizzled(lane * 8u + row_)] = before_2;
+            let counter_ = tile_sort_place[swizzled(lane * 8u + row_)];
+            tile_sort_place[swizzled(lane * 8u + row_)] = before_2;
             before_2 += counter_;
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            slot[term] += (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            slot[term] += (tile_sort_place[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(slot[term])] = word_[term];
+            tile_sort_place[swizzled(slot[term])] = word_[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word_[term] = tile[swizzled(term * 256u + lane)];
+            word_[term] = tile_sort_place[swizzled(term * 256u + lane)];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            tile[swizzled(slot[term])] = word[term];
+            tile_sort_place[swizzled(slot[term])] = word[term];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {
-            word[term] = tile[swizzled(term * 256u + lane)];
+            word[term] = tile_sort_place[swizzled(term * 256u + lane)];
         }
         for (var term = 0u; term < 8u; term += 1u) {
             if (term * 256u + lane < many) {
                 let own_digit = (word[term] >> SHIFT) & 255u;
-                let digit_before = (tile[swizzled(max(term * 256u + lane, 1u) - 1u)] >> SHIFT) & 255u;
+                let digit_before = (tile_sort_place[swizzled(max(term * 256u + lane, 1u) - 1u)] >> SHIFT) & 255u;
                 if (term * 256u + lane == 0u || own_digit != digit_before) {
                     base[own_digit] = next[own_digit] - (term * 256u + lane);
                 }
@@ -284,170 +566,13 @@ fn sort_place(
             if (term * 256u + lane < many) {
                 let own_digit_ = (word[term] >> SHIFT) & 255u;
                 let to = base[own_digit_] + (term * 256u + lane);
-                keys_2[to] = word[term];
-                items_2[to] = word_[term];
-                let digit_after = (tile[swizzled(min(term * 256u + lane + 1u, 2047u))] >> SHIFT) & 255u;
+                keys_2_sort_place[to] = word[term];
+                items_2_sort_place[to] = word_[term];
+                let digit_after = (tile_sort_place[swizzled(min(term * 256u + lane + 1u, 2047u))] >> SHIFT) & 255u;
                 if (term * 256u + lane + 1u == many || own_digit_ != digit_after) {
                     next[own_digit_] = to + 1u;
                 }
             }
         }
     }
-}
-
-@group(0) @binding(1) var<storage, read> keys_runs_edge: array<u32>;
-@group(0) @binding(2) var<storage, read_write> bins: array<f32>;
-@group(0) @binding(3) var<storage, read_write> filled_runs_edge: array<u32>;
-
-// The runs of a bin among 8 terms.
-@compute @workgroup_size(256)
-fn runs_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= ((u.n + 7u) >> 3u)) {
-        return;
-    }
-    let first = element * 8u;
-    let end = min(first + 8u, u.n);
-    var run = keys_runs_edge[first];
-    var carries = first > 0u && keys_runs_edge[first] < u.rows_length && keys_runs_edge[max(first, 1u) - 1u] == keys_runs_edge[first];
-    var total = 0.0;
-    for (var term = first; term < end; term += 1u) {
-        let key = keys_runs_edge[term];
-        if (key != run) {
-            if (carries) {
-                bins[u.rows_length + element] = total;
-            }
-            if (!carries && run < u.rows_length) {
-                bins[run] = total;
-                if (0u == 0u) {
-                    filled_runs_edge[run] = 1u;
-                }
-            }
-            carries = false;
-            total = 0.0;
-            run = key;
-        }
-        if (key < u.rows_length) {
-            total += bitcast<f32>(items_sort_place[term]);
-        }
-    }
-    if (carries) {
-        bins[u.rows_length + element] = total;
-    }
-    if (!carries && run < u.rows_length) {
-        bins[run] = total;
-        if (0u == 0u) {
-            filled_runs_edge[run] = 1u;
-        }
-    }
-}
-
-// What is carried still, of each run.
-@compute @workgroup_size(256)
-fn rest8_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= ((u.n + 7u) >> 3u)) {
-        return;
-    }
-    let run = keys_runs_edge[element * 8u];
-    if (element * 8u > 0u && keys_runs_edge[element * 8u] < u.rows_length && keys_runs_edge[max(element * 8u, 1u) - 1u] == keys_runs_edge[element * 8u] && !(element > 1u && keys_runs_edge[min(max(element, 1u) * 8u - 9u, element * 8u)] == run)) {
-        var total = 0.0;
-        for (var next = element; next < ((u.n + 7u) >> 3u) && keys_runs_edge[next * 8u] == run; next += 1u) {
-            total += bins[u.rows_length + next];
-        }
-        bins[run] = bins[run] + total;
-    }
-}
-
-// The runs of a bin among 128 parts that are carried.
-@compute @workgroup_size(256)
-fn carries_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= ((u.n + 1023u) >> 10u)) {
-        return;
-    }
-    let first = element * 128u;
-    let end = min(first + 128u, (u.n + 7u) >> 3u);
-    var run = select(u.rows_length, keys_runs_edge[first * 8u], first * 8u > 0u && keys_runs_edge[first * 8u] < u.rows_length && keys_runs_edge[max(first * 8u, 1u) - 1u] == keys_runs_edge[first * 8u]);
-    var carries = first * 8u > 0u && keys_runs_edge[first * 8u] < u.rows_length && keys_runs_edge[max(first * 8u, 1u) - 1u] == keys_runs_edge[first * 8u];
-    var total = 0.0;
-    for (var term = first; term < end; term += 1u) {
-        let key = select(u.rows_length, keys_runs_edge[term * 8u], term * 8u > 0u && keys_runs_edge[term * 8u] < u.rows_length && keys_runs_edge[max(term * 8u, 1u) - 1u] == keys_runs_edge[term * 8u]);
-        if (key != run) {
-            if (carries) {
-                bins[u.rows_length + ((u.n + 7u) >> 3u) + element] = total;
-            }
-            if (!carries && run < u.rows_length) {
-                bins[run] = bins[run] + total;
-            }
-            carries = false;
-            total = 0.0;
-            run = key;
-        }
-        if (key < u.rows_length) {
-            total += bins[u.rows_length + term];
-        }
-    }
-    if (carries) {
-        bins[u.rows_length + ((u.n + 7u) >> 3u) + element] = total;
-    }
-    if (!carries && run < u.rows_length) {
-        bins[run] = bins[run] + total;
-    }
-}
-
-// What is carried still, of each run.
-@compute @workgroup_size(256)
-fn rest1024_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= ((u.n + 1023u) >> 10u)) {
-        return;
-    }
-    let run = keys_runs_edge[element * 1024u];
-    if (element * 1024u > 0u && keys_runs_edge[element * 1024u] < u.rows_length && keys_runs_edge[max(element * 1024u, 1u) - 1u] == keys_runs_edge[element * 1024u] && !(element > 1u && keys_runs_edge[min(max(element, 1u) * 1024u - 1025u, element * 1024u)] == run)) {
-        var total = 0.0;
-        for (var next = element; next < ((u.n + 1023u) >> 10u) && keys_runs_edge[next * 1024u] == run; next += 1u) {
-            total += bins[u.rows_length + ((u.n + 7u) >> 3u) + next];
-        }
-        bins[run] = bins[run] + total;
-    }
-}
-
-@group(0) @binding(1) var<storage, read_write> y: array<f32>;
-@group(0) @binding(2) var<storage, read> filled_finish_edge: array<u32>;
-@group(0) @binding(3) var<storage, read> bins_finish_edge: array<f32>;
-
-// Last dispatch: the stage's steps with each bin.
-@compute @workgroup_size(256)
-fn finish_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
-    if (element >= u.rows_length) {
-        return;
-    }
-    let bin = element;
-    var total = 0.0;
-    if (filled_finish_edge[bin] == 1u) {
-        total = bins_finish_edge[bin];
-    }
-    y[element] = total;
 }

@@ -1,0 +1,96 @@
+"""Candidates of strategy `flash`: tiles by the numbers of columns and of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from typing import Final
+
+from kerngen.schedule.choice import Choice, both, compare, size_of
+from kerngen.schedule.flash.attention_sums import AttentionSums
+from kerngen.schedule.flash.key_bounds import mask_of
+from kerngen.schedule.flash.strategy import flash_of, suits_flash
+from kerngen.schedule.task import Options, Task
+
+FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
+    (32, {"tile": (64, 64, 32)}),
+    (64, {"tile": (64, 128, 64)}),
+    (64, {"tile": (64, 128, 64), "depth": (8, 16)}),
+    (256, {"tile": (128, 128, 128)}),
+    (256, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}),
+)
+"""The tiles of `flash` for attention of up to this many columns.
+
+The first of those for 64 and for 256 take 20 and 32 KiB of workgroup memory; adapters that
+have less pass over them.  Beyond the columns of a tile the scores are computed again for
+each.  A block of keys costs barriers, and its weights go through memory: with 128 keys to
+a block and 32 sums to an invocation, an H200 has 1.01 of PyTorch's speed at 4 x 16 x 2048
+x 64 (causal 0.97), with 64 keys and 64 sums 0.73 (0.51); with 128 columns 0.84 and 0.65.
+"""
+
+FLASH_SUM_TILES: Final[tuple[tuple[int, Options], ...]] = (
+    (64, {"tile": (64, 128, 64)}),
+    (64, {"micro": (8, 4)}),
+    (256, {"tile": (32, 128, 128), "micro": (4, 8)}),
+    (256, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}),
+)
+"""The same for gradients, whose invocations have two tiles of products, and one of sums.
+
+With tiles of 64 x 64 x 64 and `micro(8, 8)` these are 192 registers, and NVIDIA's 255
+would be spilled; with 128 keys there are 160.  On an H200, the gradients of 4 x 16 x 2048 x
+64 take 7.7 ms so and 8.3 with `micro(8, 4)`; under a causal mask 5.4 and 4.7, as tiles with
+fewer keys leave more out.  Those of 2 x 16 x 2048 x 128 take 7.9 ms with 32 rows, 9.7 with
+`tile(64, 64, 128) micro(8, 4)`.
+"""
+
+FLASH_ROWS: Final[Options] = {"tile": (64, 64, 128), "rows": (4,)}
+FLASH_NARROW_ROWS: Final[Options] = {"tile": (64, 64, 64), "rows": (4,)}
+"""For few queries: all lanes of a workgroup have columns of their own, or share them."""
+
+FEW_QUERIES: Final = 16
+"""So many leave most of a tile of 64 empty, and as a rule most of a device."""
+
+MANY_SCORES: Final = 2**25
+"""So many f32 are the 128 MiB that WebGPU promises of a binding: more are not stored."""
+
+
+def attention_choices(task: Task) -> Iterator[Choice]:
+    """Yield attention in one pass, in tiles that suit the number of columns."""
+    found = flash_of(task)
+    if isinstance(found, str):
+        return
+    if isinstance(found, AttentionSums):
+        yield from _attention_sums(found)
+        return
+    together, columns = len(found.stages), found.column.extent
+    if not suits_flash(task, FLASH_ROWS):
+        few = compare(found.row.extent, "<=", FEW_QUERIES)
+        narrow = both(few, compare(columns, "<=", 64))
+        reason = "few queries, and many workgroups that share the keys"
+        for guard, options in ((narrow, FLASH_NARROW_ROWS), (few, FLASH_ROWS)):
+            yield Choice("flash", reason, guard, options, together)
+    reason = "attention in one pass over the keys, which stores no scores"
+    for most, options in FLASH_TILES:
+        guard = compare(columns, "<=", most)
+        yield Choice("flash", reason, guard, options, together)
+    scores = size_of((*found.batch, found.row, found.key))
+    many = compare(scores, ">", MANY_SCORES)
+    widest = FLASH_TILES[-1][1]
+    yield Choice("flash", f"{reason}: they are many", many, widest, together)
+
+
+def _attention_sums(found: AttentionSums) -> Iterator[Choice]:
+    """Yield the gradients of attention, in tiles that suit the numbers of columns."""
+    reason = "gradients of attention by tiles of scores, which are not stored"
+    together = len(found.stages)
+    sums = [each for pass_ in found.passes for each in pass_.sums]
+    # Of a mask, tiles with fewer keys leave more out.
+    masked = any(mask_of(each.weight) for each in sums)
+    for most, options in FLASH_SUM_TILES[1:] if masked else FLASH_SUM_TILES:
+        few = reduce(both, (compare(x.column.extent, "<=", most) for x in sums))
+        yield Choice("flash", reason, few, options, together)
+    tiles, outer = found.passes[0].tiles, found.passes[0].outer
+    scores = size_of((*tiles.batch, *outer, tiles.row, tiles.key))
+    many = compare(scores, ">", MANY_SCORES)
+    widest = FLASH_SUM_TILES[-1][1]
+    yield Choice("flash", f"{reason}: they are many", many, widest, together)

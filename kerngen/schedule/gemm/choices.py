@@ -1,0 +1,79 @@
+"""Candidates of strategy `gemm`: tiles by the size of a product."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kerngen.schedule.choice import Choice, both, compare, either, size_of
+from kerngen.schedule.contraction import product_of, sides_of
+from kerngen.schedule.gemm.tiling import (
+    LARGE_OPTIONS,
+    MANY_WINDOWS_OPTIONS,
+    SHALLOW_OPTIONS,
+    SMALL_OPTIONS,
+    WINDOW_OPTIONS,
+)
+from kerngen.schedule.task import Options, Task
+
+NARROW: Final = 64
+SMALL_PRODUCT: Final = 512 * 512
+"""The sides, or the elements, up to which a product has small tiles."""
+
+MANY_WINDOWED: Final = 2**20
+LIGHT_WINDOW: Final = 640
+"""This many results of a convolution, of up to this many terms, keep a device busy without
+shares of tiles, which would cost more than they gain."""
+
+BOUNDED_TILES: Final[tuple[tuple[int | None, Options], ...]] = (
+    (3 << 19, {"tile": (32, 32, 32), "micro": (4, 4)}),
+    (1 << 23, {"tile": (64, 64, 16), "micro": (8, 8)}),
+    (None, {"tile": (64, 128, 16), "micro": (8, 8)}),
+)
+"""The tiles of products under a condition, of up to so many results.
+
+Tiles have unlike work, as those of a triangle: where one ends a device takes the next, so
+that small ones leave fewer waiting for the longest.  No workgroups share a tile.  On an
+H200, a triangle times a square matrix takes 53 us at 1,024 (64 x 64: 81), 272 us at 2,048
+(32 x 32: 322, shares of 128 x 128: 483) and 1.73 ms at 4,096 (1.80).
+"""
+
+FEWEST_TERMS: Final = 8
+SHORT_TERMS: Final = 32
+MANY_OF_SHORT: Final = 2**18
+"""For `MANY_OF_SHORT` results of up to `SHORT_TERMS` terms, deeper tiles would be empty."""
+
+
+def tiled_choices(task: Task) -> Iterator[Choice]:
+    """Yield tiles by the size of a product: small ones or large ones."""
+    found, _ = product_of(task)
+    sides = sides_of(task)
+    narrow = either(*(compare(size_of(side), "<=", NARROW) for side in sides))
+    reason = "two factors, each read once per tile"
+    small = f"{reason}; there would be few large tiles"
+    if any(len(side) > 1 for side in sides):
+        rows, _ = sides
+        many = compare(size_of(task.domain), ">=", MANY_WINDOWED)
+        tall = compare(size_of(rows), ">", NARROW // 2)
+        low = compare(size_of(rows), "<=", NARROW)
+        light = either(low, compare(size_of(found.over), "<=", LIGHT_WINDOW))
+        apart = both(both(many, tall), light)
+        yield Choice("gemm", reason, apart, MANY_WINDOWS_OPTIONS)
+        yield Choice("gemm", small, narrow, SMALL_OPTIONS)
+        yield Choice("gemm", reason, None, WINDOW_OPTIONS)
+        return
+    short = compare(size_of(found.over), "<=", SHORT_TERMS)
+    many = compare(size_of(task.domain), ">=", MANY_OF_SHORT)
+    if len(task.domain) == 2:  # Points, as a rule: heads of attention have more terms.
+        fewest = both(compare(size_of(found.over), "<", FEWEST_TERMS), many)
+        yield Choice("generic", f"below {FEWEST_TERMS} terms", fewest)
+        shallow = both(both(narrow, short), many)
+        yield Choice("gemm", f"{reason}; there are few terms", shallow, SHALLOW_OPTIONS)
+    few = compare(size_of(task.domain), "<=", SMALL_PRODUCT)
+    yield Choice("gemm", small, either(narrow, few), SMALL_OPTIONS)
+    if found.is_bounded:
+        for most, options in BOUNDED_TILES:
+            up_to = None if most is None else compare(size_of(task.domain), "<=", most)
+            yield Choice("gemm", f"{reason}; tiles have unlike work", up_to, options)
+        return
+    yield Choice("gemm", reason, None, LARGE_OPTIONS)
