@@ -9,101 +9,42 @@ and its sums; a second dispatch joins the parts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Final, final
 
 from kerngen.ir.nodes import Expr, Index
 from kerngen.ir.types import F32_MAX, Scalar
 from kerngen.plan.size import (
-    ONE,
-    Size,
     ceil_div,
-    maximum,
-    minimum,
-    product_of,
 )
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.contraction import LEFT, RIGHT
 from kerngen.schedule.flash.attention import DOT, Attention
-from kerngen.schedule.flash.head_groups import HeadGroup, head_group
 from kerngen.schedule.flash.key_bounds import KeyBounds
-from kerngen.schedule.flash.scale import row_values, share, sum_values
+from kerngen.schedule.flash.key_split import SIZE, KeySplit
+from kerngen.schedule.flash.parts_join import ENDS, SUMS
+from kerngen.schedule.flash.scale import share
 from kerngen.schedule.gemm.tiling import VECTOR
 from kerngen.schedule.lowering.addresses import row_major
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import across, infinity
-from kerngen.schedule.lowering.steps import tensors_in_runs, write_steps
+from kerngen.schedule.lowering.steps import tensors_in_runs
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
-from kerngen.schedule.per_element import linear_group, start_invocation, unravel
+from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader
 from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
-SIZE: Final = 128
-"""Lanes of a workgroup, and the keys that it takes at a time: one for each lane."""
-
 RUN: Final = 4
 """So many lanes read a key together: 64 bytes of it."""
 
-GROUPS: Final = 512
-"""So many workgroups keep a large device busy: keys are cut up to that number."""
-
 TURNS: Final = 2
 AT_ONCE: Final = 8
-PARTS_AT_ONCE: Final = 4
-"""So many runs of a key, values, and parts are read before any is added: waiting for one at
-a time takes most of the time where a token is decoded, as few workgroups run."""
-
-JOIN_SIZE: Final = 64
-
-
-@final
-@dataclass(frozen=True)
-class KeySplit:
-    """How the keys are cut into parts, for rows of heads that share them."""
-
-    found: Attention
-    columns: int
-
-    @property
-    def heads(self) -> HeadGroup | None:
-        """The group of heads whose queries read the same keys, if there is one."""
-        return head_group(self.found)
-
-    @property
-    def outer(self) -> tuple[Index, ...]:
-        """The indices whose values each have keys of their own."""
-        heads = self.heads
-        own = None if heads is None else heads.index
-        return tuple(index for index in self.found.batch if index != own)
-
-    @property
-    def rows(self) -> Size:
-        """How many rows read the same keys."""
-        heads = self.heads
-        return extent_size(self.found.row.extent) * (
-            ONE if heads is None else heads.size
-        )
-
-    @property
-    def tiles(self) -> Size:
-        """The number of workgroups that share one part of the keys."""
-        heads, columns = self.heads, extent_size(self.found.column.extent)
-        count = ONE if heads is None else heads.count
-        row_tiles, column_tiles = ceil_div(self.rows, VECTOR), ceil_div(
-            columns, self.columns
-        )
-        return product_of((domain_size(self.outer), count, row_tiles, column_tiles))
-
-    @property
-    def parts(self) -> Size:
-        """The number of parts: enough for a device, with at least 128 keys each."""
-        fill = ceil_div(GROUPS, maximum(self.tiles, 1))
-        keys = ceil_div(extent_size(self.found.key.extent), SIZE)
-        return maximum(minimum(fill, keys), 1)
+"""So many runs of a key, and values, are read before any is added: waiting for one at a
+time takes most of the time where a token is decoded, as few workgroups run."""
 
 
 @final
@@ -149,11 +90,11 @@ class FlashRows:
 
     @property
     def _sums(self) -> str:
-        return self.task.scratch_name("parts")
+        return self.task.scratch_name(SUMS)
 
     @property
     def _ends(self) -> str:
-        return self.task.scratch_name("part_rows")
+        return self.task.scratch_name(ENDS)
 
     def _let(self, wanted: str, value: t.Expr) -> t.Ident:
         name = t.Ident(self.builder.fresh(wanted))
@@ -551,85 +492,3 @@ class FlashRows:
         first = row * SIZE + self.builder.lane % self.vectors
         own = [self.products[first + n * self.vectors] for n in range(self.shares)]
         return self._let("joined", reduce(t.add, own))
-
-    # The second dispatch
-
-    def joining(self) -> Shader:
-        """Return the second dispatch: one invocation joins the parts of each result."""
-        found = self.found
-        task = replace(self.task, label=f"{self.task.label}.join")
-        s = ShaderBuilder(task, {})
-        domain = found.finish.domain
-        body, place = start_invocation(s, JOIN_SIZE, s.size(domain))
-        at = unravel(s, body, domain, place)
-        indices = (*found.batch, found.row)
-        names = ("row", "parts", "part", "top", "total", "weighted")
-        row, parts, part, top, total, sums = (t.Ident(s.fresh(n)) for n in names)
-        number = row_major(
-            s, tuple(i.extent for i in indices), [at[i] for i in indices]
-        )
-        kept = s.scratch(self._sums, Scalar.F32, written=False)
-        ends = s.scratch(self._ends, Scalar.F32, written=False)
-        extent = s.extent(found.column.extent)
-        count = KeySplit(found, self.columns).parts
-        body += [
-            t.Let(parts.name, to_wgsl(count, s)),
-            t.Let(row.name, number * parts),
-            t.Var(top.name, t.Literal(repr(-F32_MAX))),
-            t.Var(total.name, t.Literal("0.0")),
-            t.Var(sums.name, t.Literal("0.0")),
-        ]
-        nears = [t.Ident(s.fresh("near")) for _ in range(PARTS_AT_ONCE)]
-        # Beyond the last part, that is read, and counts for nothing.
-        near_lets = [
-            t.Let(near.name, row + t.call("min", part + n, parts - t.ONE))
-            for n, near in enumerate(nears)
-        ]
-        raising = [
-            t.Assign(top, t.call("max", top, ends.load(near * 2))) for near in nears
-        ]
-        adding: list[t.Stmt] = []
-        for n, near in enumerate(nears):
-            scale = t.Ident(s.fresh("scale"))
-            fall = t.call("exp", t.Binary("-", ends.load(near * 2), top))
-            own = t.call("select", t.Literal("0.0"), fall, part + n < parts)
-            adding += [
-                t.Let(scale.name, own),
-                t.Assign(total, scale * ends.load(near * 2 + 1), "+="),
-                t.Assign(
-                    sums, scale * kept.load(near * extent + at[found.column]), "+="
-                ),
-            ]
-        for inner in (raising, adding):
-            loop = t.count_up(part.name, 0, parts, PARTS_AT_ONCE, *near_lets, *inner)
-            body.append(loop)
-        self._steps(s, body, at, (top, total, sums))
-        return s.finish(
-            body,
-            groups=ceil_div(domain_size(domain), JOIN_SIZE),
-            workgroup_size=JOIN_SIZE,
-            summary="second of two dispatches: the parts together.",
-            trips=count * 2,
-        )
-
-    def _steps(
-        self,
-        shader: ShaderBuilder,
-        body: list[t.Stmt],
-        at: dict[Index, t.Expr],
-        found: tuple[t.Ident, t.Ident, t.Ident],
-    ) -> None:
-        """Do the last stage's steps, and keep what is kept of each row."""
-        top, total, sums = found
-        keys = self.found.key.extent
-        values = row_values(shader, keys, (top, total))
-        values |= sum_values(shader, keys, Value(sums), total)
-        lowerer = Lowerer(shader, at, body, locals=values)
-        write_steps(lowerer, self.found.finish)
-        kept = Lowerer(shader, at, [], locals=values)
-        for domain, write in self.found.beside:
-            stage = replace(self.found.finish, domain=domain, steps=(write,))
-            write_steps(kept, stage)
-        if kept.block:
-            first = at[self.found.column].equals(0)
-            body.append(t.If(first, tuple(kept.block)))

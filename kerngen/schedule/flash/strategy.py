@@ -33,6 +33,7 @@ from kerngen.schedule.flash.attention_sums import (
     attention_sums_of,
 )
 from kerngen.schedule.flash.few_queries import FlashRows
+from kerngen.schedule.flash.parts_join import PartsJoin
 from kerngen.schedule.flash.shader import FlashShader, wide_tensors
 from kerngen.schedule.flash.sums import (
     NumbersShader,
@@ -159,7 +160,8 @@ def _rows(task: Task, found: Attention, columns: int) -> Iterator[Variant]:
             sides = [found.product.last.extent, found.column.extent, *last]
         when = all_divisible(sides, VECTOR)
         if when != NEVER:
-            shaders = (writer.shader(), writer.joining())
+            join = PartsJoin(task, found, writer.split)
+            shaders = (writer.shader(), join.shader())
             yield Variant(name, when, shaders, writer.scratch())
 
 

@@ -1,0 +1,121 @@
+"""The second dispatch for few queries: one invocation joins the parts of each result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from kerngen.ir.nodes import Index
+from kerngen.ir.types import F32_MAX, Scalar
+from kerngen.plan.size import ceil_div
+from kerngen.schedule.flash.attention import Attention
+from kerngen.schedule.flash.key_split import KeySplit
+from kerngen.schedule.flash.scale import row_values, sum_values
+from kerngen.schedule.lowering.addresses import row_major
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.steps import write_steps
+from kerngen.schedule.lowering.values import Value
+from kerngen.schedule.per_element import start_invocation, unravel
+from kerngen.schedule.program import Shader
+from kerngen.schedule.sizes import domain_size, to_wgsl
+from kerngen.schedule.task import Task
+from kerngen.shader import tree as t
+
+SUMS: Final = "parts"
+ENDS: Final = "part_rows"
+"""The buffers of what each part leaves: its sums; its largest score and its total."""
+
+JOIN_SIZE: Final = 64
+PARTS_AT_ONCE: Final = 4
+"""So many parts are read before any is added."""
+
+
+@final
+@dataclass(frozen=True)
+class PartsJoin:
+    """Writes the shader that joins the parts of a split."""
+
+    task: Task
+    found: Attention
+    split: KeySplit
+
+    def shader(self) -> Shader:
+        """Return the whole shader."""
+        found = self.found
+        task = replace(self.task, label=f"{self.task.label}.join")
+        s = ShaderBuilder(task, {})
+        domain = found.finish.domain
+        body, place = start_invocation(s, JOIN_SIZE, s.size(domain))
+        at = unravel(s, body, domain, place)
+        indices = (*found.batch, found.row)
+        names = ("row", "parts", "part", "top", "total", "weighted")
+        row, parts, part, top, total, sums = (t.Ident(s.fresh(n)) for n in names)
+        number = row_major(
+            s, tuple(i.extent for i in indices), [at[i] for i in indices]
+        )
+        kept = s.scratch(self.task.scratch_name(SUMS), Scalar.F32, written=False)
+        ends = s.scratch(self.task.scratch_name(ENDS), Scalar.F32, written=False)
+        extent = s.extent(found.column.extent)
+        count = self.split.parts
+        body += [
+            t.Let(parts.name, to_wgsl(count, s)),
+            t.Let(row.name, number * parts),
+            t.Var(top.name, t.Literal(repr(-F32_MAX))),
+            t.Var(total.name, t.Literal("0.0")),
+            t.Var(sums.name, t.Literal("0.0")),
+        ]
+        nears = [t.Ident(s.fresh("near")) for _ in range(PARTS_AT_ONCE)]
+        # Beyond the last part, that is read, and counts for nothing.
+        near_lets = [
+            t.Let(near.name, row + t.call("min", part + n, parts - t.ONE))
+            for n, near in enumerate(nears)
+        ]
+        raising = [
+            t.Assign(top, t.call("max", top, ends.load(near * 2))) for near in nears
+        ]
+        adding: list[t.Stmt] = []
+        for n, near in enumerate(nears):
+            scale = t.Ident(s.fresh("scale"))
+            fall = t.call("exp", t.Binary("-", ends.load(near * 2), top))
+            own = t.call("select", t.Literal("0.0"), fall, part + n < parts)
+            adding += [
+                t.Let(scale.name, own),
+                t.Assign(total, scale * ends.load(near * 2 + 1), "+="),
+                t.Assign(
+                    sums, scale * kept.load(near * extent + at[found.column]), "+="
+                ),
+            ]
+        for inner in (raising, adding):
+            loop = t.count_up(part.name, 0, parts, PARTS_AT_ONCE, *near_lets, *inner)
+            body.append(loop)
+        self._steps(s, body, at, (top, total, sums))
+        return s.finish(
+            body,
+            groups=ceil_div(domain_size(domain), JOIN_SIZE),
+            workgroup_size=JOIN_SIZE,
+            summary="second of two dispatches: the parts together.",
+            trips=count * 2,
+        )
+
+    def _steps(
+        self,
+        shader: ShaderBuilder,
+        body: list[t.Stmt],
+        at: dict[Index, t.Expr],
+        found: tuple[t.Ident, t.Ident, t.Ident],
+    ) -> None:
+        """Do the last stage's steps, and keep what is kept of each row."""
+        top, total, sums = found
+        keys = self.found.key.extent
+        values = row_values(shader, keys, (top, total))
+        values |= sum_values(shader, keys, Value(sums), total)
+        lowerer = Lowerer(shader, at, body, locals=values)
+        write_steps(lowerer, self.found.finish)
+        kept = Lowerer(shader, at, [], locals=values)
+        for domain, write in self.found.beside:
+            stage = replace(self.found.finish, domain=domain, steps=(write,))
+            write_steps(kept, stage)
+        if kept.block:
+            first = at[self.found.column].equals(0)
+            body.append(t.If(first, tuple(kept.block)))
