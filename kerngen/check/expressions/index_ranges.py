@@ -100,7 +100,7 @@ def _ranged(
         index, origin = Index(name.name, extent), binder.bound.span
         return IndexSymbol(index, name.span, origin, is_given=True)
     for base, axis, subscript in bare_places(*terms):
-        if subscript.name == name.name and not _is_defined_here(ex, base):
+        if subscript.name == name.name and not _is_defined_here(ex, base, name):
             extents = _extents_of(ex, base)
             if axis < len(extents):
                 index = Index(name.name, extents[axis])
@@ -109,11 +109,14 @@ def _ranged(
     return None
 
 
-def _is_defined_here(ex: Expressions, base: ast.Expr) -> bool:
-    """Whether this is the let at hand, whose axes its indices are yet to give."""
+def _is_defined_here(ex: Expressions, base: ast.Expr, index: ast.Identifier) -> bool:
+    """Whether this is the index, or the let at hand, whose axes its indices give."""
+    if not isinstance(base, ast.Name):
+        return False
     current = ex.env.current
-    is_target = isinstance(base, ast.Name) and base.name == current.target
-    return is_target and current.in_let and ex.scope.get(current.target) is None
+    is_target = base.name == current.target and current.in_let
+    is_new = is_target and ex.scope.get(current.target) is None
+    return is_new or base.name == index.name
 
 
 def _by_reads(ex: Expressions, name: ast.Identifier) -> IndexSymbol | None:
