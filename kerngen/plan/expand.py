@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Final, final
 
 from kerngen.plan.lines import Line
@@ -95,7 +96,7 @@ class Expander:
 
     def expand(self, lines: Sequence[Line]) -> list[Line]:
         """Return lines with those of forms instead of each `use`."""
-        for line, below in zip(lines, (*lines[1:], None), strict=True):
+        for line, below in zip_longest(lines, lines[1:]):
             if not _is_use(line):
                 self._add(line)
                 continue

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 import kerngen
 from kerngen.compiler import compile_text
+from kerngen.plan.read import read_plan
+from kerngen.plan.tree import dispatches_in
 from kerngen.plan.wgsl import only
 from kerngen.runtime import Context, f32
 from tests.runtime.kernels import internals
@@ -31,10 +33,10 @@ SOURCE = """
 
 def shaders_of(name: str) -> list[str]:
     """The files that a kernel's plan runs, in the plan's order."""
-    plan = compile_text(SOURCE, "k.kern").files["wgsl/k/k.plan"].decode()
-    _, _, after = plan.partition(f"\nkernel {name} ")
-    own, _, _ = after.partition("\n\n")
-    return [part.split("(")[0] for part in own.split(" run ")[1:]]
+    files = compile_text(SOURCE, "k.kern").files
+    plan = read_plan(files["wgsl/k/k.plan"].decode())
+    (own,) = (kernel for kernel in plan.kernels if kernel.name == name)
+    return [each.wgsl for each in dispatches_in(own.body)]
 
 
 def test_equal_shaders_are_one_entry_point() -> None:

@@ -440,7 +440,10 @@ class FlashRows:
             ),
             t.BARRIER,
         ]
-        number = self._let("own_row", s.lane // self.vectors)
+        own_row = s.lane // self.vectors
+        if self.shares > VECTOR:  # Of narrow columns, some lanes have no row to store.
+            own_row = t.call("min", own_row, VECTOR - 1)
+        number = self._let("own_row", own_row)
         row, inside = self._row(number)
         joined = self._over_shares(number)
         place = self._let("place", self._row_place(row))

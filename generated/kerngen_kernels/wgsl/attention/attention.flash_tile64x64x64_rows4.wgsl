@@ -207,7 +207,7 @@ fn main(
     products[lane + 256u] = sum_2;
     products[lane + 384u] = sum_3;
     workgroupBarrier();
-    let own_row = lane >> 4u;
+    let own_row = min(lane >> 4u, 3u);
     let row = min(first_row + own_row, u.s - 1u);
     let joined = products[own_row * 128u + (lane & 15u)] + products[own_row * 128u + (lane & 15u) + 16u] + products[own_row * 128u + (lane & 15u) + 32u] + products[own_row * 128u + (lane & 15u) + 48u] + products[own_row * 128u + (lane & 15u) + 64u] + products[own_row * 128u + (lane & 15u) + 80u] + products[own_row * 128u + (lane & 15u) + 96u] + products[own_row * 128u + (lane & 15u) + 112u];
     let place = ((n * u.h + g) * u.s + row) * parts + part;
@@ -409,7 +409,7 @@ fn edge(
     products[lane + 256u] = sum_2;
     products[lane + 384u] = sum_3;
     workgroupBarrier();
-    let own_row = lane >> 4u;
+    let own_row = min(lane >> 4u, 3u);
     let row = min(first_row + own_row, u.s - 1u);
     let joined = products[own_row * 128u + (lane & 15u)] + products[own_row * 128u + (lane & 15u) + 16u] + products[own_row * 128u + (lane & 15u) + 32u] + products[own_row * 128u + (lane & 15u) + 48u] + products[own_row * 128u + (lane & 15u) + 64u] + products[own_row * 128u + (lane & 15u) + 80u] + products[own_row * 128u + (lane & 15u) + 96u] + products[own_row * 128u + (lane & 15u) + 112u];
     let place = ((n * u.h + g) * u.s + row) * parts + part;

@@ -229,7 +229,7 @@ fn main(
     products[lane + 256u] = sum_2;
     products[lane + 384u] = sum_3;
     workgroupBarrier();
-    let own_row = lane >> 4u;
+    let own_row = min(lane >> 4u, 3u);
     let row = min(first_row + own_row, u.s * heads - 1u);
     let head = first_head + row / u.s;
     let query = row % u.s;
@@ -452,7 +452,7 @@ fn edge(
     products[lane + 256u] = sum_2;
     products[lane + 384u] = sum_3;
     workgroupBarrier();
-    let own_row = lane >> 4u;
+    let own_row = min(lane >> 4u, 3u);
     let row = min(first_row + own_row, u.s * heads - 1u);
     let head = first_head + row / u.s;
     let query = row % u.s;
