@@ -118,7 +118,7 @@ def test_as_called(firefox: Browser, case: Case) -> None:
     rng = np.random.default_rng(2)
     dims = dict.fromkeys(case.kernel.dims, min(36, longest))
     scalars = case.scalars(rng)
-    arrays = case.arrays(rng, case.domain.fit(dims))
+    arrays = case.arrays(rng, case.fit(dims, scalars))
     number = begin(firefox, case.module, case.kernel, arrays.values(), scalars)
     expected = expect(case.oracle, arithmetic, arrays, scalars)
     for want, got in zip(expected, results(firefox, case.kernel, number), strict=True):
