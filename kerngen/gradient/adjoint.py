@@ -279,8 +279,14 @@ class Reads:
         self._visit_terms(reduce.body, _under(share.over(reduce.indices), holds))
 
     def _product(self, reduce: Reduce, term: Term) -> None:
-        """Derive a product: without zeros it is P / b, with one that of the others."""
+        """Derive a product: without zeros it is P / b, with one that of the others.
+
+        Both have the same slope where a factor passes 0, but not the same second one.
+        """
         zero = Binary("==", reduce.body, _ZERO, BOOL)
+        is_of_others = negated(zero) in _conditions(reduce)
+        if self.forward.kernel.gradient is not None and is_of_others:
+            raise self._fault("the gradient of 'prod', whose factors may be 0")
         zeros = self._count(reduce, zero, "zeros")
         rest = all_hold((*_conditions(reduce), negated(zero)))
         statement = self._statement

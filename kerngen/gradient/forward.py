@@ -171,7 +171,10 @@ def _refuse_writes(kernel: Kernel) -> None:
         is_read = any(target in tensors_read(s.value) for s in kernel.body)
         in_parts = statement.is_partial and (is_read or statement.component)
         if in_parts or key in written:
-            fields = {"kernel": kernel.name, "what": f"writes '{target.name}' in parts"}
+            fields = {
+                "kernel": kernel.name,
+                "what": f"'{target.name}', which is written in parts",
+            }
             raise GradientError(Kind.NO_DERIVATIVE, fields, statement.span)
         written.add(key)
 

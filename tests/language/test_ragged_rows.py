@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
-from tests.compile import loaded
+from tests.compile import built_module, loaded
 
 Array = NDArray[Any]
 
@@ -129,3 +129,19 @@ def test_lanes_follow_the_mean_and_references_have_no_loop(ctx: gpu.Context) -> 
 
     few, some, many = map(strategy, (16_000, 100_000, 1_000_000))
     assert (few, some, many) == ("ragged_lanes8", "ragged_lanes32", "ragged")
+
+
+def test_ranges_of_floats(either: gpu.Context) -> None:
+    """They are compared as floats, and no strategy takes them for numbers of elements."""
+    text = """kernel f(a: f32[r], b: i32[r], v: f32[n]) -> y: f32[r] {
+        y[i] = sum[p when f32(p) >= a[i] and p < b[i]] v[p];
+    }"""
+    a, b = np.array([0.0, 5.5, 20.0, -3.0], np.float32), np.array([6, 20, 10, 7])
+    v, p = np.arange(1, 101, dtype=np.float32), np.arange(100)
+    wanted = [v[(p >= x) & (p < end)].sum() for x, end in zip(a, b, strict=True)]
+    with built_module(text) as module:
+        held = (either.tensor(a), either.tensor(b, gpu.i32), either.tensor(v))
+        np.testing.assert_array_equal(module.f(*held).numpy(), wanted)
+        np.testing.assert_array_equal(
+            module.f_reference(a, b.astype(np.int32), v), wanted
+        )

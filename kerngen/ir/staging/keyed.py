@@ -170,7 +170,9 @@ def _key(part: Expr, indices: tuple[Index, ...]) -> Key | None:
 def _index_of(expr: Expr) -> Index | None:
     """Return the index that an integer is, whatever its type."""
     match expr:
-        case IndexValue(index=index) | Cast(operand=IndexValue(index=index)):
+        case IndexValue(index=index):
+            return index
+        case Cast(operand=IndexValue(index=index)) if expr.type.is_integer:
             return index
         case _:
             return None
