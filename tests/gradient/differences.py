@@ -135,7 +135,9 @@ def program(module: Module, kernel: Kernel) -> KernelProgram:
 def compiled(module: Module, *kernels: Kernel) -> CompiledModule:
     """Compile kernels for their references, without shaders."""
     alone = replace(module, kernels=kernels, warnings=())
-    programs = [KernelProgram(form_stages(kernel), (), lambda _: (), {}) for kernel in kernels]
+    programs = [
+        KernelProgram(form_stages(kernel), (), lambda _: (), {}) for kernel in kernels
+    ]
     planned = plan_kernels(replace(alone, origins=(module, *module.origins)), programs)
     binding = emit_binding(alone, planned, "0" * 64, formatted=False)
     plan = ModulePlan(module.path, "0" * 16, tuple(each.plan for each in planned))
