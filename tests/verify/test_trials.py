@@ -164,11 +164,16 @@ def test_tensors_whose_elements_share_bytes_are_not_cut(
 # Zones
 
 
+def zoned(filled: int = 0) -> tuple[Any, Any]:
+    """A buffer of 8 bytes whose zones hold a pattern, and the bytes of all."""
+    buffer: Any = SimpleNamespace(word=0x7FC12300, filled=filled)
+    words = np.full((BEFORE + 8 + BEHIND) // 4, buffer.word, np.uint32)
+    return buffer, words.view(np.uint8).copy()
+
+
 def spoilt(at: int, nbytes: int = 6, filled: int = 0) -> str:
     """What is told of a buffer one byte of which, or of what is around it, changed."""
-    buffer: Any = SimpleNamespace(word=0x7FC12300, filled=filled)
-    found = np.full((BEFORE + 8 + BEHIND) // 4, buffer.word, np.uint32).view(np.uint8)
-    found = found.copy()
+    buffer, found = zoned(filled)
     found[BEFORE + at] ^= 0xFF
     return Leased(nbytes, buffer).fault(found, by_words=False)
 
@@ -176,9 +181,7 @@ def spoilt(at: int, nbytes: int = 6, filled: int = 0) -> str:
 @pytest.mark.parametrize(("by_words", "is_fault"), [(True, False), (False, True)])
 def test_zeros_behind_the_last_narrow_integer(by_words: bool, is_fault: bool) -> None:
     """Of halves a shader writes no words, so that zeros behind the last are a fault."""
-    buffer: Any = SimpleNamespace(word=0x7FC12300, filled=0)
-    found = np.full((BEFORE + 8 + BEHIND) // 4, buffer.word, np.uint32).view(np.uint8)
-    found = found.copy()
+    buffer, found = zoned()
     found[BEFORE + 6 : BEFORE + 8] = 0
     assert bool(Leased(6, buffer).fault(found, by_words=by_words)) == is_fault
 

@@ -9,6 +9,7 @@ and its sums; a second dispatch joins the parts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Final, final
@@ -218,20 +219,15 @@ class FlashRows:
         )
         body = [*self._multiply(first), t.BARRIER, *self._score(first, own)]
         body += [t.Assign(self.weights[s.lane], own), t.BARRIER]
-        count = SIZE // RUN
-        few = [self.weights[s.lane * RUN + n] for n in range(RUN)]
+        few = self._neighbours()
         largest = t.call("max", t.call("max", *few[:2]), t.call("max", *few[2:]))
+        body += self._joined(
+            largest,
+            raised,
+            self.top,
+            lambda part: t.Assign(raised, t.call("max", raised, part)),
+        )
         body += [
-            t.If(s.lane < t.u32(count), (t.Assign(self.maxima[s.lane], largest),)),
-            t.BARRIER,
-            t.Var(raised.name, self.top),
-            t.count_up(
-                (n := t.Ident(s.fresh("number"))).name,
-                0,
-                t.u32(count),
-                1,
-                t.Assign(raised, t.call("max", raised, self.maxima[n])),
-            ),
             t.Let(scale.name, t.call("exp", t.Binary("-", self.top, raised))),
             t.Let(new.name, t.call("exp", t.Binary("-", own, raised)) * self.share),
             t.Assign(self.top, raised),
@@ -476,19 +472,33 @@ class FlashRows:
         """Return the sum over all lanes, in a fixed order."""
         s = self.builder
         self.body += [t.Assign(self.weights[s.lane], value), t.BARRIER]
-        few = [self.weights[s.lane * RUN + n] for n in range(RUN)]
-        fourth = reduce(t.add, few)
-        count = SIZE // RUN
-        store = t.Assign(self.maxima[s.lane], fourth)
-        whole, number = (t.Ident(s.fresh(n)) for n in ("row_totals", "number"))
-        add = t.Assign(whole, self.maxima[number], "+=")
-        self.body += [
-            t.If(s.lane < t.u32(count), (store,)),
-            t.BARRIER,
-            t.Var(whole.name, t.call("vec4f", t.Literal("0.0"))),
-            t.count_up(number.name, 0, t.u32(count), 1, add),
-        ]
+        whole, zero = t.Ident(s.fresh("row_totals")), t.call("vec4f", t.Literal("0.0"))
+        fourth = reduce(t.add, self._neighbours())
+        self.body += self._joined(
+            fourth, whole, zero, lambda part: t.Assign(whole, part, "+=")
+        )
         return whole
+
+    def _neighbours(self) -> list[t.Expr]:
+        """Return what four lanes have left in workgroup memory."""
+        return [self.weights[self.builder.lane * RUN + n] for n in range(RUN)]
+
+    def _joined(
+        self,
+        fourth: t.Expr,
+        result: t.Ident,
+        start: t.Expr,
+        join: Callable[[t.Expr], t.Stmt],
+    ) -> list[t.Stmt]:
+        """Join all lanes' values: a fourth of the lanes four each, then every lane those."""
+        s, count = self.builder, t.u32(SIZE // RUN)
+        number = t.Ident(s.fresh("number"))
+        return [
+            t.If(s.lane < count, (t.Assign(self.maxima[s.lane], fourth),)),
+            t.BARRIER,
+            t.Var(result.name, start),
+            t.count_up(number.name, 0, count, 1, join(self.maxima[number])),
+        ]
 
     def _over_shares(self, row: t.Expr) -> t.Ident:
         """Return the sum over the lanes that have the same columns of a row."""
