@@ -54,9 +54,9 @@ def fixes_in(case: Path) -> tuple[int, int]:
 
 
 def test_hints_of_some_wrong_programs_are_fixes() -> None:
-    counts = [fixes_in(case) for case in cases_in(REJECT)[::8]]
+    counts = [fixes_in(case) for case in cases_in(REJECT)[::6]]
     hinted, fixed = (sum(each) for each in zip(*counts, strict=True))
-    assert fixed >= 0.5 * hinted  # An eighth of them is not quite as the whole.
+    assert fixed >= LEAST * hinted
 
 
 @pytest.mark.nightly

@@ -480,7 +480,7 @@ class FlashRows:
         return whole
 
     def _neighbours(self) -> list[t.Expr]:
-        """Return what four lanes have left in workgroup memory."""
+        """Return the values of four neighbouring lanes, from workgroup memory."""
         return [self.weights[self.builder.lane * RUN + n] for n in range(RUN)]
 
     def _joined(
