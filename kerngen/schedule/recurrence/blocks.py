@@ -12,16 +12,15 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from kerngen.ir.analysis.reads import is_at, loads
-from kerngen.ir.nodes import Expr, Index, IndexValue, Load, LocalValue, Subscript
+from kerngen.ir.nodes import Expr, Index, IndexValue, Load, Subscript
 from kerngen.ir.staging.stages import Define, Stage, Step, Write
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children
 from kerngen.schedule.lowering.addresses import vector_address
 from kerngen.schedule.lowering.builder import wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.steps import tensors_in_runs
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
-from kerngen.schedule.recurrence.turn import finish_turn, loop_of
+from kerngen.schedule.recurrence.turn import finish_turn, loop_of, replacing
 from kerngen.shader import tree as t
 
 
@@ -157,18 +156,8 @@ def of_component(
     turn: Lowerer, component: str, whole: dict[Load, t.Expr]
 ) -> Callable[[Expr], Expr]:
     """Return a function that replaces reads by a component of the block's vectors."""
-    known = {
-        load: LocalValue(f"{n} of a block", load.type) for n, load in enumerate(whole)
-    }
-    for load, local in known.items():
-        turn.locals[local.name] = Value(t.Member(whole[load], component))
-
-    def visit(expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr in known:
-            return known[expr]
-        return map_children(expr, visit)
-
-    return visit
+    reads = {load: Value(t.Member(four, component)) for load, four in whole.items()}
+    return replacing(turn, reads)
 
 
 def _odd(expr: Expr, domain: tuple[Index, ...], index: Index) -> Iterator[Load]:

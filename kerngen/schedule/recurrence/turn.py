@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-from kerngen.ir.nodes import LocalValue
+from kerngen.ir.nodes import Expr, Load, LocalValue
 from kerngen.ir.staging.stages import Loop, Stage
+from kerngen.ir.walk import map_children
 from kerngen.schedule.lowering.builder import wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.settling import same_bits, settles
@@ -52,6 +53,19 @@ def finish_turn(turn: Lowerer, stage: Stage, at: t.Expr) -> None:
         values = [_register(turn, x) for x in (state.now, *state.before)]
         pairs = [*zip(values[1:], values, strict=False)]
         turn.block.extend(t.Assign(old, new) for old, new in reversed(pairs))
+
+
+def replacing(turn: Lowerer, reads: Mapping[Load, Value]) -> Callable[[Expr], Expr]:
+    """Return a function that replaces reads by values that a turn knows."""
+    known = {x: LocalValue(f"read {n}", x.type) for n, x in enumerate(reads)}
+    turn.locals.update({known[load].name: value for load, value in reads.items()})
+
+    def visit(expr: Expr) -> Expr:
+        if isinstance(expr, Load) and expr in known:
+            return known[expr]
+        return map_children(expr, visit)
+
+    return visit
 
 
 def _register(turn: Lowerer, local: LocalValue) -> t.Expr:

@@ -1,0 +1,226 @@
+"""Tiles of a folded recurrence: what its turns read, in workgroup memory.
+
+    x_tile     a row for each turn, a column for each element     x[n, t, i]
+    u_tile     a row for each turn, a column for each lane of     u[n, t, k]
+               an element, where all elements read the same
+
+The lanes of a workgroup read a block of turns together, each number once, and a block
+ahead: while they take the turns of one, what the next one reads is on its way to their
+registers.  What is the same in all turns is in registers from the beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+from kerngen.ir.analysis.reads import free_indices, is_within, loads
+from kerngen.ir.nodes import Index, Load
+from kerngen.ir.staging.stages import Write
+from kerngen.ir.types import Scalar
+from kerngen.schedule.lowering.builder import wgsl_type
+from kerngen.schedule.lowering.cooperation import value_bytes
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.values import Value
+from kerngen.schedule.recurrence.folded import Folded
+from kerngen.shader import tree as t
+
+INVOCATIONS: Final = 128
+"""The lanes of a workgroup."""
+
+MOST_TURNS: Final = 16
+"""The turns of a block, if workgroup memory has room for them."""
+
+
+@final
+@dataclass(frozen=True)
+class Reads:
+    """The reads of a turn, by what they depend on.
+
+    `fixed` are the same in all turns, those `of_element` in all lanes of an element,
+    those `of_lane` in all elements of a workgroup.  Others are read in their turns.
+    """
+
+    fixed: tuple[Load, ...]
+    of_element: tuple[Load, ...]
+    of_lane: tuple[Load, ...]
+
+    @classmethod
+    def of(cls, found: Folded, differ: tuple[Index, ...]) -> Reads:
+        """Return a turn's reads; the elements of a workgroup `differ` in some indices."""
+        fixed, of_element, of_lane = list[Load](), list[Load](), list[Load]()
+        for load in _plain_reads(found):
+            free = free_indices(load)
+            if found.along not in free:
+                fixed.append(load)
+            elif found.own not in free:
+                of_element.append(load)
+            elif not free & {*differ}:
+                of_lane.append(load)
+        return cls(tuple(fixed), tuple(of_element), tuple(of_lane))
+
+
+def _plain_reads(found: Folded) -> Iterator[Load]:
+    """Yield the distinct reads of scalars at the recurrence's own indices."""
+    written = {step.tensor for step in found.sums.steps if isinstance(step, Write)}
+    reads = (load for value in found.values for load in loads(value))
+    for load in dict.fromkeys(reads):
+        is_scalar = isinstance(load.tensor.element, Scalar)
+        if is_scalar and is_within(load) and load.tensor not in written:
+            yield load
+
+
+@final
+@dataclass(frozen=True)
+class Group:
+    """The lanes of a workgroup: `lanes` share an element, with `each` states at once.
+
+    Neighbours among them have neighbouring elements.  A block has so many `turns`.
+    """
+
+    lanes: int
+    each: int
+    turns: int
+
+    @classmethod
+    def of(cls, found: Folded, reads: Reads, lanes: int, each: int, most: int) -> Group:
+        """Return the workgroup whose tiles and terms take up at most so many bytes."""
+        elements = INVOCATIONS // lanes
+        size = value_bytes(found.reduce.type) * INVOCATIONS
+        size += sum(value_bytes(x.type) for x in reads.of_element) * elements
+        size += sum(value_bytes(x.type) for x in reads.of_lane) * lanes * each
+        turns = MOST_TURNS
+        while turns * size > most:
+            turns //= 2
+        return cls(lanes, each, turns)
+
+    @property
+    def elements(self) -> int:
+        """The number of elements that a workgroup has."""
+        return INVOCATIONS // self.lanes
+
+
+@final
+@dataclass(frozen=True)
+class Lane:
+    """A lane in a shader: the lane at `place` of those of the element of its `column`.
+
+    An element's lanes have the states from `first` on, this one those from `own` on.
+    """
+
+    column: t.Expr
+    place: t.Expr
+    first: t.Expr
+    own: t.Expr
+    has_element: t.Expr
+    has_state: t.Expr
+
+
+@final
+@dataclass(frozen=True)
+class _Tile:
+    """What a read yields in a block: a row for each turn, of so many `columns`.
+
+    `registers` have the lane's share of the next block's.
+    """
+
+    load: Load
+    memory: t.Expr
+    columns: int
+    registers: tuple[t.Ident, ...]
+
+
+@final
+class Tiles:
+    """Writes the tiles of a shader, and what is the same in all turns."""
+
+    def __init__(
+        self, to: Lowerer, found: Folded, reads: Reads, group: Group, lane: Lane
+    ) -> None:
+        """Declare tiles and registers; `to` knows the lane's element and its state."""
+        self._to, self._found, self._group, self._lane = to, found, group, lane
+        self._fixed = {load: self._register(load, "kept") for load in reads.fixed}
+        self._of_element = [self._tile(x, group.elements) for x in reads.of_element]
+        self._of_lane = [self._tile(load, group.lanes) for load in reads.of_lane]
+
+    def _width(self, load: Load) -> int:
+        """Return how many numbers a lane reads: one for each state, if they differ."""
+        return self._group.each if self._found.own in free_indices(load) else 1
+
+    def _register(self, load: Load, ending: str) -> t.Ident:
+        name = self._to.shader.fresh(f"{load.tensor.name}_{ending}")
+        type_ = wgsl_type(load.type, self._width(load))
+        self._to.block.append(t.Var(name, type=type_))
+        return t.Ident(name)
+
+    def _tile(self, load: Load, columns: int) -> _Tile:
+        count, width = self._group.turns * columns, self._width(load)
+        memory = self._to.shader.workgroup_array(
+            f"{load.tensor.name}_tile",
+            f"array<{wgsl_type(load.type, width)}, {count}>",
+            count * width * value_bytes(load.type),
+        )
+        shares = range(0, count, INVOCATIONS)
+        registers = tuple(self._register(load, "ahead") for _ in shares)
+        return _Tile(load, memory, columns, registers)
+
+    def keep(self) -> None:
+        """Read what is the same in all turns."""
+        inner = self._to.nested({})
+        for load, register in self._fixed.items():
+            inner.block.append(t.Assign(register, inner.lower(load).expr))
+        if self._fixed:
+            self._to.block.append(t.If(self._lane.has_state, tuple(inner.block)))
+
+    def read(self, block: t.Expr) -> Iterator[t.Stmt]:
+        """Yield what reads a block into registers, as far as there are such turns."""
+        found, shader = self._found, self._to.shader
+        for tile in self._of_element:
+            yield from self._read(tile, block, {}, self._lane.has_element)
+        for tile in self._of_lane:
+            own = self._lane.first + shader.lane % tile.columns * self._group.each
+            has_state = own < shader.extent(found.own.extent)
+            yield from self._read(tile, block, {found.own: own}, has_state)
+
+    def _read(
+        self, tile: _Tile, block: t.Expr, at: dict[Index, t.Expr], exists: t.Expr
+    ) -> Iterator[t.Stmt]:
+        found, shader = self._found, self._to.shader
+        length = shader.extent(found.along.extent)
+        for flat, register in self._shares(tile):
+            turn = t.Ident(shader.fresh("turn_ahead"))
+            yield t.Let(turn.name, block + flat // tile.columns)
+            element = found.element(turn, length)
+            inner = self._to.nested({**at, found.along: element})
+            value = inner.lower(tile.load).expr
+            read = (*inner.block, t.Assign(register, value))
+            inside = (turn < length, *self._inside(tile, flat))
+            yield t.If(t.all_of(exists, *inside), read)
+
+    def _shares(self, tile: _Tile) -> Iterator[tuple[t.Expr, t.Ident]]:
+        """Yield the places in a tile that the lane fills, and the register of each."""
+        for number, register in enumerate(tile.registers):
+            yield self._to.shader.lane + number * INVOCATIONS, register
+
+    def _inside(self, tile: _Tile, flat: t.Expr) -> tuple[t.Expr, ...]:
+        """Return the condition on a place to be inside of the tile, if some are not."""
+        count = self._group.turns * tile.columns
+        return (flat < count,) if count % INVOCATIONS else ()
+
+    def store(self) -> Iterator[t.Stmt]:
+        """Yield what puts the registers into the tiles."""
+        for tile in (*self._of_element, *self._of_lane):
+            for flat, register in self._shares(tile):
+                store = t.Assign(tile.memory[flat], register)
+                inside = self._inside(tile, flat)
+                yield t.If(t.all_of(*inside), (store,)) if inside else store
+
+    def values(self, turn: t.Expr) -> dict[Load, Value]:
+        """Return what is read in a turn of the block, and what is the same in all."""
+        lane, found = self._lane, dict[Load, t.Expr](self._fixed)
+        places = ((self._of_element, lane.column), (self._of_lane, lane.place))
+        for tiles, place in places:
+            for tile in tiles:
+                found[tile.load] = tile.memory[turn * tile.columns + place]
+        return {x: Value(value, self._width(x) > 1) for x, value in found.items()}
