@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kerngen.ir.analysis.reads import holds_reduce, is_within, loads
 from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.types import Scalar
 from kerngen.plan.size import Literal, ceil_div, maximum
@@ -70,9 +69,7 @@ def joining_runs(found: Scatter, names: frozenset[str]) -> Shader:
     first, number, key, carries = map(to.fresh, ("first", "number", "key", "carries"))
     count, place = to_wgsl(level.count, to.shader), first + number
     to.let(first, to.part * RUN)
-    keys, values = _read_ahead(to, first)
-    own = keys[number] if keys else to.keys.load(t.call("min", place, count - 1))
-    take = (to.take(values[number]),) if values else _term(to, place)
+    own = to.keys.load(t.call("min", place, count - 1))
     last = number.equals(RUN)
     goes_on = t.all_of(last, key.equals(to.run))
     end = (
@@ -92,7 +89,7 @@ def joining_runs(found: Scatter, names: frozenset[str]) -> Shader:
             1,
             t.Let(key.name, t.call("select", to.limit, own, place < count)),
             t.If(t.any_of(last, t.Binary("!=", key, to.run)), end),
-            t.If(t.all_of(number < RUN, key < to.limit), take),
+            t.If(t.all_of(number < RUN, key < to.limit), _term(to, place)),
         ),
     ]
     return to.finish(
@@ -120,39 +117,6 @@ def _end_run(
         t.If(t.all_of(whole, goes_on) if at_once else whole, begun),
         *((t.If(ends, _write(to)),) if at_once else ()),
     )
-
-
-def _read_ahead(to: Columns, first: t.Expr) -> tuple[t.Expr | None, t.Expr | None]:
-    """Write the reads of a part's keys and terms, all before the first is taken.
-
-    None where terms can't be read of elements that count nowhere, or not cheaply.
-    """
-    body = to.found.body
-    plain = not holds_reduce(body) and all(is_within(x) for x in loads(body))
-    if not plain or moves_values(to.found):
-        return None, None
-    keys, values, number = map(to.fresh, ("keys_of_part", "values", "number"))
-    type_ = wgsl_type(to.found.reduce.type, to.lanes)
-    place = to.fresh("at")
-    block: list[t.Stmt] = []
-    value = _value(to, place, block)
-    last = to_wgsl(Level(to.found, 0).count, to.shader) - 1
-    to.body += [
-        t.Var(keys.name, type=f"array<u32, {RUN + 1}>"),
-        t.Var(values.name, type=f"array<{type_}, {RUN}>"),
-        t.count_up(
-            number.name,
-            0,
-            t.u32(RUN),
-            1,
-            t.Let(place.name, t.call("min", first + number, last)),
-            t.Assign(keys[number], to.keys.load(place)),
-            *block,
-            t.Assign(values[number], value),
-        ),
-        t.Assign(keys[RUN], to.keys.load(t.call("min", first + RUN, last))),
-    ]
-    return keys, values
 
 
 def _term(to: Columns, place: t.Expr) -> tuple[t.Stmt, ...]:
