@@ -133,8 +133,8 @@ def random_model(ctx: Context, config: Config, element: Any) -> Model:
     embedding = make.table(config.vocabulary, width, storage)
     layers = tuple(layer() for _ in range(config.layers))
     lies = element is not storage
-    head = make.table(config.vocabulary, width, element) if lies else embedding
-    return Model(ctx, config, Weights(embedding, layers, ones, head))
+    last = make.table(config.vocabulary, width, element) if lies else embedding
+    return Model(ctx, config, Weights(embedding, layers, ones, last))
 
 
 def bytes_read(model: Model, length: int) -> int:
