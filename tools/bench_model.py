@@ -22,6 +22,7 @@ import numpy as np
 
 import kerngen.runtime as gpu
 from examples.qwen3 import Cache, Config, Model, generation, greedy
+from examples.qwen3.arenas import Arenas
 from examples.qwen3.model import Layer, Table, Weight, Weights
 from examples.qwen3.quantized import BLOCK, Quantized
 from examples.qwen3.step import Step
@@ -66,20 +67,32 @@ def config_of(size: str) -> Config:
 class RandomWeights:
     """Makes matrices on the device out of random blocks, one for each type."""
 
-    def __init__(self, ctx: Context) -> None:
+    def __init__(self, ctx: Context, layers: int) -> None:
         """Begin with no block."""
         self._ctx = ctx
+        self._arenas = Arenas(ctx, layers)
         self._blocks: dict[Any, Any] = {}
 
     def matrix(self, rows: int, columns: int, element: Any) -> Weight:
-        """Return a matrix; with scales, if it is quantized."""
-        codes = self._filled(rows, columns, element)
+        """Return a matrix of a layer; with scales, if it is quantized."""
+        return self._matrix(self._arenas, rows, columns, element)
+
+    def table(self, rows: int, columns: int, element: Any) -> Table:
+        """Return a table of the vocabulary; with scales, if it is quantized."""
+        return Table((self._matrix(self._ctx, rows, columns, element),), (0,))
+
+    def _matrix(
+        self, of: Context | Arenas, rows: int, columns: int, element: Any
+    ) -> Weight:
+        codes = self._filled(of, rows, columns, element)
         if element in (f16, f32):
             return codes
-        return Quantized(codes, self._filled(rows, -(-columns // BLOCK), f16))
+        return Quantized(codes, self._filled(of, rows, -(-columns // BLOCK), f16))
 
-    def _filled(self, rows: int, columns: int, element: Any) -> Matrix[Any]:
-        whole = self._ctx.empty((rows, columns), element)
+    def _filled(
+        self, of: Context | Arenas, rows: int, columns: int, element: Any
+    ) -> Matrix[Any]:
+        whole = of.empty((rows, columns), element)
         flat, block = whole.reshape(-1), self._block(element)
         for start in range(0, rows * columns, RANDOM):
             stop = min(start + RANDOM, rows * columns)
@@ -100,7 +113,7 @@ class RandomWeights:
 
 def random_model(ctx: Context, config: Config, element: Any) -> Model:
     """Return a model whose matrices are of a type, but for the embedding of quantized ones."""
-    make = RandomWeights(ctx)
+    make = RandomWeights(ctx, config.layers)
     width, head = config.width, config.head_width
     own, shared = config.heads * head, config.kv_heads * head
     ones = ctx.vector(np.ones(width), f32)
@@ -117,12 +130,11 @@ def random_model(ctx: Context, config: Config, element: Any) -> Model:
         )
 
     storage = element if element is f32 else f16
-    rows = make.matrix(config.vocabulary, width, storage)
-    embedding = Table((rows,), (0,))
+    embedding = make.table(config.vocabulary, width, storage)
     layers = tuple(layer() for _ in range(config.layers))
     lies = element is not storage
-    table = make.matrix(config.vocabulary, width, element) if lies else rows
-    return Model(ctx, config, Weights(embedding, layers, ones, Table((table,), (0,))))
+    last = make.table(config.vocabulary, width, element) if lies else embedding
+    return Model(ctx, config, Weights(embedding, layers, ones, last))
 
 
 def bytes_read(model: Model, length: int) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
+from examples.qwen3.arenas import Arenas
 from examples.qwen3.config import Config, read_config
 from examples.qwen3.errors import ModelError
 from examples.qwen3.files import Array, Storage, TensorFiles
@@ -113,6 +114,7 @@ class _Loader:
         bits: Bits | None,
     ) -> None:
         self._ctx = ctx
+        self._arenas = Arenas(ctx, config.layers)
         self._config = config
         self._files = files
         self._storage = storage
@@ -165,9 +167,9 @@ class _Loader:
         """Upload matrices as one, so that they take one product."""
         codes = self._codes(shapes)
         if codes is not None:
-            return place(self._ctx, *codes)
+            return place(self._arenas, *codes)
         each: list[Any] = [self._take(*named) for named in shapes.items()]
-        return self._upload(np.concatenate(each), self._bits)
+        return self._upload(self._arenas, np.concatenate(each), self._bits)
 
     def _codes(
         self, shapes: Mapping[str, tuple[int, int]]
@@ -181,10 +183,10 @@ class _Loader:
         codes, scales = (np.concatenate(side) for side in zip(*pairs, strict=True))
         return codes, scales, bits
 
-    def _upload(self, array: Any, bits: Bits | None) -> Weight:
+    def _upload(self, to: Context | Arenas, array: Any, bits: Bits | None) -> Weight:
         if bits is not None:
-            return upload(self._ctx, array, bits)
-        return self._ctx.matrix(array, self._storage)
+            return upload(to, array, bits)
+        return to.matrix(array, self._storage)
 
     def _gain(self, name: str, width: int) -> Vector[f32]:
         return self._ctx.vector(self._files.take(name, (width,), f32), f32)
@@ -207,7 +209,7 @@ class _Loader:
 
         def part(rows: slice) -> Weight:
             if codes is None:
-                return self._upload(array[rows], bits)
+                return self._upload(self._ctx, array[rows], bits)
             return place(self._ctx, codes[0][rows], codes[1][rows], codes[2])
 
         parts = (part(slice(*ends)) for ends in zip(starts, stops, strict=True))

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
+from examples.qwen3.arenas import Arenas
 from examples.qwen3.config import Config
 from examples.qwen3.errors import ModelError
 from examples.qwen3.quantized import Blocks, Quantized
@@ -78,8 +79,9 @@ class Cache:
         self.length = 0
         self.at = ctx.zeros((), i32)
         """The length, as the device has it: the next row to write."""
-        self.keys = [ctx.empty(shape, f32) for _ in range(config.layers)]
-        self.values = [ctx.empty(shape, f32) for _ in range(config.layers)]
+        keys, values = (Arenas(ctx, config.layers) for _ in range(2))
+        self.keys = [keys.empty(shape, f32) for _ in range(config.layers)]
+        self.values = [values.empty(shape, f32) for _ in range(config.layers)]
 
     def advance(self, count: int) -> int:
         """Take the next positions; return the first of them.

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from examples.qwen3.arenas import Arenas
 from kerngen.runtime import Context, Matrix, Tensor3, Vector, f16, f32, i4, i8
 from kerngen_kernels import decoder, quantized
 
@@ -71,15 +72,15 @@ def dequantize(codes: Array, scales: Array) -> Array:
     return near
 
 
-def upload(ctx: Context, weights: Array, bits: Bits) -> Quantized:
+def upload(to: Context | Arenas, weights: Array, bits: Bits) -> Quantized:
     """Quantize a matrix, and bring it to the device."""
-    return place(ctx, *quantize(weights, bits), bits)
+    return place(to, *quantize(weights, bits), bits)
 
 
-def place(ctx: Context, codes: Array, scales: Array, bits: Bits) -> Quantized:
+def place(to: Context | Arenas, codes: Array, scales: Array, bits: Bits) -> Quantized:
     """Bring integers and scales to the device."""
     element = i4 if bits == 4 else i8
-    return Quantized(ctx.matrix(codes, element), ctx.matrix(scales, f16))
+    return Quantized(to.matrix(codes, element), to.matrix(scales, f16))
 
 
 @final

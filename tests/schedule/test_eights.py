@@ -63,6 +63,28 @@ def test_blocks_and_zero_points(ctx: gpu.Context, type_: str, block: str) -> Non
             np.testing.assert_array_equal(module.f(*held).numpy(), x @ right.T)
 
 
+@pytest.mark.parametrize("type_", ["u4", "i8"])
+def test_a_turn_is_read_before_it_begins(ctx: gpu.Context, type_: str) -> None:
+    """Zero points with a sign and without, from no terms to several turns of 256 and a part of one."""
+    element, low, high = TYPES[type_]
+    text = KERNEL.replace("zero: u8", f"zero: {type_}").format(
+        type="i4", by=32, last=31, options="lanes(8, 4)"
+    )
+    rng = np.random.default_rng(4)
+    with built_module(text) as module:
+        for n, k in ((3, 0), (9, 32), (5, 256), (2, 800)):
+            x, each = rng.integers(-2, 3, (1, k)), rng.integers(-2, 3, k)
+            w = rng.integers(-8, 8, (n, k))
+            zero = rng.integers(low, high + 1, (n, k // 32))
+            scale, blocks = rng.integers(-1, 3, zero.shape), np.arange(k) // 32
+            right = each * scale[:, blocks] ** 2 * (w - zero[:, blocks])
+            held: list[Any] = [ctx.tensor(x.astype(np.float32))]
+            held.append(ctx.tensor(w.astype(np.int8), gpu.i4))
+            held.append(ctx.tensor(zero.astype(np.int8 if low else np.uint8), element))
+            held += [ctx.tensor(a.astype(np.float32)) for a in (scale, each)]
+            np.testing.assert_array_equal(module.f(*held).numpy(), x @ right.T)
+
+
 @pytest.mark.parametrize("type_", ["i8", "u8"])
 def test_bytes_by_bytes_are_exact(ctx: gpu.Context, type_: str) -> None:
     """Four products of a word at once, where rows are multiples of 16."""
@@ -94,8 +116,10 @@ def test_four_words_are_read_at_once_and_nothing_is_converted() -> None:
     aligned, eights, edge = program.stages[0].schedules[0].variants
     words, eight = (each.shaders[0].code for each in (aligned, eights))
     assert "w: array<vec4u>" in words
-    # Once for each of two columns, each time for 32 neighbours.
-    assert words.count("= w[") == eight.count("= w[") == 2
+    # Once for each of two columns, each time for 32 neighbours; words before the first
+    # turn, and in each for the next one.
+    assert [code.count("= w[") for code in (words, eight)] == [4, 2]
+    assert words.index("next_words_0_0 = w[") < words.index("workgroupBarrier();")
     for code in (words, eight):
         assert "vec4f(w_four" not in code
         assert ">> vec4u(" not in code

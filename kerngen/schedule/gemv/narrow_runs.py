@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.analysis.reads import loads
@@ -117,16 +117,24 @@ class Run:
     four: Callable[[int, list[t.Stmt]], Value]
 
 
+Reads: TypeAlias = Callable[[Lowerer], t.Expr]
+"""What is read of memory, at the place that a lowerer has."""
+
+
 @final
 @dataclass
 class RunReader:
-    """Reads a right factor at `run` places from `to.at[index]` on, a multiple of `run`."""
+    """Reads a right factor at `run` places from `to.at[index]` on, a multiple of `run`.
+
+    `held` names what is read of memory, so that it can be read before its turn.
+    """
 
     to: Lowerer
     index: Index
     names: set[str]
     suffix: str
     run: int
+    held: Callable[[str, Reads], t.Ident]
     _same: dict[str, Value] = field(default_factory=dict[str, Value])
     _codes: dict[str, tuple[Storage, t.Expr, t.Expr]] = field(
         default_factory=dict[str, tuple[Storage, t.Expr, t.Expr]]
@@ -135,9 +143,8 @@ class RunReader:
     def read(self, right: Expr) -> Run:
         """Write what reads them; what becomes of the integers is left to `Run.four`."""
         factors = [*factors_of(right)]
-        base = replace(self.to, vector=None)
-        same = [base.lower(x).expr for x in factors if self._is_same(x)]
         rest = [self._with_locals(x) for x in factors if not self._is_same(x)]
+        same = [self._once(x) for x in factors if self._is_same(x)]
         shared = self._named("same", _product(same)) if same else None
         return Run(shared, partial(self._four, rest))
 
@@ -175,14 +182,39 @@ class RunReader:
                 return self._code(expr, None)
             case Load() if self._is_same(expr):
                 name = f"block {len(self._same)}"
-                self._same[name] = Value(self._once(expr))
-                return LocalValue(name, Scalar.F32)
+                self._same[name] = Value(self._hold(expr))
+                return LocalValue(name, expr.type)
             case _:
                 return map_children(expr, self._with_locals)
 
-    def _once(self, expr: Expr) -> t.Ident:
-        value = replace(self.to, vector=None).lower(expr).expr
-        return self._named(f"block_{len(self._same) + len(self._codes)}", value)
+    def _once(self, expr: Expr) -> t.Expr:
+        """Compute what is the same for the run, of reads that are held."""
+        inner = self._with_locals(expr)
+        held = {**self.to.locals, **self._same}
+        return replace(self.to, vector=None, locals=held).lower(inner).expr
+
+    def _hold(self, load: Load) -> t.Expr:
+        """Read an element that is the same for the run; as memory has it, where it can be.
+
+        So what waits for the memory is not the reading, but the use.
+        """
+        name, storage = f"block_{len(self._same)}", load.tensor.narrow
+        buffer = self.to.shader.buffer(load.tensor)
+        if storage is None and not buffer.is_half:
+            return self._hold_as(name, lambda to: to.lower(load).expr)
+        count = storage.per_word if storage else 1
+        held = self._hold_as(name, lambda to: buffer.expr[_address(to, load) // count])
+        if storage is None:
+            return t.call("f32", held)
+        is_signed = storage in {Storage.I8, Storage.I4}
+        word = t.call("bitcast<i32>", held) if is_signed else held
+        shift = _address(self.to, load) % count * storage.bits
+        return t.call("extractBits", word, shift, storage.bits)
+
+    def _hold_as(self, name: str, reads: Reads) -> t.Ident:
+        return self.held(
+            f"{name}{self.suffix}", lambda to: reads(replace(to, vector=None))
+        )
 
     def _code(self, cast: Expr, zero: t.Expr | None) -> Expr:
         """Return a local for integers, from which a zero point is subtracted."""
@@ -200,13 +232,18 @@ class RunReader:
 
     def _words(self, load: Load, storage: Storage) -> t.Expr:
         """Read the words that hold the run."""
-        number = run_number(self.to, load, self.run)
         tensor = self.to.shader.buffer(load.tensor).expr
-        count, words = self.run // storage.per_word, tensor[number]
-        # Words by fours are bound so.
-        if 1 < count < WORDS:
-            words = t.call("vec2u", tensor[number * count], tensor[number * count + 1])
-        return self._named(f"words_{len(self._codes)}", words)
+        count = self.run // storage.per_word
+
+        def reads(to: Lowerer) -> t.Expr:
+            number = run_number(to, load, self.run)
+            # Words by fours are bound so.
+            if 1 < count < WORDS:
+                pair = tensor[number * count], tensor[number * count + 1]
+                return t.call("vec2u", *pair)
+            return tensor[number]
+
+        return self._hold_as(f"words_{len(self._codes)}", reads)
 
     def _four(self, rest: list[Expr], number: int, block: list[t.Stmt]) -> Value:
         """Compute four neighbours of what is not the same for all."""
@@ -238,13 +275,20 @@ class RunReader:
 
 def run_number(to: Lowerer, load: Load, run: int) -> t.Expr:
     """Return the number, among all of a tensor, of the run that begins at a place."""
-    s, extents, base = to.shader, load.tensor.extents, replace(to, vector=None)
-    pairs = zip(load.subscripts, extents, strict=True)
-    *outer, last = (
-        lower_subscript(base, place, extent).expr for place, extent in pairs
-    )
+    s, extents = to.shader, load.tensor.extents
+    *outer, last = _subscripts(to, load)
     row = row_major(s, extents[:-1], outer)
     return row * (s.extent(extents[-1]) // run) + last // run
+
+
+def _address(to: Lowerer, load: Load) -> t.Expr:
+    return row_major(to.shader, load.tensor.extents, _subscripts(to, load))
+
+
+def _subscripts(to: Lowerer, load: Load) -> list[t.Expr]:
+    base = replace(to, vector=None)
+    pairs = zip(load.subscripts, load.tensor.extents, strict=True)
+    return [lower_subscript(base, place, extent).expr for place, extent in pairs]
 
 
 def _codes_function(function: str, storage: Storage, which: str) -> str:

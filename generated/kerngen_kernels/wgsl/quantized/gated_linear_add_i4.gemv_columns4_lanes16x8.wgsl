@@ -19,11 +19,6 @@ struct Uniform {
 var<workgroup> rows: array<vec4f, 136>;
 var<workgroup> partial: array<f32, 512>;
 
-// x / (1 + exp(-x)), Llama's activation (Elfwing et al., 2017).
-fn swish4(x: vec4f) -> vec4f {
-    return x / (1.0 + exp(-x));
-}
-
 // The four lower elements of a word of i4: 8388616, 524296, 32776, 2056 more than each.
 fn i4_lower(word: u32) -> vec4f {
     let codes = vec4u(word) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
@@ -34,6 +29,11 @@ fn i4_lower(word: u32) -> vec4f {
 fn i4_upper(word: u32) -> vec4f {
     let codes = vec4u(word >> 16u) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
     return bitcast<vec4f>(codes ^ vec4u(0x4b000008u, 0x49000080u, 0x47000800u, 0x45008000u));
+}
+
+// x / (1 + exp(-x)), Llama's activation (Elfwing et al., 2017).
+fn swish4(x: vec4f) -> vec4f {
+    return x / (1.0 + exp(-x));
 }
 
 // One workgroup for 32 columns.
@@ -58,17 +58,27 @@ fn main(
     var x_sum_1 = 0.0;
     var x_sum_2 = 0.0;
     var x_sum_3 = 0.0;
+    let last_p = max(u.d, 32u) - 32u;
+    let begin_p = min((lane & 15u) * 32u, last_p);
+    var words_0_0 = w[j_0 * (u.d >> 5u) + (begin_p >> 5u)];
+    var block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (begin_p >> 5u)];
+    var words_0_1 = w[j_1 * (u.d >> 5u) + (begin_p >> 5u)];
+    var block_0_1 = scale[j_1 * u.d_plus_31_div_32 + (begin_p >> 5u)];
+    var words_0_2 = w[j_2 * (u.d >> 5u) + (begin_p >> 5u)];
+    var block_0_2 = scale[j_2 * u.d_plus_31_div_32 + (begin_p >> 5u)];
+    var words_0_3 = w[j_3 * (u.d >> 5u) + (begin_p >> 5u)];
+    var block_0_3 = scale[j_3 * u.d_plus_31_div_32 + (begin_p >> 5u)];
     for (var first_p = 0u; first_p < u.d; first_p += 512u) {
         let p = first_p + (lane & 15u) * 32u;
-        let held_p = min(p, u.d - 32u);
-        let words_0_0 = w[j_0 * (u.d >> 5u) + (held_p >> 5u)];
-        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (held_p >> 5u)]);
-        let words_0_1 = w[j_1 * (u.d >> 5u) + (held_p >> 5u)];
-        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (held_p >> 5u)]);
-        let words_0_2 = w[j_2 * (u.d >> 5u) + (held_p >> 5u)];
-        let same_2 = f32(scale[j_2 * u.d_plus_31_div_32 + (held_p >> 5u)]);
-        let words_0_3 = w[j_3 * (u.d >> 5u) + (held_p >> 5u)];
-        let same_3 = f32(scale[j_3 * u.d_plus_31_div_32 + (held_p >> 5u)]);
+        let next_p = min(p + 512u, last_p);
+        let next_words_0_0 = w[j_0 * (u.d >> 5u) + (next_p >> 5u)];
+        let next_block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (next_p >> 5u)];
+        let next_words_0_1 = w[j_1 * (u.d >> 5u) + (next_p >> 5u)];
+        let next_block_0_1 = scale[j_1 * u.d_plus_31_div_32 + (next_p >> 5u)];
+        let next_words_0_2 = w[j_2 * (u.d >> 5u) + (next_p >> 5u)];
+        let next_block_0_2 = scale[j_2 * u.d_plus_31_div_32 + (next_p >> 5u)];
+        let next_words_0_3 = w[j_3 * (u.d >> 5u) + (next_p >> 5u)];
+        let next_block_0_3 = scale[j_3 * u.d_plus_31_div_32 + (next_p >> 5u)];
         workgroupBarrier();
         let vector = lane;
         let at = first_p + vector * 4u;
@@ -77,6 +87,10 @@ fn main(
         }
         workgroupBarrier();
         if (p < u.d) {
+            let same_0 = f32(block_0_0);
+            let same_1 = f32(block_0_1);
+            let same_2 = f32(block_0_2);
+            let same_3 = f32(block_0_3);
             let left_0 = rows[lane & 15u];
             let left_1 = rows[17u + (lane & 15u)];
             let left_2 = rows[34u + (lane & 15u)];
@@ -126,6 +140,14 @@ fn main(
             let four_3 = left_0 * right_0_3 + left_1 * right_1_3 + left_2 * right_2_3 + left_3 * right_3_3 + left_4 * right_4_3 + left_5 * right_5_3 + left_6 * right_6_3 + left_7 * right_7_3;
             x_sum_3 += same_3 * (four_3.x + four_3.y + (four_3.z + four_3.w));
         }
+        words_0_0 = next_words_0_0;
+        block_0_0 = next_block_0_0;
+        words_0_1 = next_words_0_1;
+        block_0_1 = next_block_0_1;
+        words_0_2 = next_words_0_2;
+        block_0_2 = next_block_0_2;
+        words_0_3 = next_words_0_3;
+        block_0_3 = next_block_0_3;
     }
     partial[lane] = x_sum_0;
     partial[lane + 128u] = x_sum_1;
@@ -170,13 +192,17 @@ fn eights(
     var x_sum_3 = 0.0;
     for (var p = (lane & 15u) * 8u; p < u.d; p += 128u) {
         let words_0_0 = w_eights[j_0 * (u.d >> 3u) + (p >> 3u)];
-        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_0 = f32(block_0_0);
         let words_0_1 = w_eights[j_1 * (u.d >> 3u) + (p >> 3u)];
-        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let block_0_1 = scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_1 = f32(block_0_1);
         let words_0_2 = w_eights[j_2 * (u.d >> 3u) + (p >> 3u)];
-        let same_2 = f32(scale[j_2 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let block_0_2 = scale[j_2 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_2 = f32(block_0_2);
         let words_0_3 = w_eights[j_3 * (u.d >> 3u) + (p >> 3u)];
-        let same_3 = f32(scale[j_3 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let block_0_3 = scale[j_3 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_3 = f32(block_0_3);
         let left_0 = swish4(h[i * 2u * (u.d >> 2u) + (p >> 2u)]) * h[(i * 2u + 1u) * (u.d >> 2u) + (p >> 2u)];
         let left_1 = swish4(h[i * 2u * (u.d >> 2u) + ((p + 4u) >> 2u)]) * h[(i * 2u + 1u) * (u.d >> 2u) + ((p + 4u) >> 2u)];
         let right_0_0 = i4_lower(words_0_0) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);

@@ -43,13 +43,19 @@ fn main(
     let j_1 = min(first_column + (lane >> 6u) * 2u + 1u, u.f - 1u);
     var x_sum_0 = 0.0;
     var x_sum_1 = 0.0;
+    let last_p = max(u.d, 16u) - 16u;
+    let begin_p = min((lane & 63u) * 16u, last_p);
+    var words_0_0 = w[j_0 * (u.d >> 4u) + (begin_p >> 4u)];
+    var block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (begin_p >> 5u)];
+    var words_0_1 = w[j_1 * (u.d >> 4u) + (begin_p >> 4u)];
+    var block_0_1 = scale[j_1 * u.d_plus_31_div_32 + (begin_p >> 5u)];
     for (var first_p = 0u; first_p < u.d; first_p += 1024u) {
         let p = first_p + (lane & 63u) * 16u;
-        let held_p = min(p, u.d - 16u);
-        let words_0_0 = w[j_0 * (u.d >> 4u) + (held_p >> 4u)];
-        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (held_p >> 5u)]);
-        let words_0_1 = w[j_1 * (u.d >> 4u) + (held_p >> 4u)];
-        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (held_p >> 5u)]);
+        let next_p = min(p + 1024u, last_p);
+        let next_words_0_0 = w[j_0 * (u.d >> 4u) + (next_p >> 4u)];
+        let next_block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (next_p >> 5u)];
+        let next_words_0_1 = w[j_1 * (u.d >> 4u) + (next_p >> 4u)];
+        let next_block_0_1 = scale[j_1 * u.d_plus_31_div_32 + (next_p >> 5u)];
         workgroupBarrier();
         let vector = lane;
         let at = first_p + vector * 4u;
@@ -58,6 +64,8 @@ fn main(
         }
         workgroupBarrier();
         if (p < u.d) {
+            let same_0 = f32(block_0_0);
+            let same_1 = f32(block_0_1);
             let left_0 = rows[lane & 63u];
             let left_1 = rows[65u + (lane & 63u)];
             let left_2 = rows[130u + (lane & 63u)];
@@ -75,6 +83,10 @@ fn main(
             let four_1 = left_0 * right_0_1 + left_1 * right_1_1 + left_2 * right_2_1 + left_3 * right_3_1;
             x_sum_1 += same_1 * (four_1.x + four_1.y + (four_1.z + four_1.w));
         }
+        words_0_0 = next_words_0_0;
+        block_0_0 = next_block_0_0;
+        words_0_1 = next_words_0_1;
+        block_0_1 = next_block_0_1;
     }
     partial[lane] = x_sum_0;
     partial[lane + 256u] = x_sum_1;
@@ -121,9 +133,11 @@ fn eights(
     var x_sum_1 = 0.0;
     for (var p = (lane & 63u) * 8u; p < u.d; p += 512u) {
         let words_0_0 = vec2u(w_eights[(j_0 * (u.d >> 3u) + (p >> 3u)) * 2u], w_eights[(j_0 * (u.d >> 3u) + (p >> 3u)) * 2u + 1u]);
-        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_0 = f32(block_0_0);
         let words_0_1 = vec2u(w_eights[(j_1 * (u.d >> 3u) + (p >> 3u)) * 2u], w_eights[(j_1 * (u.d >> 3u) + (p >> 3u)) * 2u + 1u]);
-        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let block_0_1 = scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_1 = f32(block_0_1);
         let left_0 = h[i * (u.d >> 2u) + (p >> 2u)];
         let left_1 = h[i * (u.d >> 2u) + ((p + 4u) >> 2u)];
         let right_0_0 = i8_bytes(words_0_0.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);

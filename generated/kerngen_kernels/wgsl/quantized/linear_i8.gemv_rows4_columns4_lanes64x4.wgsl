@@ -64,13 +64,17 @@ fn main(
     var y_sum_3_3 = 0.0;
     for (var p = (lane & 63u) * 8u; p < u.d; p += 512u) {
         let words_0_0 = vec2u(w[(j_0 * (u.d >> 3u) + (p >> 3u)) * 2u], w[(j_0 * (u.d >> 3u) + (p >> 3u)) * 2u + 1u]);
-        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_0 = f32(block_0_0);
         let words_0_1 = vec2u(w[(j_1 * (u.d >> 3u) + (p >> 3u)) * 2u], w[(j_1 * (u.d >> 3u) + (p >> 3u)) * 2u + 1u]);
-        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let block_0_1 = scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_1 = f32(block_0_1);
         let words_0_2 = vec2u(w[(j_2 * (u.d >> 3u) + (p >> 3u)) * 2u], w[(j_2 * (u.d >> 3u) + (p >> 3u)) * 2u + 1u]);
-        let same_2 = f32(scale[j_2 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let block_0_2 = scale[j_2 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_2 = f32(block_0_2);
         let words_0_3 = vec2u(w[(j_3 * (u.d >> 3u) + (p >> 3u)) * 2u], w[(j_3 * (u.d >> 3u) + (p >> 3u)) * 2u + 1u]);
-        let same_3 = f32(scale[j_3 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let block_0_3 = scale[j_3 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_3 = f32(block_0_3);
         let left_0_0 = x[first * (u.d >> 2u) + (p >> 2u)];
         let left_0_1 = x[first * (u.d >> 2u) + ((p + 4u) >> 2u)];
         let left_1_0 = x[i_1 * (u.d >> 2u) + (p >> 2u)];

@@ -20,11 +20,6 @@ struct Uniform {
 var<workgroup> rows: array<vec4f, 528>;
 var<workgroup> partial: array<f32, 1024>;
 
-// Element `at` of zero, whose words hold 8 each.
-fn zero_one(at: u32) -> u32 {
-    return extractBits(zero[at / 8u], at % 8u * 4u, 4u);
-}
-
 // The four lower elements of a word of u4: 8388608, 524288, 32768, 2048 more than each.
 fn u4_lower(word: u32) -> vec4f {
     let codes = vec4u(word) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
@@ -65,25 +60,35 @@ fn main(
     var y_sum_1_1 = 0.0;
     var y_sum_1_2 = 0.0;
     var y_sum_1_3 = 0.0;
+    let last_p = max(u.d, 32u) - 32u;
+    let begin_p = min((lane & 31u) * 32u, last_p);
+    var block_0_0 = zero[(j_0 * u.d_plus_31_div_32 + (begin_p >> 5u)) >> 3u];
+    var words_0_0 = w[j_0 * (u.d >> 5u) + (begin_p >> 5u)];
+    var block_1_0 = scale[j_0 * u.d_plus_31_div_32 + (begin_p >> 5u)];
+    var block_0_1 = zero[(j_1 * u.d_plus_31_div_32 + (begin_p >> 5u)) >> 3u];
+    var words_0_1 = w[j_1 * (u.d >> 5u) + (begin_p >> 5u)];
+    var block_1_1 = scale[j_1 * u.d_plus_31_div_32 + (begin_p >> 5u)];
+    var block_0_2 = zero[(j_2 * u.d_plus_31_div_32 + (begin_p >> 5u)) >> 3u];
+    var words_0_2 = w[j_2 * (u.d >> 5u) + (begin_p >> 5u)];
+    var block_1_2 = scale[j_2 * u.d_plus_31_div_32 + (begin_p >> 5u)];
+    var block_0_3 = zero[(j_3 * u.d_plus_31_div_32 + (begin_p >> 5u)) >> 3u];
+    var words_0_3 = w[j_3 * (u.d >> 5u) + (begin_p >> 5u)];
+    var block_1_3 = scale[j_3 * u.d_plus_31_div_32 + (begin_p >> 5u)];
     for (var first_p = 0u; first_p < u.d; first_p += 1024u) {
         let p = first_p + (lane & 31u) * 32u;
-        let held_p = min(p, u.d - 32u);
-        let block_0_0 = f32(zero_one(j_0 * u.d_plus_31_div_32 + (held_p >> 5u)));
-        let zero_0 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + block_0_0;
-        let words_0_0 = w[j_0 * (u.d >> 5u) + (held_p >> 5u)];
-        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (held_p >> 5u)]);
-        let block_0_1 = f32(zero_one(j_1 * u.d_plus_31_div_32 + (held_p >> 5u)));
-        let zero_1 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + block_0_1;
-        let words_0_1 = w[j_1 * (u.d >> 5u) + (held_p >> 5u)];
-        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (held_p >> 5u)]);
-        let block_0_2 = f32(zero_one(j_2 * u.d_plus_31_div_32 + (held_p >> 5u)));
-        let zero_2 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + block_0_2;
-        let words_0_2 = w[j_2 * (u.d >> 5u) + (held_p >> 5u)];
-        let same_2 = f32(scale[j_2 * u.d_plus_31_div_32 + (held_p >> 5u)]);
-        let block_0_3 = f32(zero_one(j_3 * u.d_plus_31_div_32 + (held_p >> 5u)));
-        let zero_3 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + block_0_3;
-        let words_0_3 = w[j_3 * (u.d >> 5u) + (held_p >> 5u)];
-        let same_3 = f32(scale[j_3 * u.d_plus_31_div_32 + (held_p >> 5u)]);
+        let next_p = min(p + 1024u, last_p);
+        let next_block_0_0 = zero[(j_0 * u.d_plus_31_div_32 + (next_p >> 5u)) >> 3u];
+        let next_words_0_0 = w[j_0 * (u.d >> 5u) + (next_p >> 5u)];
+        let next_block_1_0 = scale[j_0 * u.d_plus_31_div_32 + (next_p >> 5u)];
+        let next_block_0_1 = zero[(j_1 * u.d_plus_31_div_32 + (next_p >> 5u)) >> 3u];
+        let next_words_0_1 = w[j_1 * (u.d >> 5u) + (next_p >> 5u)];
+        let next_block_1_1 = scale[j_1 * u.d_plus_31_div_32 + (next_p >> 5u)];
+        let next_block_0_2 = zero[(j_2 * u.d_plus_31_div_32 + (next_p >> 5u)) >> 3u];
+        let next_words_0_2 = w[j_2 * (u.d >> 5u) + (next_p >> 5u)];
+        let next_block_1_2 = scale[j_2 * u.d_plus_31_div_32 + (next_p >> 5u)];
+        let next_block_0_3 = zero[(j_3 * u.d_plus_31_div_32 + (next_p >> 5u)) >> 3u];
+        let next_words_0_3 = w[j_3 * (u.d >> 5u) + (next_p >> 5u)];
+        let next_block_1_3 = scale[j_3 * u.d_plus_31_div_32 + (next_p >> 5u)];
         workgroupBarrier();
         let vector_0 = lane;
         let at_0 = first_p + vector_0 * 4u;
@@ -99,6 +104,14 @@ fn main(
         }
         workgroupBarrier();
         if (p < u.d) {
+            let zero_0 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + f32(extractBits(block_0_0, ((j_0 * u.d_plus_31_div_32 + (p >> 5u)) & 7u) * 4u, 4u));
+            let same_0 = f32(block_1_0);
+            let zero_1 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + f32(extractBits(block_0_1, ((j_1 * u.d_plus_31_div_32 + (p >> 5u)) & 7u) * 4u, 4u));
+            let same_1 = f32(block_1_1);
+            let zero_2 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + f32(extractBits(block_0_2, ((j_2 * u.d_plus_31_div_32 + (p >> 5u)) & 7u) * 4u, 4u));
+            let same_2 = f32(block_1_2);
+            let zero_3 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + f32(extractBits(block_0_3, ((j_3 * u.d_plus_31_div_32 + (p >> 5u)) & 7u) * 4u, 4u));
+            let same_3 = f32(block_1_3);
             let left_0_0 = rows[lane & 31u];
             let left_0_1 = rows[33u + (lane & 31u)];
             let left_0_2 = rows[66u + (lane & 31u)];
@@ -164,6 +177,18 @@ fn main(
             let four_1_3 = left_1_0 * right_0_3 + left_1_1 * right_1_3 + left_1_2 * right_2_3 + left_1_3 * right_3_3 + left_1_4 * right_4_3 + left_1_5 * right_5_3 + left_1_6 * right_6_3 + left_1_7 * right_7_3;
             y_sum_1_3 += same_3 * (four_1_3.x + four_1_3.y + (four_1_3.z + four_1_3.w));
         }
+        block_0_0 = next_block_0_0;
+        words_0_0 = next_words_0_0;
+        block_1_0 = next_block_1_0;
+        block_0_1 = next_block_0_1;
+        words_0_1 = next_words_0_1;
+        block_1_1 = next_block_1_1;
+        block_0_2 = next_block_0_2;
+        words_0_2 = next_words_0_2;
+        block_1_2 = next_block_1_2;
+        block_0_3 = next_block_0_3;
+        words_0_3 = next_words_0_3;
+        block_1_3 = next_block_1_3;
     }
     partial[lane] = y_sum_0_0;
     partial[lane + 128u] = y_sum_0_1;
@@ -221,22 +246,26 @@ fn eights(
     var y_sum_1_2 = 0.0;
     var y_sum_1_3 = 0.0;
     for (var p = (lane & 31u) * 8u; p < u.d; p += 256u) {
-        let block_0_0 = f32(zero_one(j_0 * u.d_plus_31_div_32 + (p >> 5u)));
-        let zero_0 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + block_0_0;
+        let block_0_0 = zero[(j_0 * u.d_plus_31_div_32 + (p >> 5u)) >> 3u];
+        let zero_0 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + f32(extractBits(block_0_0, ((j_0 * u.d_plus_31_div_32 + (p >> 5u)) & 7u) * 4u, 4u));
         let words_0_0 = w_eights[j_0 * (u.d >> 3u) + (p >> 3u)];
-        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)]);
-        let block_0_1 = f32(zero_one(j_1 * u.d_plus_31_div_32 + (p >> 5u)));
-        let zero_1 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + block_0_1;
+        let block_1_0 = scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_0 = f32(block_1_0);
+        let block_0_1 = zero[(j_1 * u.d_plus_31_div_32 + (p >> 5u)) >> 3u];
+        let zero_1 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + f32(extractBits(block_0_1, ((j_1 * u.d_plus_31_div_32 + (p >> 5u)) & 7u) * 4u, 4u));
         let words_0_1 = w_eights[j_1 * (u.d >> 3u) + (p >> 3u)];
-        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)]);
-        let block_0_2 = f32(zero_one(j_2 * u.d_plus_31_div_32 + (p >> 5u)));
-        let zero_2 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + block_0_2;
+        let block_1_1 = scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_1 = f32(block_1_1);
+        let block_0_2 = zero[(j_2 * u.d_plus_31_div_32 + (p >> 5u)) >> 3u];
+        let zero_2 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + f32(extractBits(block_0_2, ((j_2 * u.d_plus_31_div_32 + (p >> 5u)) & 7u) * 4u, 4u));
         let words_0_2 = w_eights[j_2 * (u.d >> 3u) + (p >> 3u)];
-        let same_2 = f32(scale[j_2 * u.d_plus_31_div_32 + (p >> 5u)]);
-        let block_0_3 = f32(zero_one(j_3 * u.d_plus_31_div_32 + (p >> 5u)));
-        let zero_3 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + block_0_3;
+        let block_1_2 = scale[j_2 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_2 = f32(block_1_2);
+        let block_0_3 = zero[(j_3 * u.d_plus_31_div_32 + (p >> 5u)) >> 3u];
+        let zero_3 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + f32(extractBits(block_0_3, ((j_3 * u.d_plus_31_div_32 + (p >> 5u)) & 7u) * 4u, 4u));
         let words_0_3 = w_eights[j_3 * (u.d >> 3u) + (p >> 3u)];
-        let same_3 = f32(scale[j_3 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let block_1_3 = scale[j_3 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_3 = f32(block_1_3);
         let left_0_0 = x[first * (u.d >> 2u) + (p >> 2u)];
         let left_0_1 = x[first * (u.d >> 2u) + ((p + 4u) >> 2u)];
         let left_1_0 = x[i_1 * (u.d >> 2u) + (p >> 2u)];
@@ -296,6 +325,11 @@ fn eights(
 // Element `at` of w, whose words hold 8 each.
 fn w_one(at: u32) -> u32 {
     return extractBits(w_eights[at / 8u], at % 8u * 4u, 4u);
+}
+
+// Element `at` of zero, whose words hold 8 each.
+fn zero_one(at: u32) -> u32 {
+    return extractBits(zero[at / 8u], at % 8u * 4u, 4u);
 }
 
 // One workgroup for 16 columns, 2 rows at once.

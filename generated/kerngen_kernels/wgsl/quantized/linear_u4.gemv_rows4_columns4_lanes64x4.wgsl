@@ -19,11 +19,6 @@ struct Uniform {
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;
 var<workgroup> partial: array<f32, 4096>;
 
-// Element `at` of zero, whose words hold 8 each.
-fn zero_one(at: u32) -> u32 {
-    return extractBits(zero[at / 8u], at % 8u * 4u, 4u);
-}
-
 // The four lower elements of a word of u4: 8388608, 524288, 32768, 2048 more than each.
 fn u4_lower(word: u32) -> vec4f {
     let codes = vec4u(word) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
@@ -75,22 +70,26 @@ fn main(
     var y_sum_3_2 = 0.0;
     var y_sum_3_3 = 0.0;
     for (var p = (lane & 63u) * 8u; p < u.d; p += 512u) {
-        let block_0_0 = f32(zero_one(j_0 * u.d_plus_31_div_32 + (p >> 5u)));
-        let zero_0 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + block_0_0;
+        let block_0_0 = zero[(j_0 * u.d_plus_31_div_32 + (p >> 5u)) >> 3u];
+        let zero_0 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + f32(extractBits(block_0_0, ((j_0 * u.d_plus_31_div_32 + (p >> 5u)) & 7u) * 4u, 4u));
         let words_0_0 = w[j_0 * (u.d >> 3u) + (p >> 3u)];
-        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)]);
-        let block_0_1 = f32(zero_one(j_1 * u.d_plus_31_div_32 + (p >> 5u)));
-        let zero_1 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + block_0_1;
+        let block_1_0 = scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_0 = f32(block_1_0);
+        let block_0_1 = zero[(j_1 * u.d_plus_31_div_32 + (p >> 5u)) >> 3u];
+        let zero_1 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + f32(extractBits(block_0_1, ((j_1 * u.d_plus_31_div_32 + (p >> 5u)) & 7u) * 4u, 4u));
         let words_0_1 = w[j_1 * (u.d >> 3u) + (p >> 3u)];
-        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)]);
-        let block_0_2 = f32(zero_one(j_2 * u.d_plus_31_div_32 + (p >> 5u)));
-        let zero_2 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + block_0_2;
+        let block_1_1 = scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_1 = f32(block_1_1);
+        let block_0_2 = zero[(j_2 * u.d_plus_31_div_32 + (p >> 5u)) >> 3u];
+        let zero_2 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + f32(extractBits(block_0_2, ((j_2 * u.d_plus_31_div_32 + (p >> 5u)) & 7u) * 4u, 4u));
         let words_0_2 = w[j_2 * (u.d >> 3u) + (p >> 3u)];
-        let same_2 = f32(scale[j_2 * u.d_plus_31_div_32 + (p >> 5u)]);
-        let block_0_3 = f32(zero_one(j_3 * u.d_plus_31_div_32 + (p >> 5u)));
-        let zero_3 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + block_0_3;
+        let block_1_2 = scale[j_2 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_2 = f32(block_1_2);
+        let block_0_3 = zero[(j_3 * u.d_plus_31_div_32 + (p >> 5u)) >> 3u];
+        let zero_3 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + f32(extractBits(block_0_3, ((j_3 * u.d_plus_31_div_32 + (p >> 5u)) & 7u) * 4u, 4u));
         let words_0_3 = w[j_3 * (u.d >> 3u) + (p >> 3u)];
-        let same_3 = f32(scale[j_3 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let block_1_3 = scale[j_3 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_3 = f32(block_1_3);
         let left_0_0 = x[first * (u.d >> 2u) + (p >> 2u)];
         let left_0_1 = x[first * (u.d >> 2u) + ((p + 4u) >> 2u)];
         let left_1_0 = x[i_1 * (u.d >> 2u) + (p >> 2u)];
@@ -178,6 +177,11 @@ fn main(
 // Element `at` of w, whose words hold 8 each.
 fn w_one(at: u32) -> u32 {
     return extractBits(w[at / 8u], at % 8u * 4u, 4u);
+}
+
+// Element `at` of zero, whose words hold 8 each.
+fn zero_one(at: u32) -> u32 {
+    return extractBits(zero[at / 8u], at % 8u * 4u, 4u);
 }
 
 // One workgroup for 16 columns, 4 rows at once.

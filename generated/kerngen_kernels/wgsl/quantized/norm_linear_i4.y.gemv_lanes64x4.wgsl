@@ -52,13 +52,19 @@ fn main(
     let j_1 = min(first_column + (lane >> 6u) * 2u + 1u, u.f - 1u);
     var y_sum_0 = 0.0;
     var y_sum_1 = 0.0;
+    let last_p = max(u.d, 32u) - 32u;
+    let begin_p = min((lane & 63u) * 32u, last_p);
+    var words_0_0 = w[j_0 * (u.d >> 5u) + (begin_p >> 5u)];
+    var block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (begin_p >> 5u)];
+    var words_0_1 = w[j_1 * (u.d >> 5u) + (begin_p >> 5u)];
+    var block_0_1 = scale[j_1 * u.d_plus_31_div_32 + (begin_p >> 5u)];
     for (var first_p = 0u; first_p < u.d; first_p += 2048u) {
         let p = first_p + (lane & 63u) * 32u;
-        let held_p = min(p, u.d - 32u);
-        let words_0_0 = w[j_0 * (u.d >> 5u) + (held_p >> 5u)];
-        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (held_p >> 5u)]);
-        let words_0_1 = w[j_1 * (u.d >> 5u) + (held_p >> 5u)];
-        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (held_p >> 5u)]);
+        let next_p = min(p + 2048u, last_p);
+        let next_words_0_0 = w[j_0 * (u.d >> 5u) + (next_p >> 5u)];
+        let next_block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (next_p >> 5u)];
+        let next_words_0_1 = w[j_1 * (u.d >> 5u) + (next_p >> 5u)];
+        let next_block_0_1 = scale[j_1 * u.d_plus_31_div_32 + (next_p >> 5u)];
         workgroupBarrier();
         let vector_0 = lane;
         let at_0 = first_p + vector_0 * 4u;
@@ -72,6 +78,8 @@ fn main(
         }
         workgroupBarrier();
         if (p < u.d) {
+            let same_0 = f32(block_0_0);
+            let same_1 = f32(block_0_1);
             let left_0 = rows[lane & 63u];
             let left_1 = rows[65u + (lane & 63u)];
             let left_2 = rows[130u + (lane & 63u)];
@@ -101,6 +109,10 @@ fn main(
             let four_1 = left_0 * right_0_1 + left_1 * right_1_1 + left_2 * right_2_1 + left_3 * right_3_1 + left_4 * right_4_1 + left_5 * right_5_1 + left_6 * right_6_1 + left_7 * right_7_1;
             y_sum_1 += same_1 * (four_1.x + four_1.y + (four_1.z + four_1.w));
         }
+        words_0_0 = next_words_0_0;
+        block_0_0 = next_block_0_0;
+        words_0_1 = next_words_0_1;
+        block_0_1 = next_block_0_1;
     }
     partial[lane] = y_sum_0;
     partial[lane + 256u] = y_sum_1;
@@ -147,9 +159,11 @@ fn eights(
     var y_sum_1 = 0.0;
     for (var p = (lane & 63u) * 8u; p < u.d; p += 512u) {
         let words_0_0 = w_eights[j_0 * (u.d >> 3u) + (p >> 3u)];
-        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_0 = f32(block_0_0);
         let words_0_1 = w_eights[j_1 * (u.d >> 3u) + (p >> 3u)];
-        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let block_0_1 = scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)];
+        let same_1 = f32(block_0_1);
         let left_0 = x[i * (u.d >> 2u) + (p >> 2u)] * gain[p >> 2u];
         let left_1 = x[i * (u.d >> 2u) + ((p + 4u) >> 2u)] * gain[(p + 4u) >> 2u];
         let right_0_0 = i4_lower(words_0_0) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
