@@ -16,7 +16,7 @@ struct Uniform {
 @group(0) @binding(4) var<storage, read> u: array<vec4f>;
 @group(0) @binding(5) var<storage, read> c: array<vec4f>;
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;
-var<workgroup> terms: array<f32, 2048>;
+var<workgroup> terms: array<vec4f, 512>;
 var<workgroup> dt_tile: array<f32, 512>;
 var<workgroup> x_tile: array<f32, 512>;
 var<workgroup> u_tile: array<vec4f, 64>;
@@ -147,52 +147,153 @@ fn fours4_aligned(
         if ((lane & 3u) * 4u < u_.s && turn_ahead_19 < u_.m && lane < 64u) {
             c_ahead = c[((n * u_.m + turn_ahead_19) * u_.s + (lane & 3u) * 4u) >> 2u];
         }
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
         if (inside && k < u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 4u) {
-                {  // turn 0
-                    let t = min(block + turn, u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[turn * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[turn * 32u + column] * x_tile[turn * 32u + column] * u_tile[turn * 4u + place];
-                    let terms_of_four = h_new * c_tile[turn * 4u + place];
-                    terms[turn * 128u + lane] = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + (turn + 1u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 1u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 1u) * 32u + column] * x_tile[(turn + 1u) * 32u + column] * u_tile[(turn + 1u) * 4u + place];
-                    let terms_of_four_ = h_new * c_tile[(turn + 1u) * 4u + place];
-                    terms[(turn + 1u) * 128u + lane] = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + (turn + 2u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 2u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 2u) * 32u + column] * x_tile[(turn + 2u) * 32u + column] * u_tile[(turn + 2u) * 4u + place];
-                    let terms_of_four_2 = h_new * c_tile[(turn + 2u) * 4u + place];
-                    terms[(turn + 2u) * 128u + lane] = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + (turn + 3u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 3u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 3u) * 32u + column] * x_tile[(turn + 3u) * 32u + column] * u_tile[(turn + 3u) * 4u + place];
-                    let terms_of_four_3 = h_new * c_tile[(turn + 3u) * 4u + place];
-                    terms[(turn + 3u) * 128u + lane] = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
-                    h_before = h_new;
-                }
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[column] * a_kept) * h_before, i32(t) > 0) + dt_tile[column] * x_tile[column] * u_tile[place];
+                let terms_of_four = h_new * c_tile[place];
+                terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
+                h_before = h_new;
+            }
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[32u + column] * x_tile[32u + column] * u_tile[4u + place];
+                let terms_of_four_ = h_new * c_tile[4u + place];
+                terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[64u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[64u + column] * x_tile[64u + column] * u_tile[8u + place];
+                let terms_of_four_2 = h_new * c_tile[8u + place];
+                terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[96u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[96u + column] * x_tile[96u + column] * u_tile[12u + place];
+                let terms_of_four_3 = h_new * c_tile[12u + place];
+                terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[128u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[128u + column] * x_tile[128u + column] * u_tile[16u + place];
+                let terms_of_four_4 = h_new * c_tile[16u + place];
+                terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[160u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[160u + column] * x_tile[160u + column] * u_tile[20u + place];
+                let terms_of_four_5 = h_new * c_tile[20u + place];
+                terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[192u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[192u + column] * x_tile[192u + column] * u_tile[24u + place];
+                let terms_of_four_6 = h_new * c_tile[24u + place];
+                terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[224u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[224u + column] * x_tile[224u + column] * u_tile[28u + place];
+                let terms_of_four_7 = h_new * c_tile[28u + place];
+                terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[256u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[256u + column] * x_tile[256u + column] * u_tile[32u + place];
+                let terms_of_four_8 = h_new * c_tile[32u + place];
+                terms2.x = terms_of_four_8.x + terms_of_four_8.y + (terms_of_four_8.z + terms_of_four_8.w);
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[288u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[288u + column] * x_tile[288u + column] * u_tile[36u + place];
+                let terms_of_four_9 = h_new * c_tile[36u + place];
+                terms2.y = terms_of_four_9.x + terms_of_four_9.y + (terms_of_four_9.z + terms_of_four_9.w);
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[320u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[320u + column] * x_tile[320u + column] * u_tile[40u + place];
+                let terms_of_four_10 = h_new * c_tile[40u + place];
+                terms2.z = terms_of_four_10.x + terms_of_four_10.y + (terms_of_four_10.z + terms_of_four_10.w);
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[352u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[352u + column] * x_tile[352u + column] * u_tile[44u + place];
+                let terms_of_four_11 = h_new * c_tile[44u + place];
+                terms2.w = terms_of_four_11.x + terms_of_four_11.y + (terms_of_four_11.z + terms_of_four_11.w);
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[384u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[384u + column] * x_tile[384u + column] * u_tile[48u + place];
+                let terms_of_four_12 = h_new * c_tile[48u + place];
+                terms3.x = terms_of_four_12.x + terms_of_four_12.y + (terms_of_four_12.z + terms_of_four_12.w);
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[416u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[416u + column] * x_tile[416u + column] * u_tile[52u + place];
+                let terms_of_four_13 = h_new * c_tile[52u + place];
+                terms3.y = terms_of_four_13.x + terms_of_four_13.y + (terms_of_four_13.z + terms_of_four_13.w);
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[448u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[448u + column] * x_tile[448u + column] * u_tile[56u + place];
+                let terms_of_four_14 = h_new * c_tile[56u + place];
+                terms3.z = terms_of_four_14.x + terms_of_four_14.y + (terms_of_four_14.z + terms_of_four_14.w);
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[480u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[480u + column] * x_tile[480u + column] * u_tile[60u + place];
+                let terms_of_four_15 = h_new * c_tile[60u + place];
+                terms3.w = terms_of_four_15.x + terms_of_four_15.y + (terms_of_four_15.z + terms_of_four_15.w);
+                h_before = h_new;
             }
         }
-        if (k >= u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 1u) {
-                terms[turn * 128u + lane] = 0.0;
-            }
-        }
+        terms[lane] = terms0;
+        terms[lane + 128u] = terms1;
+        terms[lane + 256u] = terms2;
+        terms[lane + 384u] = terms3;
         workgroupBarrier();
-        for (var joined = place; joined < 16u; joined += 4u) {
-            if (inside && block + joined < u_.m) {
-                let t = block + joined;
-                var total = 0.0;
-                for (var other = 0u; other < 4u; other += 1u) {
-                    total += terms[joined * 128u + other * 32u + column];
-                }
-                y[(n * u_.m + t) * u_.d + i] = total;
+        for (var four = place; four < 4u; four += 4u) {
+            var totals = vec4f(0.0);
+            for (var other = 0u; other < 4u; other += 1u) {
+                totals += terms[four * 128u + other * 32u + column];
+            }
+            let joined = block + four * 4u;
+            if (inside && joined < u_.m) {
+                let t = joined;
+                y[(n * u_.m + t) * u_.d + i] = totals.x;
+            }
+            let joined_ = block + four * 4u + 1u;
+            if (inside && joined_ < u_.m) {
+                let t = joined_;
+                y[(n * u_.m + t) * u_.d + i] = totals.y;
+            }
+            let joined_2 = block + four * 4u + 2u;
+            if (inside && joined_2 < u_.m) {
+                let t = joined_2;
+                y[(n * u_.m + t) * u_.d + i] = totals.z;
+            }
+            let joined_3 = block + four * 4u + 3u;
+            if (inside && joined_3 < u_.m) {
+                let t = joined_3;
+                y[(n * u_.m + t) * u_.d + i] = totals.w;
             }
         }
     }
@@ -299,58 +400,159 @@ fn fours4(
         if (inside && turn_ahead_15 < u_.m) {
             x_ahead_3 = x[(n * u_.m + turn_ahead_15) * u_.d + i];
         }
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
         if (inside && k < u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 4u) {
-                {  // turn 0
-                    let t = min(block + turn, u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[turn * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[turn * 32u + column] * x_tile[turn * 32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[turn * 128u + lane] = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + (turn + 1u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 1u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 1u) * 32u + column] * x_tile[(turn + 1u) * 32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_ = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[(turn + 1u) * 128u + lane] = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + (turn + 2u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 2u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 2u) * 32u + column] * x_tile[(turn + 2u) * 32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_2 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[(turn + 2u) * 128u + lane] = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + (turn + 3u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 3u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 3u) * 32u + column] * x_tile[(turn + 3u) * 32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_3 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[(turn + 3u) * 128u + lane] = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
-                    h_before = h_new;
-                }
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[column] * a_kept) * h_before, i32(t) > 0) + dt_tile[column] * x_tile[column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
+                h_before = h_new;
+            }
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[32u + column] * x_tile[32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_ = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[64u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[64u + column] * x_tile[64u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_2 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[96u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[96u + column] * x_tile[96u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_3 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[128u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[128u + column] * x_tile[128u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_4 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[160u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[160u + column] * x_tile[160u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_5 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[192u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[192u + column] * x_tile[192u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_6 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[224u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[224u + column] * x_tile[224u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_7 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[256u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[256u + column] * x_tile[256u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_8 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.x = terms_of_four_8.x + terms_of_four_8.y + (terms_of_four_8.z + terms_of_four_8.w);
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[288u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[288u + column] * x_tile[288u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_9 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.y = terms_of_four_9.x + terms_of_four_9.y + (terms_of_four_9.z + terms_of_four_9.w);
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[320u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[320u + column] * x_tile[320u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_10 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.z = terms_of_four_10.x + terms_of_four_10.y + (terms_of_four_10.z + terms_of_four_10.w);
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[352u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[352u + column] * x_tile[352u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_11 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.w = terms_of_four_11.x + terms_of_four_11.y + (terms_of_four_11.z + terms_of_four_11.w);
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[384u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[384u + column] * x_tile[384u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_12 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.x = terms_of_four_12.x + terms_of_four_12.y + (terms_of_four_12.z + terms_of_four_12.w);
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[416u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[416u + column] * x_tile[416u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_13 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.y = terms_of_four_13.x + terms_of_four_13.y + (terms_of_four_13.z + terms_of_four_13.w);
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[448u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[448u + column] * x_tile[448u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_14 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.z = terms_of_four_14.x + terms_of_four_14.y + (terms_of_four_14.z + terms_of_four_14.w);
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[480u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[480u + column] * x_tile[480u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_15 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.w = terms_of_four_15.x + terms_of_four_15.y + (terms_of_four_15.z + terms_of_four_15.w);
+                h_before = h_new;
             }
         }
-        if (k >= u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 1u) {
-                terms[turn * 128u + lane] = 0.0;
-            }
-        }
+        terms[lane] = terms0;
+        terms[lane + 128u] = terms1;
+        terms[lane + 256u] = terms2;
+        terms[lane + 384u] = terms3;
         workgroupBarrier();
-        for (var joined = place; joined < 16u; joined += 4u) {
-            if (inside && block + joined < u_.m) {
-                let t = block + joined;
-                var total = 0.0;
-                for (var other = 0u; other < 4u; other += 1u) {
-                    total += terms[joined * 128u + other * 32u + column];
-                }
-                y[(n * u_.m + t) * u_.d + i] = total;
+        for (var four = place; four < 4u; four += 4u) {
+            var totals = vec4f(0.0);
+            for (var other = 0u; other < 4u; other += 1u) {
+                totals += terms[four * 128u + other * 32u + column];
+            }
+            let joined = block + four * 4u;
+            if (inside && joined < u_.m) {
+                let t = joined;
+                y[(n * u_.m + t) * u_.d + i] = totals.x;
+            }
+            let joined_ = block + four * 4u + 1u;
+            if (inside && joined_ < u_.m) {
+                let t = joined_;
+                y[(n * u_.m + t) * u_.d + i] = totals.y;
+            }
+            let joined_2 = block + four * 4u + 2u;
+            if (inside && joined_2 < u_.m) {
+                let t = joined_2;
+                y[(n * u_.m + t) * u_.d + i] = totals.z;
+            }
+            let joined_3 = block + four * 4u + 3u;
+            if (inside && joined_3 < u_.m) {
+                let t = joined_3;
+                y[(n * u_.m + t) * u_.d + i] = totals.w;
             }
         }
     }
 }
 
-var<workgroup> terms_fours16_aligned: array<f32, 1024>;
+var<workgroup> terms_fours16_aligned: array<vec4f, 256>;
 var<workgroup> dt_tile_fours16_aligned: array<f32, 64>;
 var<workgroup> x_tile_fours16_aligned: array<f32, 64>;
 var<workgroup> u_tile_fours16_aligned: array<vec4f, 128>;
@@ -421,52 +623,93 @@ fn fours16_aligned(
         if ((lane & 15u) * 4u < u_.s && turn_ahead_7 < u_.m) {
             c_ahead = c[((n * u_.m + turn_ahead_7) * u_.s + (lane & 15u) * 4u) >> 2u];
         }
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
         if (inside && k < u_.s) {
-            for (var turn = 0u; turn < 8u; turn += 4u) {
-                {  // turn 0
-                    let t = min(block + turn, u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[turn * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[turn * 8u + column] * x_tile_fours16_aligned[turn * 8u + column] * u_tile_fours16_aligned[turn * 16u + place];
-                    let terms_of_four = h_new * c_tile_fours16_aligned[turn * 16u + place];
-                    terms_fours16_aligned[turn * 128u + lane] = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + (turn + 1u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 1u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 1u) * 8u + column] * x_tile_fours16_aligned[(turn + 1u) * 8u + column] * u_tile_fours16_aligned[(turn + 1u) * 16u + place];
-                    let terms_of_four_ = h_new * c_tile_fours16_aligned[(turn + 1u) * 16u + place];
-                    terms_fours16_aligned[(turn + 1u) * 128u + lane] = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + (turn + 2u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 2u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 2u) * 8u + column] * x_tile_fours16_aligned[(turn + 2u) * 8u + column] * u_tile_fours16_aligned[(turn + 2u) * 16u + place];
-                    let terms_of_four_2 = h_new * c_tile_fours16_aligned[(turn + 2u) * 16u + place];
-                    terms_fours16_aligned[(turn + 2u) * 128u + lane] = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + (turn + 3u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 3u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 3u) * 8u + column] * x_tile_fours16_aligned[(turn + 3u) * 8u + column] * u_tile_fours16_aligned[(turn + 3u) * 16u + place];
-                    let terms_of_four_3 = h_new * c_tile_fours16_aligned[(turn + 3u) * 16u + place];
-                    terms_fours16_aligned[(turn + 3u) * 128u + lane] = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
-                    h_before = h_new;
-                }
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[column] * x_tile_fours16_aligned[column] * u_tile_fours16_aligned[place];
+                let terms_of_four = h_new * c_tile_fours16_aligned[place];
+                terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
+                h_before = h_new;
+            }
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[8u + column] * x_tile_fours16_aligned[8u + column] * u_tile_fours16_aligned[16u + place];
+                let terms_of_four_ = h_new * c_tile_fours16_aligned[16u + place];
+                terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[16u + column] * x_tile_fours16_aligned[16u + column] * u_tile_fours16_aligned[32u + place];
+                let terms_of_four_2 = h_new * c_tile_fours16_aligned[32u + place];
+                terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[24u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[24u + column] * x_tile_fours16_aligned[24u + column] * u_tile_fours16_aligned[48u + place];
+                let terms_of_four_3 = h_new * c_tile_fours16_aligned[48u + place];
+                terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[32u + column] * x_tile_fours16_aligned[32u + column] * u_tile_fours16_aligned[64u + place];
+                let terms_of_four_4 = h_new * c_tile_fours16_aligned[64u + place];
+                terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[40u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[40u + column] * x_tile_fours16_aligned[40u + column] * u_tile_fours16_aligned[80u + place];
+                let terms_of_four_5 = h_new * c_tile_fours16_aligned[80u + place];
+                terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[48u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[48u + column] * x_tile_fours16_aligned[48u + column] * u_tile_fours16_aligned[96u + place];
+                let terms_of_four_6 = h_new * c_tile_fours16_aligned[96u + place];
+                terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[56u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[56u + column] * x_tile_fours16_aligned[56u + column] * u_tile_fours16_aligned[112u + place];
+                let terms_of_four_7 = h_new * c_tile_fours16_aligned[112u + place];
+                terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
+                h_before = h_new;
             }
         }
-        if (k >= u_.s) {
-            for (var turn = 0u; turn < 8u; turn += 1u) {
-                terms_fours16_aligned[turn * 128u + lane] = 0.0;
-            }
-        }
+        terms_fours16_aligned[lane] = terms0;
+        terms_fours16_aligned[lane + 128u] = terms1;
         workgroupBarrier();
-        for (var joined = place; joined < 8u; joined += 16u) {
-            if (inside && block + joined < u_.m) {
-                let t = block + joined;
-                var total = 0.0;
-                for (var other = 0u; other < 16u; other += 1u) {
-                    total += terms_fours16_aligned[joined * 128u + other * 8u + column];
-                }
-                y[(n * u_.m + t) * u_.d + i] = total;
+        for (var four = place; four < 2u; four += 16u) {
+            var totals = vec4f(0.0);
+            for (var other = 0u; other < 16u; other += 1u) {
+                totals += terms_fours16_aligned[four * 128u + other * 8u + column];
+            }
+            let joined = block + four * 4u;
+            if (inside && joined < u_.m) {
+                let t = joined;
+                y[(n * u_.m + t) * u_.d + i] = totals.x;
+            }
+            let joined_ = block + four * 4u + 1u;
+            if (inside && joined_ < u_.m) {
+                let t = joined_;
+                y[(n * u_.m + t) * u_.d + i] = totals.y;
+            }
+            let joined_2 = block + four * 4u + 2u;
+            if (inside && joined_2 < u_.m) {
+                let t = joined_2;
+                y[(n * u_.m + t) * u_.d + i] = totals.z;
+            }
+            let joined_3 = block + four * 4u + 3u;
+            if (inside && joined_3 < u_.m) {
+                let t = joined_3;
+                y[(n * u_.m + t) * u_.d + i] = totals.w;
             }
         }
     }
@@ -516,52 +759,153 @@ fn fours16(
         if (inside && turn_ahead_3 < u_.m) {
             x_ahead = x[(n * u_.m + turn_ahead_3) * u_.d + i];
         }
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
         if (inside && k < u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 4u) {
-                {  // turn 0
-                    let t = min(block + turn, u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16[turn * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[turn * 8u + column] * x_tile_fours16[turn * 8u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[turn * 128u + lane] = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + (turn + 1u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16[(turn + 1u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 1u) * 8u + column] * x_tile_fours16[(turn + 1u) * 8u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_ = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[(turn + 1u) * 128u + lane] = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + (turn + 2u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16[(turn + 2u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 2u) * 8u + column] * x_tile_fours16[(turn + 2u) * 8u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_2 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[(turn + 2u) * 128u + lane] = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + (turn + 3u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16[(turn + 3u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 3u) * 8u + column] * x_tile_fours16[(turn + 3u) * 8u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_3 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[(turn + 3u) * 128u + lane] = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
-                    h_before = h_new;
-                }
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[column] * x_tile_fours16[column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
+                h_before = h_new;
+            }
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[8u + column] * x_tile_fours16[8u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_ = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[16u + column] * x_tile_fours16[16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_2 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[24u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[24u + column] * x_tile_fours16[24u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_3 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[32u + column] * x_tile_fours16[32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_4 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[40u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[40u + column] * x_tile_fours16[40u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_5 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[48u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[48u + column] * x_tile_fours16[48u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_6 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[56u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[56u + column] * x_tile_fours16[56u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_7 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[64u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[64u + column] * x_tile_fours16[64u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_8 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.x = terms_of_four_8.x + terms_of_four_8.y + (terms_of_four_8.z + terms_of_four_8.w);
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[72u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[72u + column] * x_tile_fours16[72u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_9 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.y = terms_of_four_9.x + terms_of_four_9.y + (terms_of_four_9.z + terms_of_four_9.w);
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[80u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[80u + column] * x_tile_fours16[80u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_10 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.z = terms_of_four_10.x + terms_of_four_10.y + (terms_of_four_10.z + terms_of_four_10.w);
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[88u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[88u + column] * x_tile_fours16[88u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_11 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.w = terms_of_four_11.x + terms_of_four_11.y + (terms_of_four_11.z + terms_of_four_11.w);
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[96u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[96u + column] * x_tile_fours16[96u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_12 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.x = terms_of_four_12.x + terms_of_four_12.y + (terms_of_four_12.z + terms_of_four_12.w);
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[104u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[104u + column] * x_tile_fours16[104u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_13 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.y = terms_of_four_13.x + terms_of_four_13.y + (terms_of_four_13.z + terms_of_four_13.w);
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[112u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[112u + column] * x_tile_fours16[112u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_14 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.z = terms_of_four_14.x + terms_of_four_14.y + (terms_of_four_14.z + terms_of_four_14.w);
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[120u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[120u + column] * x_tile_fours16[120u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                let terms_of_four_15 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.w = terms_of_four_15.x + terms_of_four_15.y + (terms_of_four_15.z + terms_of_four_15.w);
+                h_before = h_new;
             }
         }
-        if (k >= u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 1u) {
-                terms[turn * 128u + lane] = 0.0;
-            }
-        }
+        terms[lane] = terms0;
+        terms[lane + 128u] = terms1;
+        terms[lane + 256u] = terms2;
+        terms[lane + 384u] = terms3;
         workgroupBarrier();
-        for (var joined = place; joined < 16u; joined += 16u) {
-            if (inside && block + joined < u_.m) {
-                let t = block + joined;
-                var total = 0.0;
-                for (var other = 0u; other < 16u; other += 1u) {
-                    total += terms[joined * 128u + other * 8u + column];
-                }
-                y[(n * u_.m + t) * u_.d + i] = total;
+        for (var four = place; four < 4u; four += 16u) {
+            var totals = vec4f(0.0);
+            for (var other = 0u; other < 16u; other += 1u) {
+                totals += terms[four * 128u + other * 8u + column];
+            }
+            let joined = block + four * 4u;
+            if (inside && joined < u_.m) {
+                let t = joined;
+                y[(n * u_.m + t) * u_.d + i] = totals.x;
+            }
+            let joined_ = block + four * 4u + 1u;
+            if (inside && joined_ < u_.m) {
+                let t = joined_;
+                y[(n * u_.m + t) * u_.d + i] = totals.y;
+            }
+            let joined_2 = block + four * 4u + 2u;
+            if (inside && joined_2 < u_.m) {
+                let t = joined_2;
+                y[(n * u_.m + t) * u_.d + i] = totals.z;
+            }
+            let joined_3 = block + four * 4u + 3u;
+            if (inside && joined_3 < u_.m) {
+                let t = joined_3;
+                y[(n * u_.m + t) * u_.d + i] = totals.w;
             }
         }
     }
@@ -672,48 +1016,137 @@ fn lanes4(
         if (inside && turn_ahead_15 < u_.m) {
             x_ahead_3 = x[(n * u_.m + turn_ahead_15) * u_.d + i];
         }
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
         if (inside && k < u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 4u) {
-                {  // turn 0
-                    let t = min(block + turn, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile[turn * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[turn * 32u + column] * x_tile[turn * 32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[turn * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + (turn + 1u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile[(turn + 1u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 1u) * 32u + column] * x_tile[(turn + 1u) * 32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 1u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + (turn + 2u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile[(turn + 2u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 2u) * 32u + column] * x_tile[(turn + 2u) * 32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 2u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + (turn + 3u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile[(turn + 3u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 3u) * 32u + column] * x_tile[(turn + 3u) * 32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 3u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[column] * a_kept) * h_before, i32(t) > 0) + dt_tile[column] * x_tile[column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[32u + column] * x_tile[32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[64u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[64u + column] * x_tile[64u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[96u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[96u + column] * x_tile[96u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[128u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[128u + column] * x_tile[128u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[160u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[160u + column] * x_tile[160u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[192u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[192u + column] * x_tile[192u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[224u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[224u + column] * x_tile[224u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[256u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[256u + column] * x_tile[256u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[288u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[288u + column] * x_tile[288u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[320u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[320u + column] * x_tile[320u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[352u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[352u + column] * x_tile[352u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[384u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[384u + column] * x_tile[384u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[416u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[416u + column] * x_tile[416u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[448u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[448u + column] * x_tile[448u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[480u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[480u + column] * x_tile[480u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
             }
         }
-        if (k >= u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 1u) {
-                terms[turn * 128u + lane] = 0.0;
-            }
-        }
+        terms[lane] = terms0;
+        terms[lane + 128u] = terms1;
+        terms[lane + 256u] = terms2;
+        terms[lane + 384u] = terms3;
         workgroupBarrier();
-        for (var joined = place; joined < 16u; joined += 4u) {
-            if (inside && block + joined < u_.m) {
-                let t = block + joined;
-                var total = 0.0;
-                for (var other = 0u; other < 4u; other += 1u) {
-                    total += terms[joined * 128u + other * 32u + column];
-                }
-                y[(n * u_.m + t) * u_.d + i] = total;
+        for (var four = place; four < 4u; four += 4u) {
+            var totals = vec4f(0.0);
+            for (var other = 0u; other < 4u; other += 1u) {
+                totals += terms[four * 128u + other * 32u + column];
+            }
+            let joined = block + four * 4u;
+            if (inside && joined < u_.m) {
+                let t = joined;
+                y[(n * u_.m + t) * u_.d + i] = totals.x;
+            }
+            let joined_ = block + four * 4u + 1u;
+            if (inside && joined_ < u_.m) {
+                let t = joined_;
+                y[(n * u_.m + t) * u_.d + i] = totals.y;
+            }
+            let joined_2 = block + four * 4u + 2u;
+            if (inside && joined_2 < u_.m) {
+                let t = joined_2;
+                y[(n * u_.m + t) * u_.d + i] = totals.z;
+            }
+            let joined_3 = block + four * 4u + 3u;
+            if (inside && joined_3 < u_.m) {
+                let t = joined_3;
+                y[(n * u_.m + t) * u_.d + i] = totals.w;
             }
         }
     }
@@ -760,48 +1193,137 @@ fn lanes16(
         if (inside && turn_ahead_3 < u_.m) {
             x_ahead = x[(n * u_.m + turn_ahead_3) * u_.d + i];
         }
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
         if (inside && k < u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 4u) {
-                {  // turn 0
-                    let t = min(block + turn, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_fours16[turn * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[turn * 8u + column] * x_tile_fours16[turn * 8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[turn * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + (turn + 1u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_fours16[(turn + 1u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 1u) * 8u + column] * x_tile_fours16[(turn + 1u) * 8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 1u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + (turn + 2u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_fours16[(turn + 2u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 2u) * 8u + column] * x_tile_fours16[(turn + 2u) * 8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 2u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + (turn + 3u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_fours16[(turn + 3u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 3u) * 8u + column] * x_tile_fours16[(turn + 3u) * 8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 3u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[column] * x_tile_fours16[column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[8u + column] * x_tile_fours16[8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[16u + column] * x_tile_fours16[16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[24u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[24u + column] * x_tile_fours16[24u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[32u + column] * x_tile_fours16[32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[40u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[40u + column] * x_tile_fours16[40u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[48u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[48u + column] * x_tile_fours16[48u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[56u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[56u + column] * x_tile_fours16[56u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[64u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[64u + column] * x_tile_fours16[64u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[72u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[72u + column] * x_tile_fours16[72u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[80u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[80u + column] * x_tile_fours16[80u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[88u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[88u + column] * x_tile_fours16[88u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[96u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[96u + column] * x_tile_fours16[96u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[104u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[104u + column] * x_tile_fours16[104u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[112u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[112u + column] * x_tile_fours16[112u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16[120u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[120u + column] * x_tile_fours16[120u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
             }
         }
-        if (k >= u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 1u) {
-                terms[turn * 128u + lane] = 0.0;
-            }
-        }
+        terms[lane] = terms0;
+        terms[lane + 128u] = terms1;
+        terms[lane + 256u] = terms2;
+        terms[lane + 384u] = terms3;
         workgroupBarrier();
-        for (var joined = place; joined < 16u; joined += 16u) {
-            if (inside && block + joined < u_.m) {
-                let t = block + joined;
-                var total = 0.0;
-                for (var other = 0u; other < 16u; other += 1u) {
-                    total += terms[joined * 128u + other * 8u + column];
-                }
-                y[(n * u_.m + t) * u_.d + i] = total;
+        for (var four = place; four < 4u; four += 16u) {
+            var totals = vec4f(0.0);
+            for (var other = 0u; other < 16u; other += 1u) {
+                totals += terms[four * 128u + other * 8u + column];
+            }
+            let joined = block + four * 4u;
+            if (inside && joined < u_.m) {
+                let t = joined;
+                y[(n * u_.m + t) * u_.d + i] = totals.x;
+            }
+            let joined_ = block + four * 4u + 1u;
+            if (inside && joined_ < u_.m) {
+                let t = joined_;
+                y[(n * u_.m + t) * u_.d + i] = totals.y;
+            }
+            let joined_2 = block + four * 4u + 2u;
+            if (inside && joined_2 < u_.m) {
+                let t = joined_2;
+                y[(n * u_.m + t) * u_.d + i] = totals.z;
+            }
+            let joined_3 = block + four * 4u + 3u;
+            if (inside && joined_3 < u_.m) {
+                let t = joined_3;
+                y[(n * u_.m + t) * u_.d + i] = totals.w;
             }
         }
     }
@@ -855,48 +1377,137 @@ fn lanes64(
         if (inside && turn_ahead_3 < u_.m && lane < 32u) {
             x_ahead = x[(n * u_.m + turn_ahead_3) * u_.d + i];
         }
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
         if (inside && k < u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 4u) {
-                {  // turn 0
-                    let t = min(block + turn, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[turn * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn * 2u + column] * x_tile_lanes64[turn * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[turn * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + (turn + 1u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 1u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 1u) * 2u + column] * x_tile_lanes64[(turn + 1u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 1u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + (turn + 2u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 2u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 2u) * 2u + column] * x_tile_lanes64[(turn + 2u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 2u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + (turn + 3u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 3u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 3u) * 2u + column] * x_tile_lanes64[(turn + 3u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 3u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[column] * x_tile_lanes64[column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[2u + column] * x_tile_lanes64[2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[4u + column] * x_tile_lanes64[4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[6u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[6u + column] * x_tile_lanes64[6u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[8u + column] * x_tile_lanes64[8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[10u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[10u + column] * x_tile_lanes64[10u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[12u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[12u + column] * x_tile_lanes64[12u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[14u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[14u + column] * x_tile_lanes64[14u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[16u + column] * x_tile_lanes64[16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[18u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[18u + column] * x_tile_lanes64[18u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[20u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[20u + column] * x_tile_lanes64[20u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[22u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[22u + column] * x_tile_lanes64[22u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[24u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[24u + column] * x_tile_lanes64[24u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[26u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[26u + column] * x_tile_lanes64[26u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[28u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[28u + column] * x_tile_lanes64[28u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[30u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[30u + column] * x_tile_lanes64[30u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
             }
         }
-        if (k >= u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 1u) {
-                terms[turn * 128u + lane] = 0.0;
-            }
-        }
+        terms[lane] = terms0;
+        terms[lane + 128u] = terms1;
+        terms[lane + 256u] = terms2;
+        terms[lane + 384u] = terms3;
         workgroupBarrier();
-        for (var joined = place; joined < 16u; joined += 64u) {
-            if (inside && block + joined < u_.m) {
-                let t = block + joined;
-                var total = 0.0;
-                for (var other = 0u; other < 64u; other += 1u) {
-                    total += terms[joined * 128u + other * 2u + column];
-                }
-                y[(n * u_.m + t) * u_.d + i] = total;
+        for (var four = place; four < 4u; four += 64u) {
+            var totals = vec4f(0.0);
+            for (var other = 0u; other < 64u; other += 1u) {
+                totals += terms[four * 128u + other * 2u + column];
+            }
+            let joined = block + four * 4u;
+            if (inside && joined < u_.m) {
+                let t = joined;
+                y[(n * u_.m + t) * u_.d + i] = totals.x;
+            }
+            let joined_ = block + four * 4u + 1u;
+            if (inside && joined_ < u_.m) {
+                let t = joined_;
+                y[(n * u_.m + t) * u_.d + i] = totals.y;
+            }
+            let joined_2 = block + four * 4u + 2u;
+            if (inside && joined_2 < u_.m) {
+                let t = joined_2;
+                y[(n * u_.m + t) * u_.d + i] = totals.z;
+            }
+            let joined_3 = block + four * 4u + 3u;
+            if (inside && joined_3 < u_.m) {
+                let t = joined_3;
+                y[(n * u_.m + t) * u_.d + i] = totals.w;
             }
         }
     }
@@ -950,56 +1561,176 @@ fn many(
             if (inside && turn_ahead_3 < u_.m && lane < 32u) {
                 x_ahead = x[(n * u_.m + turn_ahead_3) * u_.d + i];
             }
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            var terms2 = vec4f(0.0);
+            var terms3 = vec4f(0.0);
             if (inside && k < u_.s) {
-                for (var turn = 0u; turn < 16u; turn += 4u) {
-                    {  // turn 0
-                        let t = min(block + turn, u_.m - 1u);
-                        let h_new = select(0.0, exp(dt_tile_lanes64[turn * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn * 2u + column] * x_tile_lanes64[turn * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms[turn * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                        h_before = h_new;
-                    }
-                    {  // turn 1
-                        let t = min(block + (turn + 1u), u_.m - 1u);
-                        let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 1u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 1u) * 2u + column] * x_tile_lanes64[(turn + 1u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms[(turn + 1u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                        h_before = h_new;
-                    }
-                    {  // turn 2
-                        let t = min(block + (turn + 2u), u_.m - 1u);
-                        let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 2u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 2u) * 2u + column] * x_tile_lanes64[(turn + 2u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms[(turn + 2u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                        h_before = h_new;
-                    }
-                    {  // turn 3
-                        let t = min(block + (turn + 3u), u_.m - 1u);
-                        let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 3u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 3u) * 2u + column] * x_tile_lanes64[(turn + 3u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms[(turn + 3u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                        h_before = h_new;
-                    }
+                {  // turn 0
+                    let t = min(block, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[column] * x_tile_lanes64[column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 1
+                    let t = min(block + 1u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[2u + column] * x_tile_lanes64[2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 2
+                    let t = min(block + 2u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[4u + column] * x_tile_lanes64[4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 3
+                    let t = min(block + 3u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[6u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[6u + column] * x_tile_lanes64[6u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + 4u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[8u + column] * x_tile_lanes64[8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + 5u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[10u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[10u + column] * x_tile_lanes64[10u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + 6u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[12u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[12u + column] * x_tile_lanes64[12u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + 7u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[14u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[14u + column] * x_tile_lanes64[14u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 8
+                    let t = min(block + 8u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[16u + column] * x_tile_lanes64[16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms2.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 9
+                    let t = min(block + 9u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[18u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[18u + column] * x_tile_lanes64[18u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms2.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 10
+                    let t = min(block + 10u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[20u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[20u + column] * x_tile_lanes64[20u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms2.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 11
+                    let t = min(block + 11u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[22u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[22u + column] * x_tile_lanes64[22u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms2.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 12
+                    let t = min(block + 12u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[24u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[24u + column] * x_tile_lanes64[24u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms3.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 13
+                    let t = min(block + 13u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[26u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[26u + column] * x_tile_lanes64[26u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms3.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 14
+                    let t = min(block + 14u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[28u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[28u + column] * x_tile_lanes64[28u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms3.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 15
+                    let t = min(block + 15u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[30u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[30u + column] * x_tile_lanes64[30u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms3.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
                 }
             }
-            if (k >= u_.s) {
-                for (var turn = 0u; turn < 16u; turn += 1u) {
-                    terms[turn * 128u + lane] = 0.0;
-                }
-            }
+            terms[lane] = terms0;
+            terms[lane + 128u] = terms1;
+            terms[lane + 256u] = terms2;
+            terms[lane + 384u] = terms3;
             workgroupBarrier();
-            for (var joined = place; joined < 16u; joined += 64u) {
-                if (inside && block + joined < u_.m) {
-                    let t = block + joined;
+            for (var four = place; four < 4u; four += 64u) {
+                var totals = vec4f(0.0);
+                for (var other = 0u; other < 64u; other += 1u) {
+                    totals += terms[four * 128u + other * 2u + column];
+                }
+                let joined = block + four * 4u;
+                if (inside && joined < u_.m) {
+                    let t = joined;
                     let address = (n * u_.m + t) * u_.d + i;
-                    var total = 0.0;
+                    var whole = totals.x;
                     if (first > 0u) {
-                        total = sums[address];
-                    }
-                    for (var other = 0u; other < 64u; other += 1u) {
-                        total += terms[joined * 128u + other * 2u + column];
-                    }
-                    if (first + 64u >= u_.s) {
-                        y[(n * u_.m + t) * u_.d + i] = total;
+                        whole = sums[address] + whole;
                     }
                     if (first + 64u < u_.s) {
-                        sums[address] = total;
+                        sums[address] = whole;
+                    }
+                    if (first + 64u >= u_.s) {
+                        y[(n * u_.m + t) * u_.d + i] = whole;
+                    }
+                }
+                let joined_ = block + four * 4u + 1u;
+                if (inside && joined_ < u_.m) {
+                    let t = joined_;
+                    let address_ = (n * u_.m + t) * u_.d + i;
+                    var whole_ = totals.y;
+                    if (first > 0u) {
+                        whole_ = sums[address_] + whole_;
+                    }
+                    if (first + 64u < u_.s) {
+                        sums[address_] = whole_;
+                    }
+                    if (first + 64u >= u_.s) {
+                        y[(n * u_.m + t) * u_.d + i] = whole_;
+                    }
+                }
+                let joined_2 = block + four * 4u + 2u;
+                if (inside && joined_2 < u_.m) {
+                    let t = joined_2;
+                    let address_2 = (n * u_.m + t) * u_.d + i;
+                    var whole_2 = totals.z;
+                    if (first > 0u) {
+                        whole_2 = sums[address_2] + whole_2;
+                    }
+                    if (first + 64u < u_.s) {
+                        sums[address_2] = whole_2;
+                    }
+                    if (first + 64u >= u_.s) {
+                        y[(n * u_.m + t) * u_.d + i] = whole_2;
+                    }
+                }
+                let joined_3 = block + four * 4u + 3u;
+                if (inside && joined_3 < u_.m) {
+                    let t = joined_3;
+                    let address_3 = (n * u_.m + t) * u_.d + i;
+                    var whole_3 = totals.w;
+                    if (first > 0u) {
+                        whole_3 = sums[address_3] + whole_3;
+                    }
+                    if (first + 64u < u_.s) {
+                        sums[address_3] = whole_3;
+                    }
+                    if (first + 64u >= u_.s) {
+                        y[(n * u_.m + t) * u_.d + i] = whole_3;
                     }
                 }
             }
