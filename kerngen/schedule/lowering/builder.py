@@ -348,15 +348,9 @@ class ShaderBuilder:
         `workgroup_name` is the override with the value `workgroup_size`, if there is
         one.
         """
-        known = (self.workgroup, self.grid, self.lane, *self._subgroup)
-        inputs = tuple(
-            (builtin, self._text(name), type_)
-            for (builtin, _, type_), name in zip(
-                (WORKGROUP, GRID, LANE, *SUBGROUP), known, strict=False
-            )
-        )
         shallow = named_where_deep(body, self.fresh)
-        entry = wgsl.EntryPoint(workgroup_name or workgroup_size, inputs, shallow)
+        size = workgroup_name or workgroup_size
+        entry = wgsl.EntryPoint(size, self._builtin_inputs(), shallow)
         declarations = (*self._ordered(), entry)
         parts = (self.task.stem, self.task.label)
         return Shader(
@@ -376,12 +370,24 @@ class ShaderBuilder:
             trips=trips,
             subgroups=bool(self._subgroup),
             constants=tuple(self._constants.items()),
-            workgroup_bytes=sum(
-                d.size
-                for d in self._declared.values()
-                if isinstance(d, wgsl.WorkgroupVar)
-            ),
+            workgroup_bytes=self._workgroup_bytes,
         )
+
+    def _builtin_inputs(self) -> tuple[tuple[str, str, str], ...]:
+        """Return the entry point's parameters: each built-in's attribute, name and type."""
+        known = (self.workgroup, self.grid, self.lane, *self._subgroup)
+        return tuple(
+            (builtin, self._text(name), type_)
+            for (builtin, _, type_), name in zip(
+                (WORKGROUP, GRID, LANE, *SUBGROUP), known, strict=False
+            )
+        )
+
+    @property
+    def _workgroup_bytes(self) -> int:
+        """How many bytes of workgroup memory the shader declares."""
+        declared = self._declared.values()
+        return sum(x.size for x in declared if isinstance(x, wgsl.WorkgroupVar))
 
     def _module(self, declarations: tuple[wgsl.Declaration, ...]) -> wgsl.Module:
         held: list[MemoryType] = [b.memory for b in self._buffers.values()]

@@ -212,11 +212,7 @@ def joining_carried(found: Scatter, names: frozenset[str]) -> Shader:
         own = to.keys.load(at * stride)
         return t.call("select", to.limit, own, to.continues(at * stride))
 
-    is_whole = t.all_of(t.Unary("!", carries), to.run < to.limit)
-    flush = (
-        t.If(carries, (bins.store(to.carried(1, to.part), to.total),)),
-        t.If(is_whole, (_add(to, bins, to.place(to.run)),)),
-    )
+    flush = _flush_carried(to, carries, bins)
     begin = (
         *flush,
         t.Assign(carries, t.Literal("false")),
@@ -245,6 +241,15 @@ def joining_carried(found: Scatter, names: frozenset[str]) -> Shader:
         f"the runs of a bin among {level.each} parts that are carried.",
         "carries",
         Literal(level.each),
+    )
+
+
+def _flush_carried(to: Columns, carries: t.Ident, bins: Buffer) -> tuple[t.Stmt, ...]:
+    """Return the statements at the end of a run: it is carried on, or added to its bin."""
+    is_whole = t.all_of(t.Unary("!", carries), to.run < to.limit)
+    return (
+        t.If(carries, (bins.store(to.carried(1, to.part), to.total),)),
+        t.If(is_whole, (_add(to, bins, to.place(to.run)),)),
     )
 
 
