@@ -351,7 +351,6 @@ class ShaderBuilder:
         shallow = named_where_deep(body, self.fresh)
         size = workgroup_name or workgroup_size
         entry = wgsl.EntryPoint(size, self._builtin_inputs(), shallow)
-        declarations = (*self._ordered(), entry)
         parts = (self.task.stem, self.task.label)
         return Shader(
             stem=".".join(part for part in parts if part),
@@ -359,7 +358,7 @@ class ShaderBuilder:
             title=self._title,
             summary=summary,
             equations=tuple(x.text for x in self.task.stage.steps if x.text),
-            code=print_module(self._module(declarations)),
+            code=print_module(self._module((*self._ordered(), entry))),
             bindings=tuple(
                 Binding(name, name in self._written) for name in self._bound()
             ),
