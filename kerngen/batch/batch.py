@@ -213,7 +213,7 @@ class Batch:
     # ---- running
 
     def execute(self) -> None:
-        """Run the uploads, then all that is queued, by one submission.
+        """Run all uploads, then all queued operations, in one submission.
 
         With nothing queued, nothing is done.  If this raises, no operation counts as
         run, though the device may have been given some: all of them are still queued, and

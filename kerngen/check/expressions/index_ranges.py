@@ -34,14 +34,14 @@ def bind_indices(
     terms: Terms,
     kind: ast.ReduceKind | None = None,
 ) -> Generator[tuple[Index, ...] | None]:
-    """Declare indices with their ranges: given, or the axes that they subscript.
+    """Declare the indices of a let or a reduction; yield them for the check of its body.
 
-    An index of a let that subscripts nothing gets the range on which all reads of the
-    let agree.
+    The range of an index is the one that is given, or the length of the first axis that
+    it subscripts.  An index of a let that subscripts nothing has the range on which all
+    reads of the let agree.  `kind` is None for a let.
 
-    `kind` is that of the reduction, if it is one that introduces them.  Yields None
-    where a range is unknown.  That is one fault for all of them; where they seem to
-    subscript something, but in a faulty way, it is reported after the body, if that was not.
+    Yields None if a range is unknown.  All unknown ranges are one fault.  It is reported
+    after the body where the body has a faulty subscript, and only if that was no fault.
     """
     known: list[Index] = []
     unranged: list[ast.Identifier] = []

@@ -275,9 +275,10 @@ def _is_proved(ex: Expressions, index: Index, extent: Extent) -> bool:
 
 
 def _is_longer(length: Extent, available: int, *, plain: bool) -> bool:
-    """Whether a range is longer than an axis; that of a dim is, if the axis has but one.
+    """Whether a range is longer than an axis.
 
-    It could be 1 in a call: but then there was no need for the dim.
+    The range of a dim is longer than an axis of length 1: the dim could be 1 in a call, but
+    then nobody would have declared it.
     """
     if isinstance(length, int):
         return length > available

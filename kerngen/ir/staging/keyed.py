@@ -203,7 +203,7 @@ def ragged(reduce: Reduce) -> Ragged | None:
 
 
 def ranges_read(reduce: Reduce) -> Ragged | None:
-    """Return a reduction over ranges whose ends are read; None where it is no such."""
+    """Return a reduction as one over ranges whose ends are read; None if it is none."""
     if len(reduce.indices) != 1:
         return None
     begins, ends = list[tuple[Expr, int]](), list[tuple[Expr, int]]()

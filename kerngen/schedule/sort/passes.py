@@ -59,10 +59,14 @@ Write = Callable[[ShaderBuilder, t.Expr, int, t.Expr], tuple[t.Stmt, ...]]
 class Terms:
     """The items that a pass sorts: `count` of them, of some 32-bit words each.
 
-    `read` returns a word of a term, by its number; `key` the key of a term, by its first
-    word; `write` returns what stores a word at a place.  They write into a block what
-    else they need.  `variant` distinguishes passes that read or write other things, and
-    `key_variant` those that read other keys.
+    Three functions write WGSL, and statements that they need into a block:
+
+    - `read`: a word of a term, by its number
+    - `key`: the key of a term, by its first word
+    - `write`: the store of a word at a place
+
+    `variant` and `key_variant` are part of the names of passes that differ in what they
+    read or write, and in their keys.
     """
 
     task: Task
