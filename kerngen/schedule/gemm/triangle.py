@@ -57,10 +57,10 @@ class TermRange:
         return _grow(self.found.row_bounds), _grow(self.found.column_bounds)
 
     def write(self, origin: Ends, begin: t.Expr, end: t.Expr, padding: t.Expr) -> Ends:
-        """Name where the tile's turns begin and end, of those between `begin` and `end`.
+        """Write variables for the first and the last turn that the tile needs; return them.
 
-        `origin` is the tile's first row and column; `padding` terms come before the
-        first.
+        Without bounds it needs those from `begin` to `end`.  `origin` is the tile's first
+        row and column; `padding` terms come before the first.
         """
         self.origin, self.padding = origin, padding
         let, k = self.tiles.let, self.tiling.k
