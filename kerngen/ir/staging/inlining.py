@@ -99,6 +99,7 @@ class _Inliner:
         """The last statement that needs each, by way of other lets too."""
         last: dict[int, int | None] = {}
         reached: dict[Tensor, int] = {}
+        # Backwards: a let that moves to its last use takes its own reads there, too.
         for number in reversed(range(len(self.body))):
             statement = self.body[number]
             last[number] = end = reached.get(statement.target)

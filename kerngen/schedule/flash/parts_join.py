@@ -106,6 +106,7 @@ class PartsJoin:
                 t.Assign(total, scale * ends.load(near * 2 + 1), "+="),
                 t.Assign(sums, scale * kept.load(near * extent + column), "+="),
             ]
+        # Two loops: with the largest score known first, no sum is scaled again.
         for inner in (raising, adding):
             yield t.count_up(part.name, 0, parts, PARTS_AT_ONCE, *near_lets, *inner)
 

@@ -88,10 +88,12 @@ class Operand:
         self.turns_over = self.along_terms and self.whole
         spread = self.spreads and not (self.whole or self.along_terms)
         self.gap = self.blocks * self.across if spread else 1
+        # Four neighbours along the terms belong to four lines of the tile.
         self.lines = VECTOR if self.turns_over else 1
         self.linear = linear_read(self.factor, self.outer, self.over, axis)
         self.line = self.blocks * self.across
         self.count = self.line * self.tiling.k // self.lines
+        # A line of the tile has the vectors of one term, so that a turn reads line after line.
         if self.along_terms:
             sizes = [self.across + self.tiling.pad, self.blocks, self.tiling.k]
         else:
@@ -102,6 +104,7 @@ class Operand:
         for size in sizes:
             type_ = f"array<{type_}, {size}>"
         size = _VECTOR_BYTES * prod(sizes)
+        # Operands that are in use at different times share their workgroup memory.
         made = self.tiles.get((self.name, type_))
         if made is None:
             made = self.builder.workgroup_array(f"{self.name}_tile", type_, size)

@@ -74,6 +74,7 @@ def joining_runs(found: Scatter, names: frozenset[str]) -> Shader:
     keys, values = _read_ahead(to, first)
     own = keys[number] if keys else to.keys.load(t.call("min", place, count - 1))
     take = (to.take(values[number]),) if values else _term(to, place)
+    # A turn more than there are terms: it ends the last run without code of its own.
     last = number.equals(RUN)
     goes_on = t.all_of(last, key.equals(to.run))
     end = (

@@ -129,6 +129,7 @@ def sort_passes(
     turned = dict(zip((*there, *back), (*back, *there), strict=True))
     for number in range(count):
         terms, shift = terms_of(number), number * DIGIT_BITS
+        # Odd passes read what the even ones wrote.
         names = turned if number % 2 != begins_back else {}
         name = terms.task.scratch_name
         names = {name(own): name(other) for own, other in names.items()}
@@ -184,6 +185,7 @@ def _counting(terms: Terms) -> Shader:
         t.BARRIER,
         t.count_up(round_.name, 0, rounds, 1, *_count(terms, shader, own, first)),
         t.BARRIER,
+        # By digit, then block: the next dispatch sums the counts of one digit.
         t.If(
             block < blocks,
             (counts.store(shader.lane * blocks + block, t.call("atomicLoad", place)),),
@@ -253,6 +255,7 @@ def _scanning(terms: Terms) -> Shader:
     ]
     return shader.finish(
         body,
+        # Of few blocks, each adds up the counts before its own: then nothing is dispatched.
         groups=select(terms.are_few, 0, DIGITS),
         workgroup_size=DIGITS,
         summary="sort, second of three dispatches: how many terms of a digit are in blocks before.",
