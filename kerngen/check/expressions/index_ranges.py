@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
 from kerngen.check.expressions.checker import Expressions
@@ -22,7 +22,6 @@ from kerngen.check.traverse import (
     walk_syntax,
 )
 from kerngen.ir.nodes import Extent, Index
-from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -248,8 +247,7 @@ class _Search:
         """
         name, ex = binder.name.name, self.ex
         if binder.bound is not None:
-            trial = replace(ex, env=replace(ex.env, faults=Faults()))
-            length = check_length(trial, binder.bound, "", f"{name}_range")
+            length = check_length(ex.trial(), binder.bound, "", f"{name}_range")
             yield length, binder.bound.span
             return
         for base, axis, subscript in bare_places(*terms):
