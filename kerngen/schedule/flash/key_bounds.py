@@ -43,9 +43,10 @@ _ZERO: Final = identity_of("sum", Scalar.F32)
 class KeyBounds:
     """The bounds that a mask sets to the keys of a row.
 
-    Rows without keys, where a mask gives a number instead of none, attend to all keys
-    alike.  So where this `needs_keys`, a tile with such a row skips nothing.  Where keys are
-    what a mask calls rows, `turned` has the bounds of those: none may be without keys.
+    Where a mask gives a finite number, not -inf, rows without keys attend to all keys alike.
+    Such a mask `needs_keys`: a tile with a row without keys skips nothing.  `turned` are the
+    bounds with rows and keys exchanged, where the keys are the rows of the softmax: then no
+    key may be without rows.
     """
 
     bounds: tuple[LinearBound, ...]

@@ -70,10 +70,11 @@ _SIDES: Final = ("row", "column")
 @final
 @dataclass
 class GemmShader:
-    """Writes the shader of a product; a `whole` one has no ragged vectors.
+    """Writes the shader of a product.
 
-    Its turns are whole, too, unless its only constant of the pipeline is 1, which pads the
-    terms: the padding costs 5 % of a large product.
+    In a `whole` one lengths are multiples of 4, so that no vector is cut.  If its pipeline's
+    constant PADDED is 1, turns of the loop need not be whole: terms are padded, which costs
+    5 % of a large product.
     """
 
     task: Task

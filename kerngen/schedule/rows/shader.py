@@ -92,9 +92,9 @@ class Shape:
 class Ladder:
     """Shapes that share one shader: the pipeline sets how many lanes share a row.
 
-    The text has a lane hold `chunks` values or vectors; some shapes hold only `least` of
-    them, and `lanes` share a row at most.  What a pipeline's constants switch off is gone
-    when the driver has compiled it.
+    The text has `lanes` share a row at most, and a lane hold `chunks` values or vectors; some
+    shapes hold only `least` of them.  What the pipeline's constants switch off costs nothing:
+    it is gone when the driver has compiled the shader.
     """
 
     least: int
