@@ -46,7 +46,7 @@ class NotAlikeError(Exception):
 
 
 def shape(piece: Piece) -> object:
-    """Return the shape of a piece: two pieces have one template if their shapes are equal."""
+    """Return the shape of a piece: pieces of equal shapes have one template."""
     if isinstance(piece, str | Declared):
         return piece
     if isinstance(piece, Name):

@@ -69,7 +69,7 @@ def check_structs(
     imported: Mapping[str, Struct],
     path: str,
 ) -> dict[str, Struct | None]:
-    """Check a file's structs; return them and those it uses by name, None for a faulty one.
+    """Return a file's structs and those it uses, by name; None for a faulty one.
 
     `path` is the file's path; `constants` has the constants that array lengths may use.
     """

@@ -98,7 +98,8 @@ class Pool(Generic[T]):
         free = self._free.get(capacity) or self._near(capacity)
         if free:
             self.hits += 1
-            # The lowest number: a repeated step gets the blocks, and bind groups, of the last time.
+            # The lowest number: a repeated step gets the blocks, and bind groups, of
+            # the last time.
             block = heappop(free)[1]
             self.free_bytes -= block.capacity
         else:

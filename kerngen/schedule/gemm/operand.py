@@ -93,7 +93,8 @@ class Operand:
         self.linear = linear_read(self.factor, self.outer, self.over, axis)
         self.line = self.blocks * self.across
         self.count = self.line * self.tiling.k // self.lines
-        # A line of the tile has the vectors of one term, so that a turn reads line after line.
+        # A line of the tile has the vectors of one term, so that a turn reads line
+        # after line.
         if self.along_terms:
             sizes = [self.across + self.tiling.pad, self.blocks, self.tiling.k]
         else:

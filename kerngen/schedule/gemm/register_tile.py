@@ -117,7 +117,8 @@ class RegisterTile:
     def own_place(self) -> tuple[t.Expr, t.Expr]:
         """Return this invocation's column and row among the invocations of the tile."""
         t_, lane = self._tiling, self._builder.lane
-        # Invocations of a subgroup form a block, not a line: the fewest vectors serve them all.
+        # Invocations of a subgroup form a block, not a line: the fewest vectors serve
+        # them all.
         across = t_.columns // t_.lane_columns
         group, within = lane // GROUP, lane % GROUP
         column = group % across * t_.lane_columns + within % t_.lane_columns

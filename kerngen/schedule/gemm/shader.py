@@ -208,8 +208,9 @@ class GemmShader:
             last_term = t.Binary("-", last_term, self.padding)
         self.begin = self._let("begin", first * self.tiling.k)
         self.end = self._let("last_term", last_term)
-        # Only the workgroup with all turns of a tile has its results; others leave sums in
-        # a slot, of which a workgroup has two: for the tile it begins and the one it goes on with.
+        # Only the workgroup with all turns of a tile has its results; others leave sums
+        # in a slot, of which a workgroup has two: for the tile it begins and the one it
+        # goes on with.
         self.whole_tile = self._let("whole", t.Binary("-", last, first).equals(turns))
         self.slot = self._let("slot", slot_of(group, begun=first.equals(0)))
         self._compute(turn // turns)
@@ -269,8 +270,9 @@ class GemmShader:
         return [*declared, *begin, *turn(t.Ident(self.builder.fresh("following")))]
 
     def _turn(self, following: t.Ident) -> list[t.Stmt]:
-        # Reads of the next turn are under way while this one is computed.  Both barriers are
-        # needed: all have stored before any reads, and have read before any stores.
+        # Reads of the next turn are under way while this one is computed.  Both
+        # barriers are needed: all have stored before any reads, and have read before
+        # any stores.
         body = [
             *self._stage(following, None),
             t.BARRIER,
@@ -301,7 +303,8 @@ class GemmShader:
 
     def _over_terms(self, following: t.Ident, body: list[t.Stmt]) -> t.Stmt:
         """Write the loop over turns, which counts the first term of the next one."""
-        # The first turn is loaded before the loop, which has the loads of the turn to follow.
+        # The first turn is loaded before the loop, which has the loads of the turn to
+        # follow.
         k, start = self.tiling.k, self.begin + self.tiling.k
         if self.padding != t.ZERO:
             start = t.Binary("-", start, self.padding)

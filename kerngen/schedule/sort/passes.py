@@ -255,7 +255,8 @@ def _scanning(terms: Terms) -> Shader:
     ]
     return shader.finish(
         body,
-        # Of few blocks, each adds up the counts before its own: then nothing is dispatched.
+        # Of few blocks, each adds up the counts before its own: then nothing is
+        # dispatched.
         groups=select(terms.are_few, 0, DIGITS),
         workgroup_size=DIGITS,
         summary="sort, second of three dispatches: how many terms of a digit are in blocks before.",

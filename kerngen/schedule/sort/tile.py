@@ -97,7 +97,8 @@ class TileSort:
             yield from self._exchange(word, self.slot, self._own)
         for shift in range(0, DIGIT_BITS, HALF):
             yield from self._rank(shift, many)
-            # After the last half terms go out to memory: neighbouring lanes have neighbours.
+            # After the last half terms go out to memory: neighbouring lanes have
+            # neighbours.
             last = shift + HALF == DIGIT_BITS
             to = self.slot if last else self._own
             for word in reversed(self.words):
