@@ -166,12 +166,12 @@ class _Items:
     def of(cls, faults: Faults, program: ast.Program) -> _Items:
         """Return the items of a file; each name that was there before is a fault."""
         items = program.items
-        named = ast.KernelItem | ast.GradientItem
+        kernels = [x for x in items if isinstance(x, ast.KernelItem | ast.GradientItem)]
         return cls(
             _distinct(faults, "functions", _all(items, ast.FunctionItem)),
             _distinct(faults, "constants", _all(items, ast.ConstItem)),
             _distinct(faults, "structs", _all(items, ast.StructItem)),
-            _distinct(faults, "kernels", [i for i in items if isinstance(i, named)]),
+            _distinct(faults, "kernels", kernels),
         )
 
     @property
