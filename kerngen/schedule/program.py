@@ -144,7 +144,7 @@ class StageChoice:
         top, total, y:  reduce (top), then a choice for total, then one for y
                         rows (top, total and y)
 
-    One of the cases always applies if there is nothing else.
+    Without `otherwise`, one of the cases always applies.
     """
 
     stages: tuple[str, ...]

@@ -52,9 +52,9 @@ BLOCK: Final = {1: 8, LANES: 4}
 class Shape:
     """How the rows lie on the lanes of a workgroup.
 
-    `lanes` share a row.  Each holds `chunks` values of it, or vectors where `width` is
-    4; with no chunks it strides over the row again in each pass.  With one lane per row,
-    `lanes` is 1, no partial results are combined.
+    - `lanes`: how many lanes share a row; with 1, no partial results are combined
+    - `chunks`: how many values each lane holds of it, or vectors where `width` is 4; with
+      0, it strides over the row again in each pass
     """
 
     lanes: int
