@@ -20,7 +20,7 @@ turn; many shorter ones for 16 lanes.  On an H200, 2,560 rows of 9,728 take 12 u
 
 
 def gemv_choices(task: Task, reason: str, guard: Expr | None) -> Iterator[Choice]:
-    """Yield products with vectors: of nibbles, by how long and how many the rows are."""
+    """Yield the candidates of products with a vector; of nibbles, by the rows' sizes."""
     found, layout = layout_of(task)
     if layout == "nibbles":
         long = compare(size_of(found.over), ">=", LONG_NIBBLES)
