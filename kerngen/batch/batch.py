@@ -105,7 +105,7 @@ class Batch:
         It is a `wgpu.GPUBuffer` with the usages STORAGE and COPY_SRC, of which the
         first elements are taken as row-major `shape`; or a tensor of the context, all of
         whose elements are.  An integer is a shape of rank 1.  For a tensor alone, one
-        length may be -1, and no shape is its own.  The batch only reads it, as it is at
+        length may be -1; without a shape it keeps its own.  The batch only reads it, as it is at
         `execute()`, and does not free it.  Raises ShapeError if the shape does not fit or
         a buffer's is missing, ContextError if it is from elsewhere.
         """
@@ -213,7 +213,7 @@ class Batch:
     # ---- running
 
     def execute(self) -> None:
-        """Run the uploads, then all that is queued, by one submission.
+        """Run all uploads, then all queued operations, in one submission.
 
         With nothing queued, nothing is done.  If this raises, no operation counts as
         run, though the device may have been given some: all of them are still queued, and

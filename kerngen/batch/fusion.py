@@ -11,9 +11,9 @@ from kerngen.batch.operations import Operation
 def fuse(operations: Sequence[Operation]) -> list[Operation]:
     """Fuse each swish with the product that is the first to read it.
 
-    The two are the middle of a gated feed-forward block.  The kernel has the results of
-    both as its outputs, so that nothing is lost: a caller may hold either.  It takes
-    the product's place, where all that it reads is there.
+    The two are the middle of a gated feed-forward block: `swish(gate) * up`.  The fused
+    kernel has the results of both as outputs, as a caller may hold either.  It is queued
+    where the product was: all that it reads is computed by then.
     """
     makers = {each.outputs[0]: each for each in operations if each.name == "swish"}
     readers: dict[Value, Operation] = {}

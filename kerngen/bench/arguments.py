@@ -67,11 +67,13 @@ def _nbytes(spec: TensorSpec, lengths: Sizes) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class Integers:
-    """How the integers of a call's tensors are drawn.
+    """The ranges of the random integers in a call's tensors.
 
-    They are less than the size `below`, or than the smallest dim, and repeat.  Those of
-    the tensor `starts` are where the rows of a sparse matrix begin, of all `entries` of a
-    dim; those of `columns` do not repeat, as what they read would stay in caches.
+    - `below`: the size that they are less than; by default the smallest dim
+    - `starts`: the tensor of where the rows of a sparse matrix begin, among all `entries` of
+      a dim
+    - `columns`: the tensor of a sparse matrix's columns.  They do not repeat: the elements
+      that they read would stay in caches.
     """
 
     below: str = ""

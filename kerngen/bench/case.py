@@ -34,11 +34,11 @@ class Unit(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Work of a certain size, to be timed.
+    """A benchmark case: work of a certain size, with its minimal cost.
 
-    The work moves at least `bytes`, and does at least `operations`, which are 0 if
-    unknown. `largest` is the size of its largest tensor in bytes; `twin` is the key of
-    its counterpart in other libraries' tables.
+    - `bytes`, `operations`: what the work moves and does at least; 0 if unknown
+    - `largest`: the size of its largest tensor, in bytes
+    - `twin`: its key in the tables of other libraries
     """
 
     name: str

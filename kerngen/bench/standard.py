@@ -39,7 +39,7 @@ class Standard:
 
     @property
     def name(self) -> str:
-        """The kernel's name in tables; an f16 kernel has that of its f32 form."""
+        """The kernel's name in tables; an f16 kernel is named like its f32 form."""
         module, _, name = self.path.partition(".")
         return f"{module}.{name}" if module == "half" else name
 

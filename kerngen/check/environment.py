@@ -104,13 +104,26 @@ class Copied:
 class Environment:
     """The state of checking one kernel, function or constant.
 
-    `tensors` are the parameters and outputs, `derived` the lengths that the host
-    computes, `known` what its `require`s prove, `hosts` the values of hosts so far, and
-    `identifiers` all that the text names.  `later` holds the names that a statement further down defines, `indices`
-    every index seen so far, `reported` the unknown names that need no second report,
-    `lets` the indices and values of lets that are arithmetic on indices and scalars,
-    `bodies` the functions of the file, `structs` those in sight, `parts` what is written of outputs, `kinds` those
-    of literals; `copied`, `warnings` and `model` are of the whole file.
+    Of the file:
+
+    - `functions`: the signatures of all functions, `bodies` those that are checked
+    - `structs`: those in sight; None for a faulty one
+    - `copied`, `warnings`, `model`: what the whole file has of each
+
+    Of the item:
+
+    - `tensors`: parameters and outputs; `derived`: the lengths that the host computes
+    - `known`: what the kernel's `require`s prove
+    - `identifiers`: all names in the text
+
+    Of the statements so far:
+
+    - `hosts`: the values of hosts; `lets`: the indices and values of the lets that are
+      arithmetic on indices and scalars
+    - `written`: the tensors that are written; `parts`: which parts of outputs' elements
+    - `indices`: all indices; `later`: the names that later statements define
+    - `reported`: the unknown names that need no second report
+    - `kinds`: a cache of the types that literals may take
     """
 
     faults: Faults

@@ -42,7 +42,6 @@ def new(path: Path, name: str | None, with_shaders: bool) -> None:
     from kerngen.cli.console import reporting
     from kerngen.cli.project import select
     from kerngen.cli.settings import Project
-    from kerngen.origin import origin
     from kerngen.scaffold.name import ProjectName
     from kerngen.scaffold.project import (
         SHADERS,
@@ -68,8 +67,16 @@ def new(path: Path, name: str | None, with_shaders: bool) -> None:
         build_sources(select(None, Project(folder / SOURCE, out)), out, DEFAULT, None)
         if with_shaders:
             bind_shaders(folder / SHADERS, out)
+    _print_next_steps(folder, project.name, with_shaders=with_shaders)
+
+
+def _print_next_steps(folder: Path, name: str, *, with_shaders: bool) -> None:
+    """Print what to do in a new project."""
+    from kerngen.origin import origin
+    from kerngen.scaffold.project import SHADERS, SOURCE
+
     here = shown_path(folder)
-    click.echo(f"Project '{project.name}' is in '{clean(here)}'. Next:\n")
+    click.echo(f"Project '{name}' is in '{clean(here)}'. Next:\n")
     if folder != Path.cwd():
         click.echo(f"  cd {clean(shlex.quote(here))}")
     click.echo('  pip install -e ".[test]"\n  pytest\n')

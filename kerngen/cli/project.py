@@ -58,12 +58,14 @@ class SourceFile:
 @final
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The sources of a run: `chosen` is the file or folder asked for, inside `base`.
+    """The sources that a command was asked for.
 
-    Names are paths inside `origin`.  `build` are the names of all files whose schedules
-    count: those asked for, and the others of a project.  `root` is the folder that no
-    `use` leads out of; a file that belongs to no folder of sources has none.  `texts`
-    take the place of what files of their names hold.
+    - `chosen`: the file or folder that was asked for, inside of `base`
+    - `origin`: the folder that names are relative to
+    - `build`: the names of all files whose schedules count: those asked for, and the others
+      of a project
+    - `root`: the folder that no `use` leads out of; None for a file outside of a project
+    - `texts`: texts to use in place of the contents of files, by name
     """
 
     base: Path

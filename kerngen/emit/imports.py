@@ -1,4 +1,4 @@
-"""The import lines of a generated module: just what its text uses."""
+"""The import lines of a generated module: the names that its text uses, and no others."""
 
 from __future__ import annotations
 

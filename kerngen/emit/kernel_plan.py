@@ -92,7 +92,21 @@ def plan_kernel(
     hosts = {host.name: host.value for host in kernel.hosts}
     taken = frozenset((*kernel.lengths, *names.values.values()))
     maker = SizeMaker(hosts, renamed, taken)
-    plan = KernelPlan(
+    plan = replace(_plan(program, renamed, maker), gradient=_gradient(kernel, names_of))
+    computed = tuple(maker.computed)
+    read = dict.fromkeys(_scalars_read(plan))
+    read |= dict.fromkeys(renamed(name) for e, _ in computed for name in _scalars(e))
+    made = tuple(maker.computed.values())
+    guards = tuple(name for name in read if name not in made)
+    return PlannedKernel(kernel, replace(plan, guards=guards, computed=made), computed)
+
+
+def _plan(
+    program: KernelProgram, renamed: Callable[[str], str], maker: SizeMaker
+) -> KernelPlan:
+    """Return a plan but for its gradient, and for the scalars that its sizes read."""
+    kernel = program.staged.kernel
+    return KernelPlan(
         name=kernel.name,
         origin=f"{kernel.span.source.name}:{kernel.span.line}",
         dims=kernel.dims,
@@ -117,19 +131,12 @@ def plan_kernel(
             for each in kernel.requires
         ),
         checks=tuple(_range_checks(kernel, maker)),
-        gradient=_gradient(kernel, names_of),
         gathers=tuple(
             Gather(renamed(g.tensor), g.axis, g.extent, g.around)
             for g in checks_of(kernel)
             if isinstance(g, IrGather)
         ),
     )
-    computed = tuple(maker.computed)
-    read = dict.fromkeys(_scalars_read(plan))
-    read |= dict.fromkeys(renamed(name) for e, _ in computed for name in _scalars(e))
-    made = tuple(maker.computed.values())
-    guards = tuple(name for name in read if name not in made)
-    return PlannedKernel(kernel, replace(plan, guards=guards, computed=made), computed)
 
 
 def _scalars(expr: Expr) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The pages as part of the documentation site."""
+"""The pages of error codes, as Markdown files of the documentation site."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _kind(node: Tree[Token]) -> str:
 
 
 def _laid_out(node: Node) -> Document:
-    """Lay out what is no expression."""
+    """Lay out a node that is no expression: an item, a statement or a part of one."""
     if isinstance(node, Token):
         return expression(node).document
     return _FORMS[node.data](node.children)
@@ -259,7 +259,7 @@ def _option(parts: Sequence[Node]) -> Document:
 
 
 def _assignment(parts: Sequence[Node]) -> Document:
-    """Lay out `let x[i] = value;` and all that has such a form."""
+    """Lay out `let x[i] = value;` and other statements with a `=`."""
     *target, sign, value, end = parts
     left: list[Document] = []
     words = list(target)

@@ -66,9 +66,9 @@ class Step:
 class Forward:
     """The prepared forward program: each index is bound once, reductions have names.
 
-    `active` are the tensors and scalars that the gradient passes through.  `steps` are
-    recurrences with their own reductions named, too: by lets that follow them.  `named`
-    are the tensors by their values, as `match.anonymous` returns them.
+    - `active`: the tensors and scalars that the gradient passes through
+    - `steps`: recurrences, in which reductions are named, too: by lets that follow them
+    - `named`: tensors by their values, as `match.anonymous` returns them
     """
 
     kernel: Kernel

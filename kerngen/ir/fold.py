@@ -72,6 +72,8 @@ def _fold_binary(expr: Binary) -> Expr:
     right = constant_value(expr.right)
     if right is None or not expr.type.is_integer:
         return expr
+    # By WGSL's rules at run time x / 0 is x, x % 0 is 0, and counts of shifts are taken
+    # modulo 32.  With constants all three are errors.
     if expr.op == "/" and right == 0:
         return expr.left
     if expr.op == "%" and right == 0:

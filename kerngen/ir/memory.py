@@ -55,7 +55,7 @@ class Leaf:
 
     @property
     def column(self) -> Leaf | None:
-        """A column of a matrix, kept as the matrix is; None of what is no matrix."""
+        """The type of a matrix's columns in memory; None of other types."""
         if not isinstance(self.type, Matrix):
             return None
         return Leaf(self.type.column, self.is_half, wide=self.wide)

@@ -41,10 +41,12 @@ class LeafLayout:
 class ArrayLayout:
     """A fixed array; its elements lie `stride` bytes apart.
 
-    In WGSL it is an array of `carrier`.  Where that is more than the element, which the
-    uniform address space may ask for, the element is the carrier's member `part` (a
-    vec4's `x`, for one), and otherwise `part` is empty: the element is the carrier, or it is
-    `in_words`, two f16 to each component of a vec4u.
+    In WGSL it is an array of `carrier`, which is one of three:
+
+    - the element itself
+    - a wider type, as the uniform address space asks for a stride of 16 bytes: the element
+      is its member `part`, such as `x` of a vec4
+    - a vec4u, in which elements lie `in_words`: two f16 in each component
     """
 
     element: Laid

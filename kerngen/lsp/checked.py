@@ -37,9 +37,10 @@ Key: TypeAlias = tuple[Source, ...]
 class Checked:
     """An open file, and the results of checking it.
 
-    `program` and `model` are what could be read and understood, even where there are
-    faults; they are made when something asks for them.  `sources` has the compiler, which knows the files that it uses, and `key` all
-    texts that the findings follow from.
+    - `program`, `model`: what could be read and understood, even where there are faults;
+      they are made when something asks for them
+    - `sources`: has the compiler, which knows the files that the file uses
+    - `key`: all texts that the findings follow from
     """
 
     path: Path

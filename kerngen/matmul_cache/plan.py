@@ -36,13 +36,14 @@ class PlannedPart:
 @final
 @dataclass(frozen=True, slots=True)
 class MatmulPlan:
-    """How `[m, k]` times a weight with k inputs and n outputs runs.
+    """The plan of a product: `[m, k]` times a weight with k inputs and n outputs.
 
-    `schedule` is 'gemv' (a matrix times a vector), 'skinny' (a few rows, no tiles),
-    'tiled', 'reference' where NumPy replaces a device, or 'empty' where the result
-    is; it is that of the first part, and only a last, shorter part may differ.
-    `kernel` is `module.kernel` of `kerngen_kernels`.  `axis` is what a weight of several
-    parts is split along, None for one part.  `why` is a sentence.
+    - `schedule`: 'gemv' (a matrix times a vector), 'skinny' (a few rows, no tiles),
+      'tiled', 'reference' (NumPy, without a device) or 'empty' (no elements).  All parts
+      of the weight have it, but a last, shorter one may have another.
+    - `kernel`: its name as `module.kernel` of `kerngen_kernels`
+    - `axis`: the axis along which the weight is split into parts; None for one part
+    - `why`: the reason for the schedule, as a sentence
     """
 
     m: int

@@ -78,9 +78,9 @@ def backward(
 class Walk:
     """A backward walk: values still to be visited, and gradients known so far.
 
-    `queue` holds the numbers of those that wait, the last computed first; `reached` the
-    parameters that have been written.  For `on_final`, `awaited` counts how often each
-    parameter is still to be written.
+    - `queue`: the numbers of the values that wait, the last computed first
+    - `reached`: the parameters that have been written
+    - `awaited`: for `on_final`, how often each parameter is still to be written
     """
 
     graph: Graph

@@ -46,7 +46,7 @@ class NotAlikeError(Exception):
 
 
 def shape(piece: Piece) -> object:
-    """Return the part of a piece that is equal in all that one template fits."""
+    """Return the shape of a piece: pieces of equal shapes have one template."""
     if isinstance(piece, str | Declared):
         return piece
     if isinstance(piece, Name):

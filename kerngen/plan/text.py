@@ -39,9 +39,10 @@ INFIX: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 class Words:
     """The words of a language for sizes and conditions.
 
-    `part` is for names with points.  `calls` has the functions, and operators that must be
-    called where the divisor may be zero.  `operators` are functions with an operator,
-    which is printed in parentheses, as languages disagree how tightly it binds.
+    - `part`: how a name with a point is written
+    - `calls`: functions, and the operators that must be calls where a divisor may be zero
+    - `operators`: functions that are operators of the language; they are in parentheses, as
+      languages disagree how tightly they bind
     """
 
     calls: Mapping[str, str]

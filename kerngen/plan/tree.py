@@ -116,12 +116,14 @@ Pairs: TypeAlias = tuple[tuple[str, str], ...]
 @final
 @dataclass(frozen=True, slots=True)
 class GradientOf:
-    """The derivation of a kernel: it is the gradient of `softmax`, by `x`, given `y`.
+    """The origin of a gradient kernel: of `softmax`, by `x`, from the gradient by `y`.
 
-    `arguments` pairs what both kernels take, where they call it differently.
-    `by` pairs each parameter with the output that is the gradient by it, `from_` each
-    output of the other kernel with the tensor that is the gradient by that, and `lengths`
-    its dims with the scalars that pass them where no tensor has such an axis.
+    Pairs of a name in the original kernel and a name in this one:
+
+    - `arguments`: parameters of both that have different names
+    - `by`: a parameter, and the output that is the gradient by it
+    - `from_`: an output, and the input that is the gradient by it
+    - `lengths`: a dim, and the scalar that passes it where no tensor has such an axis
     """
 
     kernel: str
@@ -342,7 +344,7 @@ def stages_of(body: Sequence) -> tuple[str, ...]:
 @final
 @dataclass(frozen=True, slots=True)
 class KernelPlan:
-    """The plan of a kernel: all that a runtime must know of it.
+    """The plan of a kernel: its parameters, checks, dispatches and choices, as data.
 
     `tensors` are the parameters in the source's order, then the outputs.  `guards` are
     the scalars that conditions, lengths and checks read: calls that differ in them may

@@ -11,7 +11,6 @@ from kerngen.syntax.lexemes import ITEM_WORDS, Lexeme, lexemes
 
 _CLOSERS: Final = {"(": ")", "[": "]", "{": "}"}
 _ENDS: Final = frozenset({";", "{", "}"})
-_STARTS: Final = frozenset({"let", "host", "require", *ITEM_WORDS})
 
 
 @final

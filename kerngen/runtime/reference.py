@@ -199,10 +199,11 @@ def keyed_places(
     terms: ArrayLike,
     where: ArrayLike = True,
 ) -> Array:
-    """Return the first place of the greatest of the terms that keys choose for an element.
+    """Return for each bin the first place of the greatest term whose keys are the bin's.
 
-    With `np.minimum`, it is that of the least; of no terms -1.  Axes are those of `scatter`;
-    places are counted along the last one of the keys.  NaN is better than any number.
+    With `np.minimum`, it is the place of the least; without terms, -1.  NaN is greater, and
+    less, than any number.  The axes are as in `scatter`; places are counted along the last
+    axis of the keys.
     """
     chosen, some, numbers = _by_keys(shape, keys, np.asarray(terms), where)
     limits = np.finfo if some.dtype.kind == "f" else np.iinfo

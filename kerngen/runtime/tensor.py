@@ -64,12 +64,14 @@ def padded_size(nbytes: int, least: int = 0) -> int:
 
 @final
 class Tensor(Generic[E, R]):
-    """A tensor of elements `E` and rank `R`.
+    """A tensor of elements `E` and rank `R`; contexts make them.
 
-    Made by a context, not by hand.  `lease`, `offset`, `binding`, `direct` and
-    `signature` are the runtime's: the memory, where in it the tensor starts, what a bind
-    group binds (buffer number, offset, bytes), whether the adapter can bind it in place,
-    and what call plans are found by.
+    These attributes are the runtime's:
+
+    - `lease`, `offset`: the memory, and where in it the tensor starts
+    - `binding`: what a bind group binds: buffer number, offset, bytes
+    - `direct`: whether the adapter can bind it in place
+    - `signature`: what call plans are found by
     """
 
     __slots__ = (

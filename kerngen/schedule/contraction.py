@@ -41,12 +41,11 @@ RIGHT: Final = "right factor"
 @final
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """`kind[over] term`; the term is made of a left and a right factor.
+    """A contraction: `sum[p] a[i, p] * b[p, j]`, a reduction of products of two factors.
 
-    `right` depends on `column`, the last index of the domain, and `left` does not.  The
-    other way about, `left` alone depends on `row`, if there is such an index.  The bounds
-    are those that a condition sets to the terms, `sum[p when p <= i]`, by the row and by
-    the column.
+    Of the last index of the domain, `column`, only `right` depends; of `row`, if there
+    is such an index, only `left`.  A condition may bound the terms by the row or by the
+    column: `row_bounds` of `sum[p when p <= i]`.
     """
 
     kind: ReduceKind

@@ -53,8 +53,6 @@ class FileWriter:
 
         Returns the names that these declarations have in the file, by their
         names in `code`.
-
-        Returns the names that all that has in the file.
         """
         found = self._parts[code]
         kept = found.reached(MAIN) - {MAIN}

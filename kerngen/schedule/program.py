@@ -31,12 +31,16 @@ class ShaderFile:
 class Shader:
     """One dispatch: its WGSL, its bindings and its number of workgroups.
 
-    Its file is named after kernel, stage and schedule, `stem`, as the `title` is, and has
-    the `equations`; its entry point `code` is named after the `variant`, with a `summary`.
-    `file` is what `entry_points` makes of all shaders that belong there.  Bindings are numbered from 1 in order;
-    binding 0 is the kernel's uniform struct, if it has fields and `uses_uniform`.
-    `trips` is how often the loops of an invocation run; `terms` is what a 32-bit counter
-    of the shader counts up to, where that may overflow.
+    - `stem`, `title`: the name of its file, after kernel, stage and schedule; the file's
+      first line
+    - `equations`: those that it computes, for a comment
+    - `variant`, `summary`: the name of its entry point, and what that does
+    - `code`: the module; `file`: that of all shaders of the file, which `entry_points`
+      makes
+    - `bindings`: numbered from 1; binding 0 is the kernel's uniform struct, if it has
+      fields and `uses_uniform`
+    - `trips`: how often the loops of an invocation run
+    - `terms`: what a 32-bit counter of the shader counts up to, where that may overflow
     """
 
     stem: str
@@ -140,7 +144,7 @@ class StageChoice:
         top, total, y:  reduce (top), then a choice for total, then one for y
                         rows (top, total and y)
 
-    One of the cases always applies if there is nothing else.
+    Without `otherwise`, one of the cases always applies.
     """
 
     stages: tuple[str, ...]

@@ -100,13 +100,15 @@ def _no_faults(options: Options) -> Iterator[str]:
 @final
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A way to run stages: those of recurrences `in_order`, all others, or either (None).
+    """A strategy: a row of the table that the scheduler chooses from.
 
-    `fits` returns why a stage does not suit it, or nothing; `lower` yields the variants of
-    one that does, one of which takes any size.  `runs` returns the stages that those
-    run, the given one first.  `suits` returns, for a stage that fits, why it does
-    not do so with some options.  `settled` is what options come to, those left out
-    included; `faults` yields what is wrong with them, whatever the stage.
+    - `in_order`: whether it runs recurrences, other stages, or both (None)
+    - `fits`: why it can't run a stage, or nothing
+    - `suits`: why it can't run a stage that fits with some options, or nothing
+    - `lower`: the variants of a stage that fits, one of which takes any size
+    - `runs`: the stages that those run, the given one first
+    - `settled`: options with those that are left out
+    - `faults`: what is wrong with options, for any stage
     """
 
     name: str

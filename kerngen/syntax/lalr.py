@@ -71,12 +71,13 @@ class UnexpectedError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """The action of a grammar rule on its parts.
+    """The action of a grammar rule: what becomes of the values of its symbols.
 
-    `kept` are the places of those that it keeps, whether their own parts are taken in
-    their place, and how many parts are left out before each; `left_out` are left out
-    behind all.  It may pass on its only part, or all of them as they are; where
-    it has a single symbol, and passes that on, it `is_transparent`.
+    - `kept`: for each value that is kept its place, whether its own parts replace it, and
+      how many optional parts before it are absent: each becomes None
+    - `left_out`: how many optional parts are absent at the end
+    - `passes_one`, `passes_all`: an only value is passed on as it is; all values are
+    - `is_transparent`: the rule has one symbol, and passes its value on
     """
 
     name: str

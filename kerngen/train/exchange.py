@@ -159,7 +159,6 @@ class Exchanger:
             raise ExchangeError(f"{where}: an earlier one failed. {self._failure}")
         arrays = self._read(segments, wire)
         wrong = [] if fault else self._wrong(arrays)
-        first = self._names.index(wrong[0]) if wrong else 0
         note = Note(
             layout=identity.layout,
             step=step,
@@ -167,7 +166,7 @@ class Exchanger:
             wire=8 * np.dtype(WIRES[wire]).itemsize,
             torn=bool(fault),
             wrong=len(wrong),
-            first=first,
+            first=self._names.index(wrong[0]) if wrong else 0,
         )
         try:
             self._compare(where, note)
@@ -182,6 +181,10 @@ class Exchanger:
             raise
         if fault:
             raise TornStateError(f"{where}: {fault}. {_NOTHING}")
+        return self._exchanged(where, arrays)
+
+    def _exchanged(self, where: str, arrays: Sequence[NDArray[Any]]) -> Exchanged:
+        """Return the parts that this rank has; raise if they are not finite."""
         parts = [arrays[span.segment][span.start : span.stop] for span in self._held]
         if self._is_sharded:
             return Exchanged(parts, self._total(where, parts))

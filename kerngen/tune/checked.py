@@ -1,8 +1,8 @@
 """The sizes at which candidates' results are checked against NumPy.
 
-Small sizes leave the same over in tiles.  Beside them are sizes one more and one less,
-for a schedule's variants at the edges, and sizes with one axis as long as it is, for
-parts that an axis is split into.
+They are smaller than the sizes that are tuned for, and leave the same remainder in the last
+tile.  Sizes one more and one less test the variants for edges; sizes with one axis at its
+full length test the parts that an axis is split into.
 """
 
 from __future__ import annotations

@@ -110,5 +110,5 @@ def _leaf_type(type_: ValueType) -> str:
 
 
 def doc_table(layout: StructLayout) -> list[str]:
-    """Return the layout as lines of a comment."""
+    """Return a struct's layout as a table, in the lines of a doc comment."""
     return ["```text", *layout_table(layout)[1:-1], "```"]

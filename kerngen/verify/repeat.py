@@ -47,11 +47,12 @@ def kernel(
 ) -> Generator[Run]:
     """Yield a function that runs a kernel of a `.kern` file in one way.
 
-    `schedule` is a stage, a strategy and a variant, as `kerngen verify` prints them.  It
-    may be given in another file of the folder `sources`; without one the file is alone.  The
-    function takes arrays, then scalars, and returns the tensors that change, then the
-    outputs; `pattern` is the number of the pattern around them.  It raises OutsideError
-    if the kernel writes there.
+    The function takes arrays, then scalars, and returns the tensors that change, then the
+    outputs.  It raises OutsideError if the kernel writes outside of them: the memory
+    around them is filled with the pattern of number `pattern`.
+
+    `schedule` is a stage, a strategy and a variant, as `kerngen verify` prints them.
+    `sources` is the folder with the file's other files, which may schedule the kernel.
     """
     with _subject(file, name, sources) as subject:
         yield _runner(subject, schedule, arrangement, overlapping)

@@ -176,7 +176,7 @@ def written(subject: Subject) -> Iterator[Tensor]:
 
 
 def writes_words(subject: Subject) -> bool:
-    """Whether a call writes narrow integers, which it does by words."""
+    """Whether a call writes 8- or 4-bit integers: it writes whole 32-bit words of them."""
     return any(tensor.narrow is not None for tensor in written(subject))
 
 

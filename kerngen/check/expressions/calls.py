@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerngen.check.environment import Signature
-from kerngen.check.expressions.checker import Expressions
+from kerngen.check.expressions.checker import Expressions, complete
 from kerngen.check.expressions.composites import (
     check_componentwise,
     check_construct,
@@ -184,8 +184,8 @@ def _builtin(
             typed, node.arguments, overload.parameters, strict=True
         )
     ]
-    known = tuple(value for value in values if value is not None)
-    if len(known) < len(values):
+    known: tuple[Expr, ...] | None = complete(values)
+    if known is None:
         return None
     call = BuiltinCall(builtin.name, known, overload.result)
     return ex.finish(call, node.span) if _defined(ex, node, call) else None
@@ -193,9 +193,8 @@ def _builtin(
 
 def _mixing_builtin(ex: Expressions, node: ast.Call, builtin: Builtin) -> Expr | None:
     """Return a call of the host: integers are i32, and become f32 where one is asked for."""
-    values = [ex.check(argument) for argument in node.arguments]
-    known = tuple(value for value in values if value is not None)
-    if len(known) < len(values):
+    known = ex.check_all(node.arguments)
+    if known is None:
         return None
 
     def fits(value: Expr, wanted: Scalar) -> bool:

@@ -6,8 +6,9 @@ A faulty expression is None; its fault is recorded once, where it is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from typing import ClassVar, TypeVar, final
 
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.literals import literal, overflows
@@ -19,9 +20,17 @@ from kerngen.ir.fold import fold
 from kerngen.ir.nodes import Expr
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import Scalar, ValueType, scalar_of
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
+
+_T = TypeVar("_T")
+
+
+def complete(parts: Collection[_T | None]) -> tuple[_T, ...] | None:
+    """Return the checked parts of a whole, or None if any is None: it has a fault."""
+    known = tuple(part for part in parts if part is not None)
+    return known if len(known) == len(parts) else None
 
 
 class Rules(ABC):
@@ -78,6 +87,20 @@ class Expressions:
         value = self.rules.judge(self, node, want)
         self.env.model.add(self.scope, node, value)
         return value
+
+    def check_all(
+        self, nodes: Iterable[ast.Expr], want: Scalar | None = None
+    ) -> tuple[Expr, ...] | None:
+        """Check expressions; return their typed forms, or None after a fault in any."""
+        return complete([self.check(node, want) for node in nodes])
+
+    def trial(self) -> Expressions:
+        """Return a checker in a scope of its own whose diagnostics are discarded."""
+        reported = set(self.env.reported)
+        env = replace(self.env, faults=Faults(), warnings=Faults(), reported=reported)
+        return replace(
+            self, env=env, scope=Scope(env.faults, self.scope, is_statement=True)
+        )
 
     def under(self, rules: Rules) -> Expressions:
         """Return a checker in the same scope with other rules."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerngen.check.expressions.checker import Expressions
+from kerngen.check.expressions.checker import Expressions, complete
 from kerngen.check.faults.places import CompositeOperands, ConstructParts
 from kerngen.check.faults.types import BuiltinArguments
 from kerngen.check.hints.conversions import composite_conversion, operand_hint
@@ -20,10 +20,8 @@ def check_construct(
     ex: Expressions, node: ast.Call, type_: Vector | Matrix
 ) -> Expr | None:
     """Check `vec3f(...)` or `mat2x2f(...)`; return its typed form."""
-    want = scalar_of(type_)
-    values = [ex.check(argument, want) for argument in node.arguments]
-    parts = tuple(value for value in values if value is not None)
-    if len(parts) < len(values):
+    parts = ex.check_all(node.arguments, scalar_of(type_))
+    if parts is None:
         return None
     if len(parts) == 1 and parts[0].type == type_:
         return parts[0]
@@ -104,9 +102,8 @@ def report_operands(
 
 def check_geometry(ex: Expressions, node: ast.Call, function: Geometry) -> Expr | None:
     """Check a call of a function of whole vectors or matrices, such as `dot`."""
-    values = [ex.check(argument, Scalar.F32) for argument in node.arguments]
-    known = tuple(value for value in values if value is not None)
-    if len(known) < len(values):
+    known = ex.check_all(node.arguments, Scalar.F32)
+    if known is None:
         return None
     result = function.result(tuple(value.type for value in known))
     if result is not None:
@@ -125,21 +122,21 @@ def check_componentwise(
     like = next(v.type for v in typed if v is not None and is_composite(v.type))
     pairs = zip(typed, node.arguments, strict=True)
     values = [value or ex.check(part, scalar_of(like)) for value, part in pairs]
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
+    known: tuple[Expr, ...] | None = complete(values)
+    if known is None:
         return None
     if builtin.splats_last:
-        known[-1] = splat(known[-1], like)
+        known = (*known[:-1], splat(known[-1], like))
     if builtin.name == "select" and _chooses(known):
         return Select(known[2], known[1], known[0], like)
     result = builtin.result(tuple(value.type for value in known))
     if result is not None:
-        return BuiltinCall(builtin.name, tuple(known), result)
-    _report(ex, node, tuple(known), "vectors of one type, or scalars of one")
+        return BuiltinCall(builtin.name, known, result)
+    _report(ex, node, known, "vectors of one type, or scalars of one")
     return None
 
 
-def _chooses(values: list[Expr]) -> bool:
+def _chooses(values: tuple[Expr, ...]) -> bool:
     """Whether these are two vectors of one type, and one condition for all of it."""
     first, second, condition = values
     return first.type == second.type and condition.type is Scalar.BOOL

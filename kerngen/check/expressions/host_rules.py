@@ -124,15 +124,18 @@ ADAPTER_FACTS: Final = {
 }
 
 
-@final
-class _GuardRules(HostSide):
-    def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
-        return GuardReads(span=span, what=what, declared=declared)
-
+class _CallRules(HostSide):
     def read(
         self, ex: Expressions, node: ast.Name, symbol: ValueSymbol
     ) -> ir.Expr | None:
+        """Return a dim, an integer scalar or an integer constant."""
         return _known_integer(symbol)
+
+
+@final
+class _GuardRules(_CallRules):
+    def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
+        return GuardReads(span=span, what=what, declared=declared)
 
     def unknown(self, ex: Expressions, node: ast.Name) -> None:
         if node.name in ex.env.indices:
@@ -171,7 +174,7 @@ GUARD: Final = _GuardRules()
 
 @final
 @dataclass(frozen=True)
-class RequireRules(HostSide):
+class RequireRules(_CallRules):
     """The rules of a `require`; `computed` are the names of lets and hosts."""
 
     computed: frozenset[str]
@@ -179,12 +182,6 @@ class RequireRules(HostSide):
     def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
         """Return the diagnostic for something unknown before a call, or no integer."""
         return RequireReads(span=span, what=what, declared=declared)
-
-    def read(
-        self, ex: Expressions, node: ast.Name, symbol: ValueSymbol
-    ) -> ir.Expr | None:
-        """Return a dim, an integer scalar or an integer constant."""
-        return _known_integer(symbol)
 
     def unknown(self, ex: Expressions, node: ast.Name) -> None:
         """Report a name that is a let or a host, or that is not declared."""

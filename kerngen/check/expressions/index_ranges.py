@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
 from kerngen.check.expressions.checker import Expressions
@@ -22,7 +22,6 @@ from kerngen.check.traverse import (
     walk_syntax,
 )
 from kerngen.ir.nodes import Extent, Index
-from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -34,14 +33,14 @@ def bind_indices(
     terms: Terms,
     kind: ast.ReduceKind | None = None,
 ) -> Generator[tuple[Index, ...] | None]:
-    """Declare indices with their ranges: given, or the axes that they subscript.
+    """Declare the indices of a let or a reduction; yield them for the check of its body.
 
-    An index of a let that subscripts nothing gets the range on which all reads of the
-    let agree.
+    The range of an index is the one that is given, or the length of the first axis that
+    it subscripts.  An index of a let that subscripts nothing has the range on which all
+    reads of the let agree.  `kind` is None for a let.
 
-    `kind` is that of the reduction, if it is one that introduces them.  Yields None
-    where a range is unknown.  That is one fault for all of them; where they seem to
-    subscript something, but in a faulty way, it is reported after the body, if that was not.
+    Yields None if a range is unknown.  All unknown ranges are one fault.  It is reported
+    after the body where the body has a faulty subscript, and only if that was no fault.
     """
     known: list[Index] = []
     unranged: list[ast.Identifier] = []
@@ -248,8 +247,7 @@ class _Search:
         """
         name, ex = binder.name.name, self.ex
         if binder.bound is not None:
-            trial = replace(ex, env=replace(ex.env, faults=Faults()))
-            length = check_length(trial, binder.bound, "", f"{name}_range")
+            length = check_length(ex.trial(), binder.bound, "", f"{name}_range")
             yield length, binder.bound.span
             return
         for base, axis, subscript in bare_places(*terms):

@@ -205,12 +205,12 @@ def shared_type(*values: Expr) -> Scalar:
 def floored(ex: Expressions, node: ast.Call) -> Expr | None:
     """Check a call of 'mod' or 'floor_div' with two integers."""
     name = node.function.name
-    values = [ex.check(argument) for argument in node.arguments]
-    pairs = zip(node.arguments, values, strict=True)
-    operands = [(part, value) for part, value in pairs if value is not None]
-    if len(operands) < len(values) or mixed_type(ex, name, *operands) is None:
+    values = ex.check_all(node.arguments)
+    if values is None:
         return None
-    return BuiltinCall(name, tuple(value for _, value in operands), Scalar.I32)
+    operands = zip(node.arguments, values, strict=True)
+    mixed = mixed_type(ex, name, *operands)
+    return mixed and BuiltinCall(name, values, Scalar.I32)
 
 
 def _accepts(ex: Expressions, op: str, node: ast.Expr, value: Expr) -> bool:

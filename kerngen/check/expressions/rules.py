@@ -40,7 +40,7 @@ _INFINITY: Final = Constant(math.inf, Scalar.F32)
 
 
 def _is_infinity(ex: Expressions, node: ast.Name) -> bool:
-    """Whether a name is `inf`, the one constant that every file has, if no own one is."""
+    """Whether a name is `inf`, the constant of every file that declares no other one."""
     if node.name != "inf" or "inf" in ex.env.later or ex.scope.get("inf") is not None:
         return False
     return not ex.env.current.binds("inf", node.span)

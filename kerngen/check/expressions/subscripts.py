@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import permutations
 from typing import Final, Literal
 
-from kerngen.check.expressions.checker import Expressions
+from kerngen.check.expressions.checker import Expressions, complete
 from kerngen.check.expressions.negatives import warn_of_negatives
 from kerngen.check.expressions.places import Subscripted
 from kerngen.check.faults.indices import (
@@ -43,16 +43,13 @@ def check_subscripts(
         report_count(ex, tensor, span, len(subscripts), example)
         return None
     check_axes(ex, tensor, subscripts)
-    places = [
-        check_subscript(ex, tensor.extents[axis], subscript)
-        for axis, subscript in enumerate(subscripts)
-    ]
-    known = tuple(place for place in places if place is not None)
-    if len(known) < tensor.rank:
+    pairs = zip(tensor.extents, subscripts, strict=True)
+    places: tuple[Subscript, ...] | None = complete(
+        [check_subscript(ex, extent, node) for extent, node in pairs]
+    )
+    if places is None or is_out_of_bounds(ex, tensor, places, span, subscripts):
         return None
-    if is_out_of_bounds(ex, tensor, known, span, subscripts):
-        return None
-    return known
+    return places
 
 
 def report_dim(
@@ -275,9 +272,10 @@ def _is_proved(ex: Expressions, index: Index, extent: Extent) -> bool:
 
 
 def _is_longer(length: Extent, available: int, *, plain: bool) -> bool:
-    """Whether a range is longer than an axis; that of a dim is, if the axis has but one.
+    """Whether a range is longer than an axis.
 
-    It could be 1 in a call: but then there was no need for the dim.
+    The range of a dim is longer than an axis of length 1: the dim could be 1 in a call, but
+    then nobody would have declared it.
     """
     if isinstance(length, int):
         return length > available

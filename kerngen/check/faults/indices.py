@@ -306,7 +306,7 @@ class NegativeDividend(Diagnostic, code="KG0417"):
 
     @property
     def quotient(self) -> str:
-        """The correction to write, and where, if a function that is called has it."""
+        """The quotient to write instead; within a function, with the function's name."""
         form = f"'{self.function}({self.left}, {self.right})'"
         return f"In '{self.within}', {form}" if self.within else form
 

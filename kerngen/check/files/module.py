@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Protocol, TypeVar, cast
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar, final
 
 from kerngen.check.environment import Environment
 from kerngen.check.faults.names import DuplicateItem
@@ -105,55 +105,89 @@ def _check_items(
     model: Model,
 ) -> tuple[CheckedFile, Mapping[str, Sequence[Scheduled]]]:
     """Return a file, without what has faults, and the schedules of its kernels."""
-    outer = Scope(faults)
-    functions = _distinct(faults, "functions", _all(program.items, ast.FunctionItem))
-    constants = _distinct(faults, "constants", _all(program.items, ast.ConstItem))
-    structs = _distinct(faults, "structs", _all(program.items, ast.StructItem))
-    distinct = _distinct(faults, "kernels", _named_kernels(program))
+    outer, items = Scope(faults), _Items.of(faults, program)
     # What other files have, as if it stood before these.
-    places = _places(
-        function=functions, constant=constants, struct=structs, kernel=distinct
-    )
-    imported = bring_in(faults, places, uses, outer)
+    imported = bring_in(faults, items.places, uses, outer)
     # What functions take and return, so that their order does not matter.
-    structs_seen = {*structs_of(uses), *(item.name.name for item in structs)}
-    signatures = check_signatures(faults, functions, structs_seen)
+    structs_seen = {*structs_of(uses), *(item.name.name for item in items.structs)}
+    signatures = check_signatures(faults, items.functions, structs_seen)
     env = Environment(faults, {**imported, **signatures}, model=model)
     # Constants into the scope that functions and kernels share.
-    declared = check_constants(env, constants, outer)
+    constants = check_constants(env, items.constants, outer)
     # Structs, with lengths that may be constants.
-    known = check_structs(env.begin(), structs, outer, structs_of(uses), path)
+    known = check_structs(env.begin(), items.structs, outer, structs_of(uses), path)
     # Functions, callees before callers.
-    plain = check_functions(env, functions, outer)
+    functions = check_functions(env, items.functions, outer)
     derivatives = _all(program.items, ast.DerivativeItem)
-    with_partials = check_derivatives(env, derivatives, plain, signatures, outer)
-    bodies = {function.name: function for function in with_partials}
+    functions = check_derivatives(env, derivatives, functions, signatures, outer)
+    bodies = {function.name: function for function in functions}
     # Kernels, each in a scope of its own; for each schedule, those of other files, too.
     env = replace(env, structs=known, bodies=bodies)
-    heads = _heads(env, distinct, outer)
+    heads = _heads(env, items.kernels, outer)
     scheduled = find_scheduled(faults, program, [*heads], uses)
     of_kernels = by_kernel(scheduled)
-    kernels = _check_kernels(env, _all(distinct, ast.KernelItem), heads, of_kernels)
+    kernels = _check_kernels(env, items.kernels, heads, of_kernels)
     # Schedules of other files' kernels, and the place of each among the others.
     report_dead(faults, scheduled)
-    given = check_given(scheduled, heads, uses, outer)
+    schedules = check_given(scheduled, heads, uses, outer)
     report_faults(faults, scheduled)
-    own = {i.name.name: s for i in structs if (s := known[i.name.name])}
-    module = Module(path, program.doc, with_partials, kernels)
-    warnings = env.warnings.in_order()
+    structs = {i.name.name: s for i in items.structs if (s := known[i.name.name])}
+    module = replace(
+        Module(path, program.doc, functions, kernels),
+        structs=tuple(structs.values()),
+        warnings=env.warnings.in_order(),
+    )
     file = CheckedFile(
-        module=replace(module, structs=tuple(own.values()), warnings=warnings),
+        module=module,
         functions=bodies,
         signatures=signatures,
-        constants=declared,
-        structs=own,
+        constants=constants,
+        structs=structs,
         kernels=heads,
         uses=uses,
         derived_from={},
-        schedules=given,
+        schedules=schedules,
         model=model,
     )
     return file, of_kernels
+
+
+@final
+@dataclass(frozen=True)
+class _Items:
+    """The items of a file by kind; of several with one name, the first."""
+
+    functions: list[ast.FunctionItem]
+    constants: list[ast.ConstItem]
+    structs: list[ast.StructItem]
+    kernels: list[ast.KernelItem | ast.GradientItem]
+
+    @classmethod
+    def of(cls, faults: Faults, program: ast.Program) -> _Items:
+        """Return the items of a file; each name that was there before is a fault."""
+        items = program.items
+        kernels = [x for x in items if isinstance(x, ast.KernelItem | ast.GradientItem)]
+        return cls(
+            _distinct(faults, "functions", _all(items, ast.FunctionItem)),
+            _distinct(faults, "constants", _all(items, ast.ConstItem)),
+            _distinct(faults, "structs", _all(items, ast.StructItem)),
+            _distinct(faults, "kernels", kernels),
+        )
+
+    @property
+    def places(self) -> dict[tuple[ItemKind, str], Span]:
+        """The places of their names, by kind and name."""
+        kinds: dict[ItemKind, Iterable[_Named]] = {
+            "function": self.functions,
+            "constant": self.constants,
+            "struct": self.structs,
+            "kernel": self.kernels,
+        }
+        return {
+            (kind, item.name.name): item.name.span
+            for kind, items in kinds.items()
+            for item in items
+        }
 
 
 def _heads(
@@ -162,21 +196,6 @@ def _heads(
     """Return the parameters and hosts of each kernel, for schedules in other files."""
     names = (item.name for item in kernels)
     return {n.name: KernelHead(Scope(env.faults, outer), n.span) for n in names}
-
-
-def _places(**items: Iterable[_Named]) -> dict[tuple[ItemKind, str], Span]:
-    """Return the places of items, by kind and name."""
-    return {
-        (cast("ItemKind", kind), item.name.name): item.name.span
-        for kind, of_kind in items.items()
-        for item in of_kind
-    }
-
-
-def _named_kernels(program: ast.Program) -> list[ast.KernelItem | ast.GradientItem]:
-    return [
-        i for i in program.items if isinstance(i, ast.KernelItem | ast.GradientItem)
-    ]
 
 
 def _all(items: Iterable[object], kind: type[_Kind]) -> list[_Kind]:
@@ -203,11 +222,11 @@ def _distinct(faults: Faults, kind: str, items: list[_Item]) -> list[_Item]:
 
 def _check_kernels(
     env: Environment,
-    items: Iterable[ast.KernelItem],
+    items: Iterable[ast.KernelItem | ast.GradientItem],
     heads: Mapping[str, KernelHead],
     scheduled: Mapping[str, Sequence[Scheduled]],
 ) -> tuple[Kernel, ...]:
-    named = ((item, item.name.name) for item in items)
+    named = ((item, item.name.name) for item in _all(items, ast.KernelItem))
     return tuple(
         _check_kernel(item, env, heads[name].scope, scheduled[name])
         for item, name in named

@@ -33,7 +33,7 @@ def free_names(
 
 
 def unused_names(ex: Expressions) -> Iterator[str]:
-    """Yield names that are not declared."""
+    """Yield names for indices that are not declared: i, j, k and so on."""
     usual = free_names(ex.env, ex.scope)
     return (name for name in usual if ex.scope.get(name) is None)
 

@@ -91,23 +91,32 @@ def report_unknown(ex: Expressions, node: ast.Name, otherwise: str = "") -> None
         )
         return
     else:
-        # Comparing takes time, and nobody minds the hints of so many.
-        few = len(env.reported) < _MOST_SUGGESTED
-        known = [*ex.scope.names(), *env.later] if few else []
-        remedy = did_you_mean(closest(name, known))
-        if name in BUILTINS or name in GEOMETRY or name in env.functions:
-            remedy = f"It is a function: call it, as in '{name}(x)'."
-        elif name in CASTS or name in COMPOSITES:
-            remedy = f"It is a type: '{name}(x)' makes a value of it."
-        if name in foreign.VALUES:
-            remedy = f"Write {foreign.VALUES[name]}."
-        remedy = remedy or otherwise
-        if not remedy and env.current.in_let and len(name) == 1:
-            written = f"'let {env.current.target}[{name} < n] = ...;'"
-            remedy = f"An index is introduced on the left, with its range: {written}."
-        remedy = remedy or ex.rules.introduction
+        remedy = _name_remedy(ex, name) or otherwise or _introduction(ex, name)
         env.faults.add(UnknownName(span=node.span, name=name, remedy=remedy))
     env.reported.add(name)
+
+
+def _name_remedy(ex: Expressions, name: str) -> str:
+    """Return the hint for an unknown name that is, or is similar to, something known."""
+    if name in foreign.VALUES:
+        return f"Write {foreign.VALUES[name]}."
+    if name in BUILTINS or name in GEOMETRY or name in ex.env.functions:
+        return f"It is a function: call it, as in '{name}(x)'."
+    if name in CASTS or name in COMPOSITES:
+        return f"It is a type: '{name}(x)' makes a value of it."
+    # Comparing takes time, and nobody minds the hints of so many.
+    few = len(ex.env.reported) < _MOST_SUGGESTED
+    known = [*ex.scope.names(), *ex.env.later] if few else []
+    return did_you_mean(closest(name, known))
+
+
+def _introduction(ex: Expressions, name: str) -> str:
+    """Return how an unknown name is introduced here."""
+    current = ex.env.current
+    if not current.in_let or len(name) != 1:
+        return ex.rules.introduction
+    written = f"'let {current.target}[{name} < n] = ...;'"
+    return f"An index is introduced on the left, with its range: {written}."
 
 
 def is_whole_tensor(ex: Expressions, node: ast.Expr) -> bool:
@@ -149,18 +158,24 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
             )
         )
     else:
-        known = [*ex.env.functions, *BUILTINS, *GEOMETRY, *CASTS, *COMPOSITES]
-        ours = TYPES.get(name, "")
-        remedy = did_you_mean(ours if ours in known else closest(name, known))
-        if name in foreign.OF_VECTORS and _takes_vectors(ex, node):
-            remedy = f"Write {foreign.OF_VECTORS[name]}."
-        elif name in foreign.REDUCTIONS:
-            remedy = f"Write {reduced_by(ex, node).by(name)}."
-        elif name in foreign.FUNCTIONS:
-            given = [one_line(part.span.text) for part in node.arguments]
-            remedy = f"Write {foreign.called(name, given)}."
-        remedy = remedy or f"Define it: 'fn {name}(x: f32) -> f32 {{ ... }}'."
+        remedy = _function_remedy(ex, node)
         faults.add(UnknownFunction(span=span, name=name, remedy=remedy))
+
+
+def _function_remedy(ex: Expressions, node: ast.Call) -> str:
+    """Return the hint for a call of an unknown function."""
+    name = node.function.name
+    if name in foreign.OF_VECTORS and _takes_vectors(ex, node):
+        return f"Write {foreign.OF_VECTORS[name]}."
+    if name in foreign.REDUCTIONS:
+        return f"Write {reduced_by(ex, node).by(name)}."
+    if name in foreign.FUNCTIONS:
+        given = [one_line(part.span.text) for part in node.arguments]
+        return f"Write {foreign.called(name, given)}."
+    known = [*ex.env.functions, *BUILTINS, *GEOMETRY, *CASTS, *COMPOSITES]
+    ours = TYPES.get(name, "")
+    similar = did_you_mean(ours if ours in known else closest(name, known))
+    return similar or f"Define it: 'fn {name}(x: f32) -> f32 {{ ... }}'."
 
 
 def _takes_vectors(ex: Expressions, node: ast.Call) -> bool:

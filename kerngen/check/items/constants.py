@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerngen.check.environment import Environment
-from kerngen.check.expressions.checker import Expressions
+from kerngen.check.expressions.checker import Expressions, complete
 from kerngen.check.expressions.rules import CONSTANT
 from kerngen.check.faults.places import NoDefault
 from kerngen.check.faults.types import NotConstant, VectorDefault
@@ -58,12 +58,9 @@ def check_default(
             VectorDefault(span=node.span, type=type_.spelling, example=_example(type_))
         )
         return None
-    values = [
-        _constant(env, scope, argument, type_.scalar, "A default")
-        for argument in arguments
-    ]
-    known = tuple(value for value in values if value is not None)
-    return known if len(known) == type_.width else None
+    return complete(
+        [_constant(env, scope, each, type_.scalar, "A default") for each in arguments]
+    )
 
 
 def _components(node: ast.Expr, type_: Vector) -> tuple[ast.Expr, ...]:

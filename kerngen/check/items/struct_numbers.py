@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kerngen.check.environment import Environment
-from kerngen.check.expressions.checker import Expressions
+from kerngen.check.expressions.checker import Expressions, complete
 from kerngen.check.expressions.rules import CONSTANT
 from kerngen.check.faults.structs import (
     AlignNotPowerOfTwo,
@@ -30,7 +30,7 @@ _LENGTH: Final = "The length of an array in a struct"
 
 def check_lengths(
     env: Environment, scope: Scope, axes: tuple[ast.Expr, ...], span: Span
-) -> list[int] | None:
+) -> tuple[int, ...] | None:
     """Return the lengths of a fixed array, the outermost first, or None after a fault."""
     if not axes:
         remedy = "Write how many elements it has, as in 'f32[16]'."
@@ -38,9 +38,8 @@ def check_lengths(
             span=span, place=_LENGTH, what="none is given", remedy=remedy
         )
         env.faults.add(fault)
-    lengths = [_length(env, scope, axis) for axis in axes]
-    known = [length for length in lengths if length is not None]
-    return known if known and len(known) == len(axes) else None
+        return None
+    return complete([_length(env, scope, axis) for axis in axes])
 
 
 def _length(env: Environment, scope: Scope, node: ast.Expr) -> int | None:

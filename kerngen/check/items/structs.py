@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Final, final
 
 from kerngen.check.environment import Environment
+from kerngen.check.expressions.checker import complete
 from kerngen.check.faults.structs import (
     AlignTooSmall,
     DuplicateField,
@@ -68,7 +69,7 @@ def check_structs(
     imported: Mapping[str, Struct],
     path: str,
 ) -> dict[str, Struct | None]:
-    """Check a file's structs; return all that it sees, by name, None for a faulty one.
+    """Return a file's structs and those it uses, by name; None for a faulty one.
 
     `path` is the file's path; `constants` has the constants that array lengths may use.
     """
@@ -203,12 +204,11 @@ class _Checker:
         """Return a struct, or None after a fault, which may be of a struct in it."""
         count = len(self.env.faults)
         self._check_names(item)
-        members = [self._member(field) for field in item.fields]
-        known = tuple(member for member in members if member is not None)
-        if len(self.env.faults) > count or len(known) < len(members):
+        members = complete([self._member(field) for field in item.fields])
+        if len(self.env.faults) > count or members is None:
             return None
         name = item.name
-        struct = Struct(name.name, known, self.path, item.doc, name.span)
+        struct = Struct(name.name, members, self.path, item.doc, name.span)
         return struct if self._fits(struct, name.span) else None
 
     def _check_names(self, item: ast.StructItem) -> None:
@@ -251,7 +251,7 @@ class _Checker:
                 case="bool field",
             )
             self.env.faults.add(fault)
-        lengths: list[int] | None = []
+        lengths: tuple[int, ...] | None = ()
         if written.axes is not None:
             lengths = check_lengths(self.env, self.scope, written.axes, written.span)
         if name.name == "bool":

@@ -52,9 +52,8 @@ def check_schedule(
         return None
     stage, strategy = scheduled.target.stage, item.strategy
     asked = strategy.span.to(item.options[-1].span) if item.options else strategy.span
-    if stage is None:
-        return Schedule(None, guard, strategy.name, options, asked)
-    return Schedule(stage.name, guard, strategy.name, options, asked, stage.span)
+    name, span = (stage.name, stage.span) if stage else (None, None)
+    return Schedule(name, guard, strategy.name, options, asked, span)
 
 
 def _check_strategy(faults: Faults, strategy: ast.Identifier) -> bool:

@@ -19,7 +19,7 @@ from kerngen.check.faults.statements import (
     UnguardedBorder,
 )
 from kerngen.check.items.parameters import KINDS
-from kerngen.check.scope import Poison, Scope, TensorSymbol, one_line
+from kerngen.check.scope import Poison, TensorSymbol, one_line
 from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.ir.analysis.affine import affine_form, as_literal
 from kerngen.ir.analysis.borders import Borders, Condition, reads_under
@@ -29,7 +29,7 @@ from kerngen.ir.nodes import Expr, Index, IndexValue, Load, Role, Tensor
 from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType
 from kerngen.ir.walk import subscript_value
-from kerngen.source.diagnostic import Diagnostic, Faults
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -84,7 +84,7 @@ def _type_of(ex: Expressions, node: ast.LetStatement) -> ValueType:
         if not isinstance(start, ast.Expr):
             return start
         if ex.env.kinds.flexible(start) is None:
-            value = _trial(ex).check(start)
+            value = replace(ex.trial(), in_branch=True).check(start)
             if value is not None:
                 return value.type
     kinds = [ex.env.kinds.flexible(s) for s in starts if isinstance(s, ast.Expr)]
@@ -135,15 +135,6 @@ def _result_of(ex: Expressions, function: str) -> ValueType | None:
     if function in _NUMBERS_OF_VECTORS:
         return Scalar.F32
     return CASTS.get(function) or COMPOSITES.get(function)
-
-
-def _trial(ex: Expressions) -> Expressions:
-    """Return a checker whose diagnostics are discarded."""
-    env = replace(
-        ex.env, faults=Faults(), warnings=Faults(), reported=set(ex.env.reported)
-    )
-    scope = Scope(env.faults, ex.scope, is_statement=True)
-    return replace(ex, env=env, scope=scope, in_branch=True)
 
 
 # The order

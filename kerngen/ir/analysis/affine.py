@@ -69,6 +69,8 @@ def affine_form(expr: Expr) -> AffineForm | None:
             return AffineForm(_ZERO, {index: _ONE})
         case Unary(op="-", operand=operand):
             return _scaled(Constant(-1, Scalar.I32), affine_form(operand))
+        # i32 and u32 have the same bits, and sums and products the same remainder of
+        # 2^32.
         case Cast(operand=operand) if operand.type.is_integer:
             return affine_form(operand)
         case Binary(op="+" | "-" as op, left=left, right=right):

@@ -79,6 +79,7 @@ def corners(form: AffineForm) -> tuple[Corner, ...]:
 
 
 def _corners(offset: Linear, factors: Mapping[Index, int]) -> Iterator[Corner]:
+    # A linear form is extreme at the corners: each index is 0 or its length - 1.
     ends = [({"": 0}, _sum(_length(index.extent), {"": -1})) for index in factors]
     for places in product(*ends):
         at = tuple(zip(factors, places, strict=True))
@@ -122,6 +123,7 @@ def _never_negative(value: Linear, ranged: frozenset[str]) -> bool:
     for name, factor in value.items():
         if name and factor < 0:
             return False
+        # A length is 0 at least, or 1 if an index ranges over it: then the sum is least.
         least += factor if name in ranged else 0
     return least >= 0
 

@@ -1,7 +1,7 @@
 """The rows of built-ins on the bits of integers.
 
-Python's integers are those of the type: never negative if it is u32.  Results are cut to
-32 bits by whoever calls.
+The functions take an integer's value, which is never negative for u32.  Their callers cut
+results to 32 bits.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ def group(body: Sequence[Statement]) -> Iterator[Group]:
 
     A tensor that is stored at a position is not touched otherwise in a group: the element
     is another invocation's.  A let that only its own group reads is a register, and binds
-    no tensor.  Where a
-    group would bind too many, it ends at the last place that no such let crosses.
+    no tensor.  A group that would bind too many tensors ends earlier: at the last place
+    behind which no such let is read.
     """
     grouping = _Grouping(tuple(body), _lives(body))
     start, apart = 0, ""
@@ -179,12 +179,12 @@ class _Grouping:
 @final
 @dataclass(frozen=True)
 class _Joined:
-    """Statements that run in one invocation, and what they write and read in all.
+    """The statements of a group so far, and the tensors that they touch.
 
-    `bound` are the tensors that they bind, whatever follows.  `lasts` are the places of
-    the last reads of their lets; those in `waiting` are read later, and would be bound if
-    the group ended here.  `touched` is all that they read or write, `stored` what they
-    write at a position, and which.
+    - `bound`: the tensors that are bound, wherever the group ends
+    - `lasts`: the number of the last statement that reads each of their lets
+    - `waiting`: the lets that are read later, and are bound if the group ends here
+    - `touched`: all that is read or written; `stored`: what is written at a position
     """
 
     members: list[Statement] = field(default_factory=list[Statement])
@@ -241,7 +241,7 @@ class _Joined:
         return len(self.members[-1].indices) < len(loop.indices)
 
     def _left_by_loop(self, statement: Statement) -> set[Tensor]:
-        """Return a statement's reads of the members' loop, or None if it can't follow."""
+        """Return the tensors of the members' loop that a statement behind it reads."""
         loop = self._loop
         if loop is None or loop.along is None or not fits_loop(loop):
             return set()

@@ -51,11 +51,11 @@ def inline_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
 @final
 @dataclass(frozen=True)
 class _Inlined:
-    """A let on its way to its uses.
+    """A let that is moved to its uses.
 
-    `chain` holds the lets that it needs as neighbours, and itself last, all over its
-    own indices.  `value` is what is substituted, None if that is too long.  `reads`
-    are the tensors it reads, by way of other lets too.
+    - `chain`: the lets that it needs as neighbours, and itself last, over its own indices
+    - `value`: the expression to substitute; None if that is too long
+    - `reads`: the tensors that it reads, by way of other lets too
     """
 
     let: Statement
@@ -99,6 +99,7 @@ class _Inliner:
         """The last statement that needs each, by way of other lets too."""
         last: dict[int, int | None] = {}
         reached: dict[Tensor, int] = {}
+        # Backwards: a let that moves to its last use takes its own reads there, too.
         for number in reversed(range(len(self.body))):
             statement = self.body[number]
             last[number] = end = reached.get(statement.target)

@@ -56,8 +56,9 @@ class Key:
 class Keyed:
     """A keyed reduction, `sum[i when ids[i] == u32(q) and c] x[i, j]`, taken apart.
 
-    `reduce` has the rest of the condition; neither that nor its body depends on the index
-    of a key: where they read it, as `x[i] - top[q]` does, they have the key, `top[ids[i]]`.
+    `reduce` has the rest of the condition, `c`.  Neither `c` nor its body depends on q, the
+    index of a bin: where they read it, as `x[i] - top[q]` does, they have the key instead,
+    `top[ids[i]]`.
     """
 
     reduce: Reduce
@@ -67,10 +68,10 @@ class Keyed:
 @final
 @dataclass(frozen=True)
 class Prefix:
-    """The parts of a prefix or suffix reduction: `sum[j when j <= i + shift and c] x[j]`.
+    """A prefix reduction, `sum[j when j <= i + shift and c] x[j]`, taken apart.
 
-    Of a suffix, it is `j >= i + shift`.  `reduce` has the rest of the condition; neither
-    that nor its body depends on `index`, which is i.  `shift` is of literals and dims.
+    A suffix reduction has `j >= i + shift`.  `reduce` has the rest of the condition, `c`;
+    neither `c` nor its body depends on `index`, which is i.  `shift` is of literals and dims.
     """
 
     reduce: Reduce
@@ -82,11 +83,13 @@ class Prefix:
 @final
 @dataclass(frozen=True)
 class Ragged:
-    """`sum[p when p >= start[i] and p < start[i + 1] and c] x[p]`: a range of each result.
+    """A reduction over ranges that are read, taken apart: the rows of a sparse matrix.
 
-    The terms are those from the largest of `begins` on, and before the least of `ends`.
-    Each of both is an integer, and a number that is added to it.  They depend on `rows`,
-    indices of the result; `reduce` has the rest of the condition.
+        sum[p when p >= start[i] and p < start[i + 1] and c] x[p]
+
+    The terms are those from the largest of `begins` on, and before the least of `ends`.  Both
+    are lists of an integer and a number that is added to it, and depend on `rows`, indices of
+    the result.  `reduce` has the rest of the condition.
     """
 
     reduce: Reduce
@@ -203,7 +206,7 @@ def ragged(reduce: Reduce) -> Ragged | None:
 
 
 def ranges_read(reduce: Reduce) -> Ragged | None:
-    """Return a reduction over ranges whose ends are read; None where it is no such."""
+    """Return a reduction as one over ranges whose ends are read; None if it is none."""
     if len(reduce.indices) != 1:
         return None
     begins, ends = list[tuple[Expr, int]](), list[tuple[Expr, int]]()

@@ -121,6 +121,15 @@ def _name_apart(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
     return tuple(named)
 
 
+def _last_reads(members: Sequence[Statement]) -> dict[Tensor, int]:
+    """Return the number of the last statement that reads each tensor."""
+    return {
+        tensor: number
+        for number, member in enumerate(members)
+        for tensor in tensors_read(member.value)
+    }
+
+
 @final
 @dataclass(frozen=True)
 class _Builder:
@@ -140,11 +149,7 @@ class _Builder:
             members = loop.members
             steps.extend(loop.places)
         ends: list[int] = []
-        last_read = {
-            tensor: number
-            for number, member in enumerate(members)
-            for tensor in tensors_read(member.value)
-        }
+        last_read = _last_reads(members)
         for number, member in enumerate(members):
             value = self._with_locals(member.value, current)
             ends.append(len(steps))
@@ -167,10 +172,9 @@ class _Builder:
             if stored:
                 text = "" if isinstance(value, LocalValue) else member.text
                 steps.append(Write(member.target, value, text))
-        name, domain = members[-1].target.name, members[0].indices
         return Stage(
-            name,
-            domain,
+            members[-1].target.name,
+            members[0].indices,
             tuple(steps),
             together.apart,
             self._loop(members, loop, current, (*ends, len(steps))),

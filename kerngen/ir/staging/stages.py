@@ -83,9 +83,10 @@ class Capture:
 class Loop:
     """The loop of a stage: the axis along which its elements are computed in order.
 
-    The steps from `first` to `end` are done in every turn; those before and after them
-    once, over the other axes.  Turns read those up to a `distance` before.  Without `states`, a turn reads earlier ones from memory,
-    also those of other elements: each is a dispatch of its own.
+    The steps from `first` to `end` are done in every turn, those before and after them
+    once, over the other axes.  A turn reads up to `distance` turns before it, from the
+    registers `states`.  Without states it reads them from memory, also those of other
+    elements: then each turn is a dispatch of its own.
     """
 
     axis: int
@@ -102,10 +103,11 @@ class Loop:
 class Stage:
     """The steps of one dispatch: done in order, for every element of `domain`.
 
-    At most one `Reduce` is outside of other reductions; its body reads no local.  A
-    tensor that is written is read only at the element written, and before that; one
-    that is written in parts, after that too.  `apart` is why the stage before does not
-    do these steps too.  With a `loop`, elements along its axis are done in order.
+    - At most one `Reduce` is outside of other reductions; its body reads no local.
+    - A tensor that is written is read only at the element written, and before the write;
+      one that is written in parts may be read after it, too.
+    - With a `loop`, elements along its axis are computed in order.
+    - `apart` is the reason why the stage before does not have these steps.
     """
 
     name: str

@@ -57,16 +57,7 @@ class VertexShader(Programmable):
 
         `formats` replaces formats by others of the same class: 'unorm8x4' for a vec4f.
         """
-        known = {each.name: each for each in cls.INPUTS}
-        chosen = names or tuple(known)
-        for name in (*chosen, *(formats or {})):
-            if name not in known:
-                listed = ", ".join(f"'{each}'" for each in known)
-                raise ArgumentError(
-                    f"{cls.__name__}.buffer: there is no input '{name}'; there are "
-                    f"{listed or 'none'}."
-                )
-        inputs = [known[name] for name in chosen]
+        inputs = cls._inputs(names, formats or {})
         used = [_chosen(cls.__name__, each, formats or {}) for each in inputs]
         dtypes = [_dtype(format_) for format_ in used]
         offsets = [0]
@@ -75,7 +66,7 @@ class VertexShader(Programmable):
             offsets.append(-(-(offsets[-1] + one.itemsize) // 4) * 4)
         dtype = np.dtype(
             {
-                "names": [*chosen],
+                "names": [each.name for each in inputs],
                 "formats": dtypes,
                 "offsets": offsets[:-1],
                 "itemsize": offsets[-1],
@@ -91,6 +82,22 @@ class VertexShader(Programmable):
             "attributes": attributes,
         }
         return VertexBuffer(dtype, layout)
+
+    @classmethod
+    def _inputs(
+        cls, names: tuple[str, ...], formats: Mapping[str, str]
+    ) -> list[Attribute]:
+        """Return the inputs with these names, or all; raise if there is none of a name."""
+        known = {each.name: each for each in cls.INPUTS}
+        chosen = names or tuple(known)
+        for name in (*chosen, *formats):
+            if name not in known:
+                listed = ", ".join(f"'{each}'" for each in known)
+                raise ArgumentError(
+                    f"{cls.__name__}.buffer: there is no input '{name}'; there are "
+                    f"{listed or 'none'}."
+                )
+        return [known[name] for name in chosen]
 
     def state(self, device: GPUDevice, *buffers: VertexBuffer) -> dict[str, Any]:
         """Return the `vertex` argument of `create_render_pipeline`.

@@ -98,10 +98,12 @@ class Inner:
 class CallPlan:
     """A kernel's dispatches for certain shapes, ready to be recorded.
 
-    Slots number the parameters, then outputs, temporaries and scratch.  `written` are those
-    of the arguments that a call writes.  `conflicts` are
-    the pairs of arguments of which one is written; those in `mixed` may not even lie in
-    one buffer, as some dispatch writes the one and reads the other.
+    Slots number the parameters, then outputs, temporaries and scratch.
+
+    - `written`: the slots of the arguments that a call writes
+    - `conflicts`: pairs of arguments of which one is written, so that they may not overlap
+    - `mixed`: those of them that may not even lie in one buffer, as a dispatch reads the
+      one and writes the other
     """
 
     signature: Signature

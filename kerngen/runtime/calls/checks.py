@@ -43,8 +43,8 @@ _MAKERS = ("scalar", "vector", "matrix", "tensor3", "tensor4")
 class Signature:
     """The result of checking a call's shapes: all lengths, and the outputs' shapes.
 
-    `dims` holds the kernel's dims and its guard scalars; `values` the dims alone, in
-    the kernel's order, derived ones last.
+    - `values`: the dims, in the kernel's order, derived ones last
+    - `dims`: the same by name, with the scalars that guards read
     """
 
     dims: Mapping[str, int]

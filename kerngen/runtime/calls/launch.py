@@ -78,6 +78,8 @@ class Launcher:
             if tensor is None:
                 key.append(None)
                 continue
+            # Two comparisons in the usual case; `check_arguments` then finds what is
+            # wrong, if anything is.
             if tensor.__class__ is not Tensor or tensor.ctx is not ctx:
                 check_arguments(kernel, ctx, tensors, out)
             key.append(tensor.signature)
@@ -90,6 +92,8 @@ class Launcher:
             # 0.0 and -0.0 are equal, but 1 / x differs.
             values = (scalars[slot] for slot in kernel.guard_slots)
             key += [value or repr(value) for value in values]
+        # A call like an earlier one needs no checks: the plan is found by all they
+        # depend on.
         plan_key = tuple(key)
         plan = self.plans.get(plan_key)
         if plan is None:

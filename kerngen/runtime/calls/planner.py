@@ -166,25 +166,8 @@ class Planner:
         slots: Mapping[str, int],
         dims: Dims,
     ) -> Step:
-        capabilities, dispatch = self._capabilities, planned.dispatch
-        if len(dispatch.bindings) > capabilities.storage_buffers:
-            raise LimitError(
-                f"{kernel.place}: '{dispatch.wgsl}' binds {len(dispatch.bindings)} "
-                f"tensors; the adapter allows {capabilities.storage_buffers}."
-            )
-        terms, trips = evaluate(dispatch.terms, dims), evaluate(dispatch.trips, dims)
-        if terms >= MOST_TERMS:
-            raise LimitError(
-                f"{kernel.place}: '{dispatch.wgsl}' counts to {terms}; it can count to "
-                f"less than {MOST_TERMS}. Use smaller tensors."
-            )
-        most = capabilities.loop_turns
-        if most and trips > most:
-            raise LimitError(
-                f"{kernel.place}: '{dispatch.wgsl}' runs a loop {trips} "
-                f"times, and this adapter silently stops after {most}. Use smaller "
-                "tensors here, or another adapter."
-            )
+        dispatch = planned.dispatch
+        self._check_dispatch(kernel, dispatch, dims)
         x, y = self._fold(kernel, dispatch, _count(kernel, dispatch.groups, dims))
         text = kernel.shader(dispatch)
         key = ShaderKey.of(
@@ -213,6 +196,27 @@ class Planner:
             y=y,
             origin=Origin(origin.stage, origin.strategy, dispatch.wgsl),
         )
+
+    def _check_dispatch(self, kernel: Kernel, dispatch: Dispatch, dims: Dims) -> None:
+        """Raise LimitError if the adapter can't run a dispatch of this size."""
+        capabilities, what = self._capabilities, f"{kernel.place}: '{dispatch.wgsl}'"
+        if len(dispatch.bindings) > capabilities.storage_buffers:
+            raise LimitError(
+                f"{what} binds {len(dispatch.bindings)} tensors; the adapter allows "
+                f"{capabilities.storage_buffers}."
+            )
+        terms, trips = evaluate(dispatch.terms, dims), evaluate(dispatch.trips, dims)
+        if terms >= MOST_TERMS:
+            raise LimitError(
+                f"{what} counts to {terms}; it can count to less than {MOST_TERMS}. "
+                "Use smaller tensors."
+            )
+        most = capabilities.loop_turns
+        if most and trips > most:
+            raise LimitError(
+                f"{what} runs a loop {trips} times, and this adapter silently stops "
+                f"after {most}. Use smaller tensors here, or another adapter."
+            )
 
     def _fold(self, kernel: Kernel, dispatch: Dispatch, groups: int) -> tuple[int, int]:
         """Return the workgroups in x and y; shaders skip what is beyond the total."""

@@ -70,6 +70,8 @@ def pack(
 ) -> None:
     """Compute the host values of a call and pack its uniform struct."""
     try:
+        # Nothing is checked before: packing fails for what does not fit, at no cost for
+        # the rest.
         values = kernel.hosts(*dims, *scalars)
         kernel.uniform.pack_values_into(data, offset, values)
     except UniformRangeError as error:

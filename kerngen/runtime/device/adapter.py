@@ -69,7 +69,7 @@ class AdapterChoice:
         return ":".join(str(p) for p in (self.kind, self.number) if p is not None)
 
     def pick(self, adapters: Sequence[Adapter]) -> Adapter | None:
-        """Return the chosen adapter, or None if there is no such."""
+        """Return the chosen adapter, or None if there is none like that."""
         fitting = [a for a in adapters if self.kind in (None, a.kind)]
         return dict(enumerate(fitting)).get(self.number or 0)
 

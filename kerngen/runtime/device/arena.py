@@ -46,6 +46,8 @@ class UniformArena:
         The caller writes there, and then increases `used`.
         """
         if self._current >= 0:
+            # No gap is looked for: a struct takes a few hundred of a chunk's 262,144
+            # bytes.
             chunk = self._chunks[self._current]
             if chunk.used + nbytes <= CHUNK_BYTES:
                 return chunk

@@ -94,9 +94,12 @@ class Pool(Generic[T]):
         """Return a block with exactly this capacity, one that `capacity_for` returned."""
         if self.returned:
             self.collect()
+        # Exact classes first; `_near` looks through all classes, for large blocks alone.
         free = self._free.get(capacity) or self._near(capacity)
         if free:
             self.hits += 1
+            # The lowest number: a repeated step gets the blocks, and bind groups, of
+            # the last time.
             block = heappop(free)[1]
             self.free_bytes -= block.capacity
         else:

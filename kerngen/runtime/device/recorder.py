@@ -115,11 +115,13 @@ class Recording(Protocol):
 class Recorder:
     """Records work until it is submitted; needs the context's lock throughout.
 
-    `serial` numbers the recordings: a block whose `used_in` equals it is in use by work
-    that is not submitted yet.  `compute` is the open pass and `bound` its pipeline;
-    `tracer` is a profile's, `timed` the timestamps of a timed block.  `names` are the
-    kernels of the recording, `escaped` the callers' buffers that it uses, `written` the
-    blocks that it writes; `held` is the depth of open batches.
+    - `serial`: the number of the recording; a block whose `used_in` equals it is in use
+      by work that is not submitted yet
+    - `compute`, `bound`: the open pass, and its pipeline
+    - `tracer`, `timed`: a profile's, and the timestamps of a timed block
+    - `names`: the kernels of the recording
+    - `escaped`, `written`: the callers' buffers that it uses, the blocks that it writes
+    - `held`: the depth of open batches
     """
 
     def __init__(

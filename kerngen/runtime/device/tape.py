@@ -115,6 +115,8 @@ class Tape:
 
         `opened` locks the context, or raises if it has ended.
         """
+        # A recorder counts up from 0: below 0, a tape's blocks are in use by no
+        # recording.
         self.serial = -next(_numbers)
         self.arena = UniformArena(memory.uniform_chunk)
         self.bind_groups = BindGroups(device, counters)
@@ -156,6 +158,8 @@ class Tape:
         self._names[kernel.name] = None
         self.leases += [tensor.lease for tensor in slots]
         self._use(*(tensor.lease.block for tensor in slots))
+        # Replays may choose other plans for other scalars: the call is kept, not its
+        # dispatches.
         if self.changing is not None:
             scalars, names = self.changing
             self._end_row()

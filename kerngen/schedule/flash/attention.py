@@ -60,11 +60,14 @@ _LOWEST: Final = identity_of("max", Scalar.F32)
 @final
 @dataclass(frozen=True)
 class Attention:
-    """Stages that are one pass over the keys, for each row and column of the result.
+    """Attention: stages that one pass over the keys computes for each row and column.
 
-    `score` is a function of `DOT`; `value` depends on the key and the column, not on the
-    row.  `finish` has the steps that use `SUM`, `MEAN`, `TOP` and `TOTAL`, and `beside` what is
-    stored of each row.  All of it uses the indices of the first stage.
+    - `score`: the score of a row and a key, as a function of `DOT`, their product
+    - `value`: the value of a key and a column
+    - `finish`: the steps of the last stage, which use `SUM`, `MEAN`, `TOP` and `TOTAL`
+    - `beside`: what is stored of each row
+
+    All expressions use the indices of the first stage.
     """
 
     stages: tuple[Stage, ...]

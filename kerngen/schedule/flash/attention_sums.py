@@ -85,8 +85,9 @@ class Tiles:
 class Statistics:
     """One pass over the keys of each row: the largest score, and sums of weights.
 
-    `factors` multiply the weights, one for each sum. `numbers` are the values kept of
-    each row; those in `stored` are also written to tensors.
+    - `factors`: for each sum the factor of its weights
+    - `numbers`: the values that are kept of each row
+    - `stored`: those of them that are also written to tensors
     """
 
     tiles: Tiles
@@ -119,8 +120,8 @@ class TileSum:
 class SumPass:
     """One pass over the keys for each row: sums whose weights are of the same tiles.
 
-    `outer` are indices that it sums over besides the keys.  It `is_turned` where its keys
-    are the rows that have a softmax.
+    - `outer`: indices that it sums over besides the keys
+    - `is_turned`: whether its keys are the rows that have a softmax
     """
 
     tiles: Tiles
@@ -140,10 +141,10 @@ class SumPass:
 @final
 @dataclass(frozen=True)
 class AttentionSums:
-    """Stages that run together: the numbers of rows, then sums.
+    """Stages that run together: first some numbers of each row, then the sums.
 
-    The numbers are one tensor.  They are `statistics`, or a stage of their own if the
-    caller has kept what takes a pass over the keys; sums may need none.
+    The numbers of rows are one tensor.  A pass over the keys computes them (`statistics`), or
+    a stage alone if the caller has kept what takes such a pass.  Sums may need none.
     """
 
     stages: tuple[Stage, ...]

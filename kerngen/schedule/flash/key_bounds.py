@@ -43,9 +43,10 @@ _ZERO: Final = identity_of("sum", Scalar.F32)
 class KeyBounds:
     """The bounds that a mask sets to the keys of a row.
 
-    Rows without keys, where a mask gives a number instead of none, attend to all keys
-    alike.  So where this `needs_keys`, a tile with such a row skips nothing.  Where keys are
-    what a mask calls rows, `turned` has the bounds of those: none may be without keys.
+    Where a mask gives a finite number, not -inf, rows without keys attend to all keys alike.
+    Such a mask `needs_keys`: a tile with a row without keys skips nothing.  `turned` are the
+    bounds with rows and keys exchanged, where the keys are the rows of the softmax: then no
+    key may be without rows.
     """
 
     bounds: tuple[LinearBound, ...]
@@ -106,16 +107,8 @@ class KeyBounds:
             t.Let(first.name, t.call("i32", rows[0])),
             t.Let(last.name, t.call("i32", rows[1])),
         ]
-        low: t.Expr = t.Literal("0i")
-        final: t.Expr = keys - t.Literal("1i")
         lowerer = Lowerer(shader, {}, body)
-        for bound in self.bounds:
-            at = bound.loosest(lowerer, first, last)
-            if bound.is_upper:
-                final = t.call("min", final, at)
-            else:
-                low = t.call("max", low, at)
-        high = t.call("max", final + t.Literal("1i"), t.Literal("0i"))
+        low, high = self._loosest(lowerer, (first, last), keys)
         if self.needs_keys:
             some = t.Ident(shader.fresh("have_keys"))
             checks = [*self._all_have_keys(lowerer, (first, last), keys)]
@@ -129,6 +122,20 @@ class KeyBounds:
             body.append(t.Let(begin.name, start))
         body.append(t.Let(end.name, t.call("u32", high)))
         return begin if has_low else t.ZERO, end
+
+    def _loosest(
+        self, lowerer: Lowerer, rows: tuple[t.Expr, t.Expr], keys: t.Expr
+    ) -> tuple[t.Expr, t.Expr]:
+        """Return the first key that any row needs, and the end of the keys, as i32."""
+        low: t.Expr = t.Literal("0i")
+        final: t.Expr = t.Binary("-", keys, t.Literal("1i"))
+        for bound in self.bounds:
+            at = bound.loosest(lowerer, *rows)
+            if bound.is_upper:
+                final = t.call("min", final, at)
+            else:
+                low = t.call("max", low, at)
+        return low, t.call("max", final + t.Literal("1i"), t.Literal("0i"))
 
     def _all_have_keys(
         self, lowerer: Lowerer, ends: tuple[t.Expr, t.Expr], keys: t.Expr

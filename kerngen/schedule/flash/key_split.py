@@ -34,7 +34,7 @@ class KeySplit:
 
     @property
     def outer(self) -> tuple[Index, ...]:
-        """The indices whose values each have keys of their own."""
+        """The batch indices: for each of their values, queries have other keys."""
         heads = self.heads
         own = None if heads is None else heads.index
         return tuple(index for index in self.found.batch if index != own)

@@ -68,6 +68,8 @@ class OnlineRows:
         for b, top in enumerate(self.top):
             raised = t.call("max", top, new[b])
             scale = t.Ident(s.fresh(f"scale_{b}"))
+            # What is summed so far is relative to the old maximum: exp(old - new)
+            # rescales it.
             fall = t.call("exp", t.Binary("-", top, new[b]))
             body += [t.Assign(new[b], raised), t.Let(scale.name, fall)]
             body.append(t.Assign(top, new[b]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, final
 
@@ -50,21 +51,42 @@ class PartsJoin:
         at = unravel(s, body, domain, place)
         indices = (*found.batch, found.row)
         names = ("row", "parts", "part", "top", "total", "weighted")
-        row, parts, part, top, total, sums = (t.Ident(s.fresh(n)) for n in names)
+        row, parts, part, *joined = (t.Ident(s.fresh(name)) for name in names)
         number = row_major(
             s, tuple(i.extent for i in indices), [at[i] for i in indices]
         )
-        kept = s.scratch(self.task.scratch_name(SUMS), Scalar.F32, written=False)
-        ends = s.scratch(self.task.scratch_name(ENDS), Scalar.F32, written=False)
-        extent = s.extent(found.column.extent)
-        count = self.split.parts
+        count, starts = self.split.parts, (repr(-F32_MAX), "0.0", "0.0")
         body += [
             t.Let(parts.name, to_wgsl(count, s)),
             t.Let(row.name, number * parts),
-            t.Var(top.name, t.Literal(repr(-F32_MAX))),
-            t.Var(total.name, t.Literal("0.0")),
-            t.Var(sums.name, t.Literal("0.0")),
+            *(
+                t.Var(name.name, t.Literal(start))
+                for name, start in zip(joined, starts, strict=True)
+            ),
         ]
+        top, total, sums = joined
+        body += self._loops(s, (row, parts, part), (top, total, sums), at[found.column])
+        self._steps(s, body, at, (top, total, sums))
+        return s.finish(
+            body,
+            groups=ceil_div(domain_size(domain), JOIN_SIZE),
+            workgroup_size=JOIN_SIZE,
+            summary="second of two dispatches: the parts together.",
+            trips=count * 2,
+        )
+
+    def _loops(
+        self,
+        s: ShaderBuilder,
+        parts_of_row: tuple[t.Ident, t.Ident, t.Ident],
+        joined: tuple[t.Ident, t.Ident, t.Ident],
+        column: t.Expr,
+    ) -> Iterator[t.Stmt]:
+        """Yield two loops over a row's parts: the largest score; what is relative to it."""
+        (row, parts, part), (top, total, sums) = parts_of_row, joined
+        kept = s.scratch(self.task.scratch_name(SUMS), Scalar.F32, written=False)
+        ends = s.scratch(self.task.scratch_name(ENDS), Scalar.F32, written=False)
+        extent = s.extent(self.found.column.extent)
         nears = [t.Ident(s.fresh("near")) for _ in range(PARTS_AT_ONCE)]
         # Beyond the last part, that is read, and counts for nothing.
         near_lets = [
@@ -82,21 +104,11 @@ class PartsJoin:
             adding += [
                 t.Let(scale.name, own),
                 t.Assign(total, scale * ends.load(near * 2 + 1), "+="),
-                t.Assign(
-                    sums, scale * kept.load(near * extent + at[found.column]), "+="
-                ),
+                t.Assign(sums, scale * kept.load(near * extent + column), "+="),
             ]
+        # Two loops: with the largest score known first, no sum is scaled again.
         for inner in (raising, adding):
-            loop = t.count_up(part.name, 0, parts, PARTS_AT_ONCE, *near_lets, *inner)
-            body.append(loop)
-        self._steps(s, body, at, (top, total, sums))
-        return s.finish(
-            body,
-            groups=ceil_div(domain_size(domain), JOIN_SIZE),
-            workgroup_size=JOIN_SIZE,
-            summary="second of two dispatches: the parts together.",
-            trips=count * 2,
-        )
+            yield t.count_up(part.name, 0, parts, PARTS_AT_ONCE, *near_lets, *inner)
 
     def _steps(
         self,

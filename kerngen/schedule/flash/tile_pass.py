@@ -256,6 +256,8 @@ class KeyPass:
         end, terms = s.size(product.found.over), self.tiling.terms
         next_: t.Expr = first + terms
         if self.whole:
+            # The last turn loads once more, without a branch: terms that exist, for
+            # nobody.
             next_ = t.call("min", next_, t.Binary("-", end, t.u32(terms)))
         is_product = product.found.is_product
         left = None if self.whole or is_product else t.Binary("-", end, first)

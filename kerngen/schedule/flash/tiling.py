@@ -13,13 +13,15 @@ from kerngen.schedule.task import Options
 @final
 @dataclass(frozen=True, slots=True)
 class FlashTiling:
-    """How a workgroup cuts attention.
+    """The tiling of attention: what a workgroup, and each of its invocations, computes.
 
-    It has `queries` rows of `columns` results, and goes over the keys, `keys` at a time.
-    Of their scores an invocation holds `micro_queries x micro_keys`.  `terms` of queries
-    and keys are in workgroup memory at once, then `weights` of the keys with their values.
-    With `rows` it has this many alone, all of them of the same keys, and these are cut into
-    parts: for few queries.
+    - `queries x columns`: the results of a workgroup; it goes over the keys, `keys` at a
+      time
+    - `micro_queries x micro_keys`: the scores that an invocation holds
+    - `terms`: how many terms of the scores are in workgroup memory at once
+    - `weights`: of how many keys the values are, after that
+    - `rows`: for few queries, how many rows a workgroup has, all with the same keys; the
+      keys are then cut into parts
     """
 
     queries: int = 64

@@ -40,20 +40,24 @@ T = TypeVar("T")
 @final
 @dataclass
 class Operand:
-    """Writes the statements that bring one operand into workgroup memory.
+    """Writes the statements that load the tiles of one operand into workgroup memory.
 
-    `factor` is its value, `outer` its own index, `over` the reduction's, which one
-    counter goes over; a tile has `blocks` of `across` vectors along `outer`.  `origin` is
-    where the workgroup's tile starts there.  What lies beyond the end of `outer` is read from its
-    last place, as nobody uses it; terms beyond the last one are 0.  Where all is
-    `whole`, vectors in memory are, and a turn of the loop has all its terms.
-    `tiles` has those of operands of other loops, by name and type: it takes one of them.
-    A factor that is no matrix has a `group` of indices of its own, which one counter goes
-    over; `outer` is the last of them (`windows.py`).
+    - `factor`: the operand as an expression, such as `a[i, p]`
+    - `outer`: its own index, `i`; `over`: the indices of the reduction, which one counter
+      goes over
+    - `origin`: the first place of the workgroup's tile along `outer`, where a tile has
+      `blocks` of `across` vectors
+    - `whole`: the lengths are such that no vector, and no turn of the loop, is cut
+    - `tiles`: the arrays that operands of other loops have declared, by name and type, for
+      reuse
+    - `group`: the own indices of a factor that is no matrix, which one counter goes over,
+      too; `outer` is the last of them (`windows.py`)
+    - `spreads`: where vectors are cut, an invocation reads four elements one by one.
+      Spread, they are as far apart as a tile has vectors: then neighbouring invocations
+      read and write neighbouring elements.
 
-    Where vectors in memory are not whole, an invocation reads four elements one by one.
-    If it `spreads` them, they are as far apart as a tile has vectors, so that neighbouring
-    invocations read neighbouring elements, and write such.
+    Beyond the end of `outer` the last place is read, as no result uses it; terms beyond
+    the last one are 0.
     """
 
     builder: ShaderBuilder
@@ -84,10 +88,13 @@ class Operand:
         self.turns_over = self.along_terms and self.whole
         spread = self.spreads and not (self.whole or self.along_terms)
         self.gap = self.blocks * self.across if spread else 1
+        # Four neighbours along the terms belong to four lines of the tile.
         self.lines = VECTOR if self.turns_over else 1
         self.linear = linear_read(self.factor, self.outer, self.over, axis)
         self.line = self.blocks * self.across
         self.count = self.line * self.tiling.k // self.lines
+        # A line of the tile has the vectors of one term, so that a turn reads line
+        # after line.
         if self.along_terms:
             sizes = [self.across + self.tiling.pad, self.blocks, self.tiling.k]
         else:
@@ -98,6 +105,7 @@ class Operand:
         for size in sizes:
             type_ = f"array<{type_}, {size}>"
         size = _VECTOR_BYTES * prod(sizes)
+        # Operands that are in use at different times share their workgroup memory.
         made = self.tiles.get((self.name, type_))
         if made is None:
             made = self.builder.workgroup_array(f"{self.name}_tile", type_, size)

@@ -38,10 +38,11 @@ _BESIDE: Final = identity_of("sum", Scalar.F32)
 @final
 @dataclass(frozen=True, slots=True)
 class Pointwise:
-    """The element that a factor reads where each window has one, and its conditions.
+    """The element that a factor reads where each window has one, and the conditions for it.
 
-    `numbers` are integers of the call with the values that they must have, `single` the
-    lengths that must be 1; of each pair in `within`, the first length is at most the other.
+    - `numbers`: integers of the call, and the values that they must have
+    - `single`: the lengths that must be 1
+    - `within`: pairs of lengths, of which the first must be at most the second
     """
 
     element: Load

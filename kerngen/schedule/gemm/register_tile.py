@@ -117,6 +117,8 @@ class RegisterTile:
     def own_place(self) -> tuple[t.Expr, t.Expr]:
         """Return this invocation's column and row among the invocations of the tile."""
         t_, lane = self._tiling, self._builder.lane
+        # Invocations of a subgroup form a block, not a line: the fewest vectors serve
+        # them all.
         across = t_.columns // t_.lane_columns
         group, within = lane // GROUP, lane % GROUP
         column = group % across * t_.lane_columns + within % t_.lane_columns
@@ -230,6 +232,7 @@ class RegisterTile:
         for r in self._rows:
             block, within = divmod(r, VECTOR)
             factor = t.Member(left[block], COMPONENTS[within])
+            # There and back: the last column of a row is the first of the next.
             for v in self._vectors if r % 2 == 0 else reversed(self._vectors):
                 named: list[t.Stmt] = []
                 term = self._term(factor, right[v], named)

@@ -70,10 +70,11 @@ _SIDES: Final = ("row", "column")
 @final
 @dataclass
 class GemmShader:
-    """Writes the shader of a product; a `whole` one has no ragged vectors.
+    """Writes the shader of a product.
 
-    Its turns are whole, too, unless its only constant of the pipeline is 1, which pads the
-    terms: the padding costs 5 % of a large product.
+    In a `whole` one lengths are multiples of 4, so that no vector is cut.  If its pipeline's
+    constant PADDED is 1, turns of the loop need not be whole: terms are padded, which costs
+    5 % of a large product.
     """
 
     task: Task
@@ -179,6 +180,7 @@ class GemmShader:
         """Compute the tile that has the workgroup's number."""
         group = self._let("group", linear_group(self.builder))
         self.tiles.name_axes()
+        # More workgroups than one dimension admits fold into two, and some are left over.
         beyond = group >= self.tiles[self.shares.tiles]
         self.body.append(t.If(beyond, (t.Return(),)))
         self._pad_terms()
@@ -206,9 +208,13 @@ class GemmShader:
             last_term = t.Binary("-", last_term, self.padding)
         self.begin = self._let("begin", first * self.tiling.k)
         self.end = self._let("last_term", last_term)
+        # Only the workgroup with all turns of a tile has its results; others leave sums
+        # in a slot, of which a workgroup has two: for the tile it begins and the one it
+        # goes on with.
         self.whole_tile = self._let("whole", t.Binary("-", last, first).equals(turns))
         self.slot = self._let("slot", slot_of(group, begun=first.equals(0)))
         self._compute(turn // turns)
+        # A share may begin and end within a tile; the next tile begins at its first turn.
         following = t.Assign(turn, (turn // turns + 1) * turns)
         loop = (*self.body[before:],)
         loop_over = t.For(turn.name, group * share, turn < end, following, loop)
@@ -264,6 +270,9 @@ class GemmShader:
         return [*declared, *begin, *turn(t.Ident(self.builder.fresh("following")))]
 
     def _turn(self, following: t.Ident) -> list[t.Stmt]:
+        # Reads of the next turn are under way while this one is computed.  Both
+        # barriers are needed: all have stored before any reads, and have read before
+        # any stores.
         body = [
             *self._stage(following, None),
             t.BARRIER,
@@ -277,6 +286,7 @@ class GemmShader:
         """Fill one tile while the other is in use."""
         buffer = t.Ident(self.builder.fresh("buffer"))
         k = self.tiling.k
+        # One barrier is enough: a turn reads one tile and stores to the other.
         body = [
             *self._fetch(following),
             *self._accumulate(following, buffer),
@@ -293,6 +303,8 @@ class GemmShader:
 
     def _over_terms(self, following: t.Ident, body: list[t.Stmt]) -> t.Stmt:
         """Write the loop over turns, which counts the first term of the next one."""
+        # The first turn is loaded before the loop, which has the loads of the turn to
+        # follow.
         k, start = self.tiling.k, self.begin + self.tiling.k
         if self.padding != t.ZERO:
             start = t.Binary("-", start, self.padding)

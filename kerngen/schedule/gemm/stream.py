@@ -292,11 +292,8 @@ def _joining_shader(task: Task, *, wide: bool, spread: bool) -> Shader:
         body.append(leave_outside(shader, row, column))
         body += _finished(shader, at, (row, column), Value(total, wide=True))
     else:
-        number = t.Ident(shader.fresh("number"))
-        here = row, column + (number * (n // LANES) if spread else number)
-        steps = _finished(shader, at, here, Value(total[number]))
-        inside = t.If(is_inside(shader, *here), (*steps,))
-        body.append(t.count_up(number.name, 0, t.u32(LANES), 1, inside))
+        stride = n // LANES if spread else t.ONE
+        body.append(_finished_each(shader, at, (row, column), stride, total))
     return shader.finish(
         body,
         groups=ZERO,
@@ -304,6 +301,21 @@ def _joining_shader(task: Task, *, wide: bool, spread: bool) -> Shader:
         summary="second of two dispatches: the slots of tiles that have several.",
         variant="finish" if wide else "finish.edge",
     )
+
+
+def _finished_each(
+    shader: ShaderBuilder,
+    at: dict[Index, t.Expr],
+    place: tuple[t.Expr, t.Expr],
+    stride: t.Expr,
+    total: t.Ident,
+) -> t.Stmt:
+    """Return the loop over the components of a total, `stride` columns apart."""
+    number = t.Ident(shader.fresh("number"))
+    here = place[0], place[1] + number * stride
+    steps = _finished(shader, at, here, Value(total[number]))
+    inside = t.If(is_inside(shader, *here), (*steps,))
+    return t.count_up(number.name, 0, t.u32(LANES), 1, inside)
 
 
 def _finished(

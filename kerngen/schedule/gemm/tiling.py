@@ -18,13 +18,16 @@ GROUP: Final = 32
 @final
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """How a workgroup, and each of its invocations, cuts the product.
+    """The tiling of a product: what a workgroup, and each of its invocations, computes.
 
-    A workgroup computes `m x n` elements, `k` terms at a time.  An invocation computes
-    `micro_m x micro_n` of them, as vectors of 4.  Rows in workgroup memory are padded
-    by `pad` vectors, and there are `buffers` of them in turn.  Groups of 32 invocations
-    lie `lane_columns x lane_rows`.  Where `stream` is not 0, this many
-    workgroups share the terms of all tiles (`stream.py`); else each has a tile.
+    - `m x n`: the elements of a workgroup, `k` terms at a time
+    - `micro_m x micro_n`: the elements of an invocation, as vectors of 4
+    - `pad`: the vectors that are added to each row in workgroup memory
+    - `buffers`: how many tiles of each operand are in workgroup memory; with 2, the next
+      one is loaded while the one before is used
+    - `lane_columns x lane_rows`: how 32 invocations lie beside each other
+    - `stream`: how many workgroups share the terms of all tiles (`stream.py`); with 0,
+      each has a tile
     """
 
     m: int = 128

@@ -36,8 +36,6 @@ _Bounds: TypeAlias = dict[bool, list[t.Expr]]
 
 _ONE: Final = t.Literal("1i")
 _ZERO: Final = t.Literal("0i")
-_LEAST: Final = t.Literal("i32(-2147483648)")
-_MOST: Final = t.Literal("2147483647i")
 
 
 @final
@@ -59,10 +57,10 @@ class TermRange:
         return _grow(self.found.row_bounds), _grow(self.found.column_bounds)
 
     def write(self, origin: Ends, begin: t.Expr, end: t.Expr, padding: t.Expr) -> Ends:
-        """Name where the tile's turns begin and end, of those between `begin` and `end`.
+        """Write variables for the first and the last turn that the tile needs; return them.
 
-        `origin` is the tile's first row and column; `padding` terms come before the
-        first.
+        Without bounds it needs those from `begin` to `end`.  `origin` is the tile's first
+        row and column; `padding` terms come before the first.
         """
         self.origin, self.padding = origin, padding
         let, k = self.tiles.let, self.tiling.k
@@ -165,27 +163,10 @@ class TermRange:
             last = t.Binary("-", t.call("i32", past), _ONE)
             ends = first, self.tiles.let(f"last_{name}", last)
             for bound in bounds:
-                widest, narrowest = self._unless_wrapped(lowerer, bound, ends)
-                some[bound.is_upper].append(widest)
-                every[bound.is_upper].append(narrowest)
+                loosest, tightest = bound.extremes(lowerer, *ends)
+                some[bound.is_upper].append(loosest)
+                every[bound.is_upper].append(tightest)
         return some, every
-
-    def _unless_wrapped(self, lowerer: Lowerer, bound: LinearBound, ends: Ends) -> Ends:
-        """Return a bound's values at the ends; those of none and of all if it wraps between.
-
-        Integers wrap, so `i + shift` may grow from row to row, and then be negative.
-        """
-        at = bound.widest(lowerer, *ends), bound.narrowest(lowerer, *ends)
-        if bound.slope == 0:
-            return at
-        names = ("some_most", "every_most") if bound.is_upper else ("some", "every")
-        wide, narrow = (self.tiles.let(n, x) for n, x in zip(names, at, strict=True))
-        grows = t.Binary(">=" if bound.is_upper else "<=", wide, narrow)
-        never, always = (_MOST, _LEAST) if bound.is_upper else (_LEAST, _MOST)
-        return (
-            t.call("select", never, wide, grows),
-            t.call("select", always, narrow, grows),
-        )
 
     def _by_row(
         self, lowerer: Lowerer, registers: RegisterTile

@@ -27,7 +27,7 @@ BYTES_OF_MANY: Final[Options] = {"lanes": (32, 4), "columns": (4,)}
 
 
 def gemv_choices(task: Task, reason: str, guard: Expr | None) -> Iterator[Choice]:
-    """Yield products with vectors: of words, by how long and how many the rows are."""
+    """Yield the candidates of products with a vector; of words, by the rows' sizes."""
     found, layout = layout_of(task)
     for which, options in _of_words(found, layout):
         where = which if guard is None else both(guard, which)

@@ -56,11 +56,10 @@ def join_rounds(
     shared = shared_array(shader, reduce, max(counts) * lanes)
     first = 0
     for count in counts:
-        stored = totals[first : first + count]
         before: list[t.Stmt] = [t.BARRIER] if first else []
         before += [
             t.Assign(shared[shader.lane + number * lanes], total)
-            for number, total in enumerate(stored)
+            for number, total in enumerate(totals[first : first + count])
         ]
         before.append(t.BARRIER)
         rest = along // count

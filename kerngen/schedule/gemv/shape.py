@@ -33,13 +33,15 @@ the rows in workgroup memory, and groups across share it.  On an H200, a product
 @final
 @dataclass(frozen=True, slots=True)
 class GemvShape:
-    """How much of a product an invocation does, and with how many others.
+    """The shape of a product with a vector: the work of an invocation and of a workgroup.
 
-    An invocation sums `rows` times `columns` results.  `along` lanes share the terms of
-    each, and `across` lanes, or groups of lanes, have other columns.  Where the matrix
-    lies along the reduction, a turn of the loop takes `unroll` terms of each result, or
-    vectors of them; where it lies along the result, the terms are cut into `split` parts
-    for several workgroups, by default into some that suit their number.
+    - `rows x columns`: the results that an invocation sums
+    - `along`: the lanes that share the terms of a result
+    - `across`: the lanes, or groups of lanes, that have other columns
+    - `unroll`: the terms, or vectors of them, that a turn of the loop takes of each result,
+      where the matrix lies along the reduction
+    - `split`: the parts that the terms are cut into for several workgroups, where it lies
+      along the result; by default as many as suit their number
     """
 
     rows: int

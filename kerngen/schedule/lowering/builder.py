@@ -348,16 +348,9 @@ class ShaderBuilder:
         `workgroup_name` is the override with the value `workgroup_size`, if there is
         one.
         """
-        known = (self.workgroup, self.grid, self.lane, *self._subgroup)
-        inputs = tuple(
-            (builtin, self._text(name), type_)
-            for (builtin, _, type_), name in zip(
-                (WORKGROUP, GRID, LANE, *SUBGROUP), known, strict=False
-            )
-        )
         shallow = named_where_deep(body, self.fresh)
-        entry = wgsl.EntryPoint(workgroup_name or workgroup_size, inputs, shallow)
-        declarations = (*self._ordered(), entry)
+        size = workgroup_name or workgroup_size
+        entry = wgsl.EntryPoint(size, self._builtin_inputs(), shallow)
         parts = (self.task.stem, self.task.label)
         return Shader(
             stem=".".join(part for part in parts if part),
@@ -365,7 +358,7 @@ class ShaderBuilder:
             title=self._title,
             summary=summary,
             equations=tuple(x.text for x in self.task.stage.steps if x.text),
-            code=print_module(self._module(declarations)),
+            code=print_module(self._module((*self._ordered(), entry))),
             bindings=tuple(
                 Binding(name, name in self._written) for name in self._bound()
             ),
@@ -376,12 +369,24 @@ class ShaderBuilder:
             trips=trips,
             subgroups=bool(self._subgroup),
             constants=tuple(self._constants.items()),
-            workgroup_bytes=sum(
-                d.size
-                for d in self._declared.values()
-                if isinstance(d, wgsl.WorkgroupVar)
-            ),
+            workgroup_bytes=self._workgroup_bytes,
         )
+
+    def _builtin_inputs(self) -> tuple[tuple[str, str, str], ...]:
+        """Return the entry point's parameters: each built-in's attribute, name and type."""
+        known = (self.workgroup, self.grid, self.lane, *self._subgroup)
+        return tuple(
+            (builtin, self._text(name), type_)
+            for (builtin, _, type_), name in zip(
+                (WORKGROUP, GRID, LANE, *SUBGROUP), known, strict=False
+            )
+        )
+
+    @property
+    def _workgroup_bytes(self) -> int:
+        """How many bytes of workgroup memory the shader declares."""
+        declared = self._declared.values()
+        return sum(x.size for x in declared if isinstance(x, wgsl.WorkgroupVar))
 
     def _module(self, declarations: tuple[wgsl.Declaration, ...]) -> wgsl.Module:
         held: list[MemoryType] = [b.memory for b in self._buffers.values()]

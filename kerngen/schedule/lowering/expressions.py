@@ -74,13 +74,14 @@ _LOGICAL = {"and": ("&&", "&"), "or": ("||", "|")}
 @final
 @dataclass(frozen=True)
 class Lowerer:
-    """Writes statements into `block`, for the indices at `at`.
+    """Lowers typed expressions to WGSL, with statements in `block` where they need some.
 
-    `reduced` holds the values of reductions that a strategy has computed itself; others
-    become serial loops.  `label` names the accumulators of those.  `element` is the
-    address of the domain's own element, where a strategy knows it.  `counts_vectors`
-    asks for addresses that are cheap where several rows are read in one turn of a loop;
-    the first of four is then at a multiple of four.
+    - `at`: the WGSL expression of each index
+    - `reduced`: the values of reductions that a strategy has computed itself; others
+      become serial loops, whose accumulators `label` names
+    - `element`: the address of the domain's own element, where a strategy knows it
+    - `counts_vectors`: addresses count vectors, as is cheap where a turn of a loop reads
+      several rows; the first element of each vector is at a multiple of four
     """
 
     shader: ShaderBuilder

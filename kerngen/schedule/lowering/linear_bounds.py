@@ -34,6 +34,9 @@ _OPPOSITE: Final[dict[BinaryOp, BinaryOp]] = {
     ">=": "<",
 }
 
+_LEAST: Final = t.Literal("i32(-2147483648)")
+_MOST: Final = t.Literal("2147483647i")
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -56,27 +59,44 @@ class LinearBound:
                 scaled = t.Binary("*", row, t.Literal(f"{slope}i"))
                 return t.Binary("+", scaled, offset)
 
-    def widest(self, lowerer: Lowerer, first: t.Expr, last: t.Expr) -> t.Expr:
-        """Return the loosest bound of the rows from `first` to `last`."""
-        least_first = (self.slope < 0) == self.is_upper
-        return self.at(lowerer, first if least_first else last)
+    # Integers wrap: `i + at` may grow from row to row, and then be negative.  So the two
+    # functions below compare what the bound is at both ends of the rows.
 
     def loosest(self, lowerer: Lowerer, first: t.Expr, last: t.Expr) -> t.Expr:
-        """Return a bound that is no tighter at any row, also where sums with a number wrap.
-
-        `i + at` grows from row to row, and then is negative; so the ends are compared.
-        """
-        dims_alone = all(
-            not isinstance(x, Load | UniformValue) for x in walk(self.offset)
+        """Return a bound that is no tighter than that of any row from `first` to `last`."""
+        is_exact = not any(
+            isinstance(x, Load | UniformValue) for x in walk(self.offset)
         )
-        if self.slope == 0 or dims_alone:
-            return self.widest(lowerer, first, last)
+        if self.slope == 0 or is_exact:
+            return self._looser(lowerer, first, last)
         ends = (self.at(lowerer, row) for row in (first, last))
         return t.call("max" if self.is_upper else "min", *ends)
 
-    def narrowest(self, lowerer: Lowerer, first: t.Expr, last: t.Expr) -> t.Expr:
-        """Return the tightest bound of the rows from `first` to `last`."""
-        return self.widest(lowerer, last, first)
+    def extremes(
+        self, lowerer: Lowerer, first: t.Expr, last: t.Expr
+    ) -> tuple[t.Expr, t.Expr]:
+        """Return the loosest and the tightest bound of the rows from `first` to `last`.
+
+        Where the bound wraps between them, the one excludes nothing, the other everything.
+        """
+        looser = self._looser(lowerer, first, last)
+        tighter = self._looser(lowerer, last, first)
+        if self.slope == 0:
+            return looser, tighter
+        names = ("some_most", "every_most") if self.is_upper else ("some", "every")
+        some, every = (t.Ident(lowerer.shader.fresh(name)) for name in names)
+        lowerer.block.extend([t.Let(some.name, looser), t.Let(every.name, tighter)])
+        is_exact = t.Binary(">=" if self.is_upper else "<=", some, every)
+        nothing, everything = (_MOST, _LEAST) if self.is_upper else (_LEAST, _MOST)
+        return (
+            t.call("select", nothing, some, is_exact),
+            t.call("select", everything, every, is_exact),
+        )
+
+    def _looser(self, lowerer: Lowerer, first: t.Expr, last: t.Expr) -> t.Expr:
+        """Return the bound at `first` or `last`, where it is looser unless it wraps."""
+        falls = (self.slope < 0) == self.is_upper
+        return self.at(lowerer, first if falls else last)
 
 
 def bound_of(

@@ -65,7 +65,7 @@ def ragged_options(options: Options) -> Hashable:
 
 
 def lower_ragged(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield the variants: of few terms in one dispatch, of many with parts of long rows."""
+    """Yield the variants: one dispatch for few terms; for many, long rows in parts."""
     found = ragged_of(task, ragged_lanes(options))
     assert isinstance(found, RaggedRows), found
     few = at_most((found.index,), FEW_TERMS)

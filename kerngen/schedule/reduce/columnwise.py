@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from kerngen.ir.nodes import Reduce
+from kerngen.ir.nodes import Index, Reduce
 from kerngen.plan.size import ALWAYS, NEVER, Guard, Size, ceil_div
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.argmax import partial_type, whole_of
@@ -120,18 +120,8 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
     body.append(t.Let(shader.name(column.name), first))
     vector = column if names else None
     lowerer = Lowerer(shader, at, body, vector=vector, label=reduction_label(task))
-    shared = shared_array(shader, reduce, LANES_PER_GROUP, width)
-    inside = at[column] < shader.extent(column.extent)
-    start, stride = part * slices + slice_, count * slices
-    total = _accumulate(lowerer, reduce, start, stride, inside)
-    body.append(t.Assign(shared[shader.lane], total))
-    body += join(
-        shader, reduce.kind, shared, count=slices, position=slice_, stride=across
-    )
-    parts = shader.scratch("parts", partial_type(reduce), written=True)
-    place = (line * shader.extent(column.extent) + at[column]) // width
-    store = parts.store(place, shared[shader.lane])
-    body.append(t.If(t.all_of(slice_.equals(0), inside), (store,)))
+    step = part * slices + slice_, count * slices
+    _join_slices(lowerer, reduce, column, (slice_, slices), step, line)
     return shader.finish(
         body,
         groups=domain_size(outer) * split.count * columns,
@@ -143,6 +133,35 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
         variant="" if names else "edge",
         trips=loop_trips(task, {reduce: slice_trips(task, slices)}),
     )
+
+
+def _join_slices(
+    lowerer: Lowerer,
+    reduce: Reduce,
+    column: Index,
+    slice_: tuple[t.Expr, int],
+    step: tuple[t.Expr, t.Expr],
+    line: t.Expr,
+) -> None:
+    """Write the join of a part's slices, of which the first keeps the total.
+
+    `slice_` is an invocation's slice, and how many there are; `step` its first term and
+    their distance; `line` the row of parts that the total is kept in.
+    """
+    shader, width = lowerer.shader, LANES if lowerer.vector else 1
+    (own, slices), extent = slice_, shader.extent(column.extent)
+    at, lane = lowerer.at[column], shader.lane
+    shared = shared_array(shader, reduce, LANES_PER_GROUP, width)
+    inside, across = at < extent, LANES_PER_GROUP // slices
+    total = _accumulate(lowerer, reduce, *step, inside)
+    block = lowerer.block
+    block += [
+        t.Assign(shared[lane], total),
+        *join(shader, reduce.kind, shared, count=slices, position=own, stride=across),
+    ]
+    parts = shader.scratch("parts", partial_type(reduce), written=True)
+    store = parts.store((line * extent + at) // width, shared[lane])
+    block.append(t.If(t.all_of(own.equals(0), inside), (store,)))
 
 
 def slice_trips(task: Task, slices: int) -> Size:

@@ -94,9 +94,9 @@ class Pass:
 class RowPlan:
     """The passes of a run, its indices renamed to `rows` and `columns`.
 
-    `row_values` are stored once per row, at the positions in `row_places` if there are
-    any; `carried` are values of elements that a later pass needs, with the tensors that
-    have them.
+    - `row_values`: the values that are stored once per row, at the positions `row_places` if
+      there are any
+    - `carried`: the values of elements that a later pass needs, with their tensors
     """
 
     rows: tuple[Index, ...]

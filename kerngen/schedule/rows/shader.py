@@ -52,9 +52,9 @@ BLOCK: Final = {1: 8, LANES: 4}
 class Shape:
     """How the rows lie on the lanes of a workgroup.
 
-    `lanes` share a row.  Each holds `chunks` values of it, or vectors where `width` is
-    4; with no chunks it strides over the row again in each pass.  With one lane per row,
-    `lanes` is 1, no partial results are combined.
+    - `lanes`: how many lanes share a row; with 1, no partial results are combined
+    - `chunks`: how many values each lane holds of it, or vectors where `width` is 4; with
+      0, it strides over the row again in each pass
     """
 
     lanes: int
@@ -92,9 +92,9 @@ class Shape:
 class Ladder:
     """Shapes that share one shader: the pipeline sets how many lanes share a row.
 
-    The text has a lane hold `chunks` values or vectors; some shapes hold only `least` of
-    them, and `lanes` share a row at most.  What a pipeline's constants switch off is gone
-    when the driver has compiled it.
+    The text has `lanes` share a row at most, and a lane hold `chunks` values or vectors; some
+    shapes hold only `least` of them.  What the pipeline's constants switch off costs nothing:
+    it is gone when the driver has compiled the shader.
     """
 
     least: int

@@ -32,10 +32,10 @@ _ONE: Final = Constant(1.0, Scalar.F32)
 @final
 @dataclass(frozen=True, slots=True)
 class AffineStep:
-    """A step `factor * before + term`, for which the steps in `free` are done first.
+    """A step of an affine recurrence: `factor * before + term`.
 
-    `forgets` is 1 where the value before does not count, as at `t == 0`: a factor of 0
-    alone would keep NaN and infinity.
+    `free` are the steps that are done before it.  `forgets` is 1 where the value before
+    does not count, as at `t == 0`: a factor of 0 alone would keep NaN and infinity.
     """
 
     factor: Expr

@@ -17,11 +17,13 @@ from kerngen.schedule.task import Task
 @final
 @dataclass(frozen=True)
 class Scan:
-    """`y[i] = sum[j when j <= i] x[j]`: the sums of all prefixes, each from the one before.
+    """A scan: `y[i] = sum[j when j <= i] x[j]`, the sums of all prefixes.
 
-    `reduce` is the reduction as the stage has it, and `term` what it joins, x[j], where
-    `own` is j; `index` is i.  The terms are taken from the last one on where
-    `is_backward`; a result is without the term of its own place where `is_exclusive`.
+    - `reduce`: the reduction, as the stage has it
+    - `index`, `own`: the index of results, i, and that of terms, j
+    - `term`: what it joins, x[j]
+    - `is_backward`: the terms are taken from the last one on, as in `j >= i`
+    - `is_exclusive`: a result is without the term of its own place, as in `j < i`
     """
 
     reduce: Reduce

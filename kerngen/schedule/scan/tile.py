@@ -28,11 +28,13 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The stretch of a row to scan: places `start` to `end`, of a row of `length`.
+    """The part of a row to scan: places `start` to `end`, of a row of `length`.
 
-    Places are counted in the order of the scan.  `place` is that of the lane among those
-    that share the row; `inside` is whether there is such a row, if not all have one.  A
-    line `is_short` if one tile is as long as it.
+    Places are counted in the order of the scan.
+
+    - `place`: the number of the lane among those that share the row
+    - `inside`: whether there is such a row, where some lanes may have none
+    - `is_short`: whether one tile is as long as the part
     """
 
     start: t.Expr

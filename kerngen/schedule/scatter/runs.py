@@ -70,6 +70,7 @@ def joining_runs(found: Scatter, names: frozenset[str]) -> Shader:
     count, place = to_wgsl(level.count, to.shader), first + number
     to.let(first, to.part * RUN)
     own = to.keys.load(t.call("min", place, count - 1))
+    # A turn more than there are terms: it ends the last run without code of its own.
     last = number.equals(RUN)
     goes_on = t.all_of(last, key.equals(to.run))
     end = (
@@ -153,22 +154,32 @@ def _write(to: Columns) -> tuple[t.Stmt, ...]:
     """Return the stage's steps with the total of a run."""
     found, block = to.found, list[t.Stmt]()
     at = {**to.at, **unravel(to.shader, block, found.bins, to.run)}
-    wide = to.lanes == LANES
-    vector = found.columns[-1] if wide else None
-    label = reduction_label(found.task)
-    lowerer = Lowerer(to.shader, at, block, vector=vector, label=label)
-    lowerer.reduced[found.reduce] = Value(to.total, wide=wide)
-    write_steps(lowerer, found.task.stage)
+    total = Value(to.total, wide=to.lanes == LANES)
+    _write_steps(found, to.shader, block, at, total)
     return (*block, *_mark(to, 1))
+
+
+def _write_steps(
+    found: Scatter,
+    shader: ShaderBuilder,
+    block: list[t.Stmt],
+    at: dict[Index, t.Expr],
+    total: Value,
+) -> None:
+    """Write the stage's steps at a place, given the total of its bin."""
+    vector = found.columns[-1] if total.wide else None
+    label = reduction_label(found.task)
+    lowerer = Lowerer(shader, at, block, vector=vector, label=label)
+    lowerer.reduced[found.reduce] = total
+    write_steps(lowerer, found.task.stage)
 
 
 def joining_carried(found: Scatter, names: frozenset[str]) -> Shader:
     """Return the shader that joins the runs of each bin among parts that are carried."""
     level = Level(found, 1)
     to = Columns(found, names, level.groups)
-    first, end, part, key, carries = map(
-        to.fresh, ("first", "end", "carried", "key", "carries")
-    )
+    names_of_part = ("first", "end", "carried", "key", "carries")
+    first, end, part, key, carries = map(to.fresh, names_of_part)
     stride, bins = level.stride, to.bins()
 
     def own_run(at: t.Expr) -> t.Expr:
@@ -176,11 +187,7 @@ def joining_carried(found: Scatter, names: frozenset[str]) -> Shader:
         own = to.keys.load(at * stride)
         return t.call("select", to.limit, own, to.continues(at * stride))
 
-    is_whole = t.all_of(t.Unary("!", carries), to.run < to.limit)
-    flush = (
-        t.If(carries, (bins.store(to.carried(1, to.part), to.total),)),
-        t.If(is_whole, (_add(to, bins, to.place(to.run)),)),
-    )
+    flush = _flush_carried(to, carries, bins)
     begin = (
         *flush,
         t.Assign(carries, t.Literal("false")),
@@ -209,6 +216,15 @@ def joining_carried(found: Scatter, names: frozenset[str]) -> Shader:
         f"the runs of a bin among {level.each} parts that are carried.",
         "carries",
         Literal(level.each),
+    )
+
+
+def _flush_carried(to: Columns, carries: t.Ident, bins: Buffer) -> tuple[t.Stmt, ...]:
+    """Return the statements at the end of a run: it is carried on, or added to its bin."""
+    is_whole = t.all_of(t.Unary("!", carries), to.run < to.limit)
+    return (
+        t.If(carries, (bins.store(to.carried(1, to.part), to.total),)),
+        t.If(is_whole, (_add(to, bins, to.place(to.run)),)),
     )
 
 
@@ -271,10 +287,8 @@ def finishing(found: Scatter, names: frozenset[str]) -> Shader:
     def sum_of(number: t.Expr) -> t.Expr:
         return bins.load(found.result_at(shader, number, at) // lanes)
 
-    body += [
-        t.Let(bin_.name, found.bin_at(shader, at)),
-        t.Let(mark.name, filled.load(bin_)),
-    ]
+    body.append(t.Let(bin_.name, found.bin_at(shader, at)))
+    body.append(t.Let(mark.name, filled.load(bin_)))
     if _writes_at_once(found, names):
         body.append(t.If(mark.equals(1), (t.Return(),)))
     nothing = identity(shader, reduce.kind, reduce.type, lanes)
@@ -286,10 +300,7 @@ def finishing(found: Scatter, names: frozenset[str]) -> Shader:
         t.Assign(total, joined),
     )
     body += [t.Var(total.name, nothing), t.If(mark > 1, begun)]
-    vector = found.columns[-1] if wide else None
-    lowerer = Lowerer(shader, at, body, vector=vector, label=reduction_label(task))
-    lowerer.reduced[reduce] = Value(total, wide=wide)
-    write_steps(lowerer, task.stage)
+    _write_steps(found, shader, body, at, Value(total, wide=wide))
     return shader.finish(
         body,
         groups=ceil_div(found.result_count, GROUP * lanes),

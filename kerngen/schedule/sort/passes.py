@@ -59,10 +59,14 @@ Write = Callable[[ShaderBuilder, t.Expr, int, t.Expr], tuple[t.Stmt, ...]]
 class Terms:
     """The items that a pass sorts: `count` of them, of some 32-bit words each.
 
-    `read` returns a word of a term, by its number; `key` the key of a term, by its first
-    word; `write` returns what stores a word at a place.  They write into a block what
-    else they need.  `variant` distinguishes passes that read or write other things, and
-    `key_variant` those that read other keys.
+    Three functions write WGSL, and statements that they need into a block:
+
+    - `read`: a word of a term, by its number
+    - `key`: the key of a term, by its first word
+    - `write`: the store of a word at a place
+
+    `variant` and `key_variant` are part of the names of passes that differ in what they
+    read or write, and in their keys.
     """
 
     task: Task
@@ -125,6 +129,7 @@ def sort_passes(
     turned = dict(zip((*there, *back), (*back, *there), strict=True))
     for number in range(count):
         terms, shift = terms_of(number), number * DIGIT_BITS
+        # Odd passes read what the even ones wrote.
         names = turned if number % 2 != begins_back else {}
         name = terms.task.scratch_name
         names = {name(own): name(other) for own, other in names.items()}
@@ -180,6 +185,7 @@ def _counting(terms: Terms) -> Shader:
         t.BARRIER,
         t.count_up(round_.name, 0, rounds, 1, *_count(terms, shader, own, first)),
         t.BARRIER,
+        # By digit, then block: the next dispatch sums the counts of one digit.
         t.If(
             block < blocks,
             (counts.store(shader.lane * blocks + block, t.call("atomicLoad", place)),),
@@ -249,6 +255,8 @@ def _scanning(terms: Terms) -> Shader:
     ]
     return shader.finish(
         body,
+        # Of few blocks, each adds up the counts before its own: then nothing is
+        # dispatched.
         groups=select(terms.are_few, 0, DIGITS),
         workgroup_size=DIGITS,
         summary="sort, second of three dispatches: how many terms of a digit are in blocks before.",

@@ -45,6 +45,7 @@ class TileSort:
     def __init__(self, shader: ShaderBuilder, words: int, digit: Digit) -> None:
         """Declare memory of the workgroup, and variables of the lane."""
         self._shader, self._lane, self._digit_of = shader, shader.lane, digit
+        # Counters and terms are never needed at once, and share the memory.
         size = max(TILE, DIGITS * COUNTERS)
         self._shared = shader.workgroup_array("tile", f"array<u32, {size}>", 4 * size)
         self.sums_before = sums_before(shader)
@@ -96,6 +97,8 @@ class TileSort:
             yield from self._exchange(word, self.slot, self._own)
         for shift in range(0, DIGIT_BITS, HALF):
             yield from self._rank(shift, many)
+            # After the last half terms go out to memory: neighbouring lanes have
+            # neighbours.
             last = shift + HALF == DIGIT_BITS
             to = self.slot if last else self._own
             for word in reversed(self.words):
@@ -139,6 +142,7 @@ class TileSort:
         digit = self._digit[number]
         yield t.Assign(digit, t.Binary(">>", chosen, t.u32(shift)) % (1 << HALF))
         yield t.Assign(self._place[number], self._counted(digit))
+        # Two digits share a word: 16 bits each count up to a tile's terms.
         one = t.Binary("<<", t.ONE, _half(digit))
         yield t.Assign(self._counter(digit), one, "+=")
 

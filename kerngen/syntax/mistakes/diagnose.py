@@ -1,7 +1,8 @@
 """From the parser's syntax error to a diagnostic in the user's words.
 
 `RECOGNISERS` knows the common mistakes, in the order in which they are tried.  What none
-of them recognises is an `UnexpectedToken`, with a hint from `remedies` if that has one.
+of them recognises is an `UnexpectedToken`, with the hint of a pattern in `hints` if one
+matches.
 """
 
 from __future__ import annotations

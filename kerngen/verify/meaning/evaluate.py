@@ -7,7 +7,7 @@ broadcast against each other; a reduction puts its indices before those.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Final, TypeAlias, assert_never, final
@@ -355,7 +355,15 @@ class Evaluator:
         """Return the terms along the first axes; what is left out changes nothing."""
         extents, inner = self._within(expr, scope)
         axes, rank = len(extents), inner.rank
-        body = self.of(expr.body, inner)
+        factors: dict[str, Number] = {}
+        if expr.kind == "sum" and _has_codes(expr.body):
+            # Names with blanks: none of them is a user's.
+            each = enumerate(factors_of(expr.body))
+            factors = {f"factor {n}": self.of(factor, inner) for n, factor in each}
+            known = replace(inner, locals={**inner.locals, **factors})
+            body = self.of(_product_of_locals(expr.body, iter(factors)), known)
+        else:
+            body = self.of(expr.body, inner)
         if expr.condition is not None:
             condition = self.of(expr.condition, inner)
             condition = vectors.widened(condition, Scalar.BOOL, expr.type)
@@ -367,15 +375,14 @@ class Evaluator:
             whole = part.reshape((*(1,) * missing, *part.shape))
             return np.broadcast_to(whole, (*extents, *whole.shape[axes:]))
 
-        if expr.kind == "sum" and _has_codes(expr.body):
-            # The sum is multiplied by what narrow integers share, as a scale, at last.
-            sizes = (self.of(x, inner).map(spread).value for x in factors_of(expr.body))
-            terms = reduce(lambda one, size: one * np.maximum(np.abs(size), 1), sizes)
-            whole = np.abs(terms).sum(tuple(range(axes)), keepdims=True)
-            return doubted(
-                body.map(spread), np.broadcast_to(whole > number.HIGHEST, terms.shape)
-            )
-        return body.map(spread)
+        terms = body.map(spread)
+        if not factors:
+            return terms
+        # The sum is multiplied by what narrow integers share, as a scale, at last.
+        sizes = (np.abs(factor.map(spread).value) for factor in factors.values())
+        largest = reduce(lambda one, size: one * np.maximum(size, 1), sizes)
+        whole = largest.sum(tuple(range(axes)), keepdims=True)
+        return doubted(terms, np.broadcast_to(whole > number.HIGHEST, largest.shape))
 
     def _running(self, prefix: Prefix, scope: Scope) -> Number:
         """Return the values of a prefix or suffix reduction, at each point.
@@ -406,6 +413,16 @@ def _joined(expr: Reduce, terms: Number, join: number.Join) -> Number:
     value = join(_JOINS[expr.kind], terms.value, start)
     unsure = join(np.logical_or, terms.unsure, False)
     return number.unsure_where(wrap(value, scalar), unsure)
+
+
+def _product_of_locals(expr: Expr, names: Iterator[str]) -> Expr:
+    """Return a product with locals of these names in place of its factors."""
+    match expr:
+        case Binary("*", left, right):
+            first = _product_of_locals(left, names)
+            return replace(expr, left=first, right=_product_of_locals(right, names))
+        case _:
+            return LocalValue(next(names), expr.type)
 
 
 def _has_codes(expr: Expr) -> bool:

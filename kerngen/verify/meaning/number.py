@@ -96,7 +96,7 @@ def dtype_of(scalar: Scalar) -> np.dtype[Any]:
 
 
 def known(values: ArrayLike) -> Number:
-    """Return integers or bools without doubt."""
+    """Return integers or bools as numbers whose values are certain."""
     exact = np.asarray(values)
     zeros = np.zeros(exact.shape)
     return Number(exact, zeros, zeros)
