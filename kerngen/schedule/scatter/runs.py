@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from kerngen.ir.nodes import Index
 from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.types import Scalar
 from kerngen.plan.size import Literal, ceil_div, maximum
@@ -70,7 +71,6 @@ def joining_runs(found: Scatter, names: frozenset[str]) -> Shader:
     count, place = to_wgsl(level.count, to.shader), first + number
     to.let(first, to.part * RUN)
     own = to.keys.load(t.call("min", place, count - 1))
-    # A turn more than there are terms: it ends the last run without code of its own.
     last = number.equals(RUN)
     goes_on = t.all_of(last, key.equals(to.run))
     end = (
