@@ -15,7 +15,7 @@ from kerngen.runtime import Context, Matrix, Tensor, f16, f32, i4, i8
 Shape: TypeAlias = tuple[int, ...]
 
 LARGE: Final = 1 << 29
-"""The most bytes of a buffer; of such a size that little is left of it by any matrix."""
+"""The most bytes of a buffer: twice a block, so that equal parts are no smaller than one."""
 
 BITS: Final = {f32: 32, f16: 16, i8: 8, i4: 4}
 GRAIN: Final = 512
@@ -54,7 +54,8 @@ class Arenas:
         step = -(-size // GRAIN) * GRAIN
         most = min(LARGE, self._ctx.max_tensor_bytes) // (step * BITS[element] // 8)
         while left > 1 and most > 1 and size % WORD == 0:
-            count = min(left, most)
+            # Equal parts: a short last one would lie in a block.
+            count = -(-left // -(-left // most))
             whole = self._ctx.empty(count * step, element)
             for start in range(0, count * step, step):
                 yield whole[start : start + size].reshape(shape)

@@ -11,6 +11,10 @@ An integer n becomes an f32 without a conversion or a shift of its own; of both 
 as many as of additions.  Where n is k bits from the right, the last bit of 2^(23 - k) has
 the value 2^-k: the bits of n, where they are, among those of 2^(23 - k) make 2^(23 - k) + n.
 That and the zero point are subtracted together, exactly.
+
+An instruction of NVIDIA's GPUs masks and adds bits at once, but has only one literal: of two
+constants the compiler makes two instructions, which are all that `i4` waits for.  So the
+bits of 2^(23 - k) are, for the compiler, numbers that lanes may have different ones of.
 """
 
 from __future__ import annotations
@@ -50,10 +54,10 @@ _MANTISSA: Final = 23
 _EXPONENT_OF_0: Final = 127
 
 _CODES: Final = """\
-// The four {which} of a word of {storage}: {powers} more than each.
-fn {function}(word: u32) -> vec4f {{
-    let codes = {word} & vec4u({masks});
-    return bitcast<vec4f>(codes ^ vec4u({bits}));
+// The four {which} of a word of {storage}: {powers} more than each,
+// whose bits are given.
+fn {function}(word: u32, powers: vec4u) -> vec4f {{
+    return bitcast<vec4f>(({word} & vec4u({masks})) ^ powers);
 }}"""
 
 
@@ -126,7 +130,8 @@ Reads: TypeAlias = Callable[[Lowerer], t.Expr]
 class RunReader:
     """Reads a right factor at `run` places from `to.at[index]` on, a multiple of `run`.
 
-    `held` names what is read of memory, so that it can be read before its turn.
+    `held` names what is read of memory, so that it can be read before its turn; `powers`
+    names the bits that integers of a type are added to.
     """
 
     to: Lowerer
@@ -135,6 +140,7 @@ class RunReader:
     suffix: str
     run: int
     held: Callable[[str, Reads], t.Ident]
+    powers: Callable[[Storage], t.Expr]
     _same: dict[str, Value] = field(default_factory=dict[str, Value])
     _codes: dict[str, tuple[Storage, t.Expr, t.Expr]] = field(
         default_factory=dict[str, tuple[Storage, t.Expr, t.Expr]]
@@ -270,7 +276,18 @@ class RunReader:
         function = self.to.shader.name(f"{storage.value}_{which}", "reader")
         text = _codes_function(function, storage, which)
         self.to.shader.declare(f"function {function}", wgsl.Verbatim(text))
-        return t.call(function, words)
+        return t.call(function, words, self.powers(storage))
+
+
+def power_bits(storage: Storage) -> t.Expr:
+    """Return the bits of the powers of two that four integers are added to."""
+    bias, places, powers = _bias(storage), _places(storage), _powers(storage)
+    # The sign's bit flipped, a number in two's complement is unsigned, plus the bias.
+    bits = [
+        (power + _EXPONENT_OF_0 << _MANTISSA) ^ (bias << place)
+        for place, power in zip(places, powers, strict=True)
+    ]
+    return t.call("vec4u", *(t.Literal(f"0x{each:08x}u") for each in bits))
 
 
 def run_number(to: Lowerer, load: Load, run: int) -> t.Expr:
@@ -293,13 +310,8 @@ def _subscripts(to: Lowerer, load: Load) -> list[t.Expr]:
 
 def _codes_function(function: str, storage: Storage, which: str) -> str:
     """Return the text of the function that takes four integers of a word, plus powers."""
-    bias, places, powers = _bias(storage), _places(storage), _powers(storage)
-    # The sign's bit flipped, a number in two's complement is unsigned, plus the bias.
-    bits = [
-        (power + _EXPONENT_OF_0 << _MANTISSA) ^ (bias << place)
-        for place, power in zip(places, powers, strict=True)
-    ]
-    masks = [(1 << storage.bits) - 1 << place for place in places]
+    bias, powers = _bias(storage), _powers(storage)
+    masks = [(1 << storage.bits) - 1 << place for place in _places(storage)]
     words = {
         "bytes": "vec4u(vec2u(word), vec2u(word >> 16u))",
         "lower": "vec4u(word)",
@@ -312,7 +324,6 @@ def _codes_function(function: str, storage: Storage, which: str) -> str:
         word=words[which],
         powers=", ".join(f"{(1 << power) + bias}" for power in powers),
         masks=", ".join(f"0x{mask:x}u" for mask in masks),
-        bits=", ".join(f"0x{each:08x}u" for each in bits),
     )
 
 

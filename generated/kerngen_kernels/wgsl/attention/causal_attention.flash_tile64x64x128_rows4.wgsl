@@ -126,8 +126,15 @@ fn main(
         }
         workgroupBarrier();
         var raised = top_;
-        for (var number = 0u; number < 32u; number += 1u) {
+        for (var number = 0u; number < 32u; number += 8u) {
             raised = max(raised, maxima[number]);
+            raised = max(raised, maxima[number + 1u]);
+            raised = max(raised, maxima[number + 2u]);
+            raised = max(raised, maxima[number + 3u]);
+            raised = max(raised, maxima[number + 4u]);
+            raised = max(raised, maxima[number + 5u]);
+            raised = max(raised, maxima[number + 6u]);
+            raised = max(raised, maxima[number + 7u]);
         }
         let scale = exp(top_ - raised);
         let weight_ = exp(score - raised) * share;
@@ -207,8 +214,15 @@ fn main(
     }
     workgroupBarrier();
     var row_totals = vec4f(0.0);
-    for (var number_2 = 0u; number_2 < 32u; number_2 += 1u) {
+    for (var number_2 = 0u; number_2 < 32u; number_2 += 8u) {
         row_totals += maxima[number_2];
+        row_totals += maxima[number_2 + 1u];
+        row_totals += maxima[number_2 + 2u];
+        row_totals += maxima[number_2 + 3u];
+        row_totals += maxima[number_2 + 4u];
+        row_totals += maxima[number_2 + 5u];
+        row_totals += maxima[number_2 + 6u];
+        row_totals += maxima[number_2 + 7u];
     }
     products[lane] = sum_0;
     products[lane + 128u] = sum_1;
@@ -333,8 +347,15 @@ fn edge(
         }
         workgroupBarrier();
         var raised = top_;
-        for (var number = 0u; number < 32u; number += 1u) {
+        for (var number = 0u; number < 32u; number += 8u) {
             raised = max(raised, maxima[number]);
+            raised = max(raised, maxima[number + 1u]);
+            raised = max(raised, maxima[number + 2u]);
+            raised = max(raised, maxima[number + 3u]);
+            raised = max(raised, maxima[number + 4u]);
+            raised = max(raised, maxima[number + 5u]);
+            raised = max(raised, maxima[number + 6u]);
+            raised = max(raised, maxima[number + 7u]);
         }
         let scale = exp(top_ - raised);
         let weight_ = exp(score - raised) * share;
@@ -414,8 +435,15 @@ fn edge(
     }
     workgroupBarrier();
     var row_totals = vec4f(0.0);
-    for (var number_2 = 0u; number_2 < 32u; number_2 += 1u) {
+    for (var number_2 = 0u; number_2 < 32u; number_2 += 8u) {
         row_totals += maxima[number_2];
+        row_totals += maxima[number_2 + 1u];
+        row_totals += maxima[number_2 + 2u];
+        row_totals += maxima[number_2 + 3u];
+        row_totals += maxima[number_2 + 4u];
+        row_totals += maxima[number_2 + 5u];
+        row_totals += maxima[number_2 + 6u];
+        row_totals += maxima[number_2 + 7u];
     }
     products[lane] = sum_0;
     products[lane + 128u] = sum_1;

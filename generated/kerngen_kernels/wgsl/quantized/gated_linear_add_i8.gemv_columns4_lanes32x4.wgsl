@@ -19,10 +19,10 @@ struct Uniform {
 var<workgroup> rows: array<vec4f, 132>;
 var<workgroup> partial: array<f32, 512>;
 
-// The four bytes of a word of i8: 8388736, 32896, 8388736, 32896 more than each.
-fn i8_bytes(word: u32) -> vec4f {
-    let codes = vec4u(vec2u(word), vec2u(word >> 16u)) & vec4u(0xffu, 0xff00u, 0xffu, 0xff00u);
-    return bitcast<vec4f>(codes ^ vec4u(0x4b000080u, 0x47008000u, 0x4b000080u, 0x47008000u));
+// The four bytes of a word of i8: 8388736, 32896, 8388736, 32896 more than each,
+// whose bits are given.
+fn i8_bytes(word: u32, powers: vec4u) -> vec4f {
+    return bitcast<vec4f>((vec4u(vec2u(word), vec2u(word >> 16u)) & vec4u(0xffu, 0xff00u, 0xffu, 0xff00u)) ^ powers);
 }
 
 // x / (1 + exp(-x)), Llama's activation (Elfwing et al., 2017).
@@ -62,6 +62,7 @@ fn main(
     var block_0_2 = scale[j_2 * u.d_plus_31_div_32 + (begin_p >> 5u)];
     var words_0_3 = w[j_3 * (u.d >> 4u) + (begin_p >> 4u)];
     var block_0_3 = scale[j_3 * u.d_plus_31_div_32 + (begin_p >> 5u)];
+    let powers = vec4u(0x4b000080u, 0x47008000u, 0x4b000080u, 0x47008000u) + vec4u(u32(u.d + 128u < lane));
     for (var first_p = 0u; first_p < u.d; first_p += 512u) {
         let p = first_p + (lane & 31u) * 16u;
         let next_p = min(p + 512u, last_p);
@@ -89,28 +90,28 @@ fn main(
             let left_1 = rows[33u + (lane & 31u)];
             let left_2 = rows[66u + (lane & 31u)];
             let left_3 = rows[99u + (lane & 31u)];
-            let right_0_0 = i8_bytes(words_0_0.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_1_0 = i8_bytes(words_0_0.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_2_0 = i8_bytes(words_0_0.z) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_3_0 = i8_bytes(words_0_0.w) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_0_0 = i8_bytes(words_0_0.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_1_0 = i8_bytes(words_0_0.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_2_0 = i8_bytes(words_0_0.z, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_3_0 = i8_bytes(words_0_0.w, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
             let four_0 = left_0 * right_0_0 + left_1 * right_1_0 + left_2 * right_2_0 + left_3 * right_3_0;
             x_sum_0 += same_0 * (four_0.x + four_0.y + (four_0.z + four_0.w));
-            let right_0_1 = i8_bytes(words_0_1.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_1_1 = i8_bytes(words_0_1.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_2_1 = i8_bytes(words_0_1.z) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_3_1 = i8_bytes(words_0_1.w) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_0_1 = i8_bytes(words_0_1.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_1_1 = i8_bytes(words_0_1.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_2_1 = i8_bytes(words_0_1.z, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_3_1 = i8_bytes(words_0_1.w, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
             let four_1 = left_0 * right_0_1 + left_1 * right_1_1 + left_2 * right_2_1 + left_3 * right_3_1;
             x_sum_1 += same_1 * (four_1.x + four_1.y + (four_1.z + four_1.w));
-            let right_0_2 = i8_bytes(words_0_2.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_1_2 = i8_bytes(words_0_2.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_2_2 = i8_bytes(words_0_2.z) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_3_2 = i8_bytes(words_0_2.w) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_0_2 = i8_bytes(words_0_2.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_1_2 = i8_bytes(words_0_2.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_2_2 = i8_bytes(words_0_2.z, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_3_2 = i8_bytes(words_0_2.w, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
             let four_2 = left_0 * right_0_2 + left_1 * right_1_2 + left_2 * right_2_2 + left_3 * right_3_2;
             x_sum_2 += same_2 * (four_2.x + four_2.y + (four_2.z + four_2.w));
-            let right_0_3 = i8_bytes(words_0_3.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_1_3 = i8_bytes(words_0_3.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_2_3 = i8_bytes(words_0_3.z) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_3_3 = i8_bytes(words_0_3.w) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_0_3 = i8_bytes(words_0_3.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_1_3 = i8_bytes(words_0_3.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_2_3 = i8_bytes(words_0_3.z, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_3_3 = i8_bytes(words_0_3.w, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
             let four_3 = left_0 * right_0_3 + left_1 * right_1_3 + left_2 * right_2_3 + left_3 * right_3_3;
             x_sum_3 += same_3 * (four_3.x + four_3.y + (four_3.z + four_3.w));
         }
@@ -168,6 +169,7 @@ fn eights(
     var x_sum_1 = 0.0;
     var x_sum_2 = 0.0;
     var x_sum_3 = 0.0;
+    let powers = vec4u(0x4b000080u, 0x47008000u, 0x4b000080u, 0x47008000u) + vec4u(u32(u.d + 128u < lane));
     for (var p = (lane & 31u) * 8u; p < u.d; p += 256u) {
         let words_0_0 = vec2u(w_eights[(j_0 * (u.d >> 3u) + (p >> 3u)) * 2u], w_eights[(j_0 * (u.d >> 3u) + (p >> 3u)) * 2u + 1u]);
         let block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)];
@@ -183,20 +185,20 @@ fn eights(
         let same_3 = f32(block_0_3);
         let left_0 = swish4(h[i * 2u * (u.d >> 2u) + (p >> 2u)]) * h[(i * 2u + 1u) * (u.d >> 2u) + (p >> 2u)];
         let left_1 = swish4(h[i * 2u * (u.d >> 2u) + ((p + 4u) >> 2u)]) * h[(i * 2u + 1u) * (u.d >> 2u) + ((p + 4u) >> 2u)];
-        let right_0_0 = i8_bytes(words_0_0.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-        let right_1_0 = i8_bytes(words_0_0.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_0_0 = i8_bytes(words_0_0.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_1_0 = i8_bytes(words_0_0.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
         let four_0 = left_0 * right_0_0 + left_1 * right_1_0;
         x_sum_0 += same_0 * (four_0.x + four_0.y + (four_0.z + four_0.w));
-        let right_0_1 = i8_bytes(words_0_1.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-        let right_1_1 = i8_bytes(words_0_1.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_0_1 = i8_bytes(words_0_1.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_1_1 = i8_bytes(words_0_1.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
         let four_1 = left_0 * right_0_1 + left_1 * right_1_1;
         x_sum_1 += same_1 * (four_1.x + four_1.y + (four_1.z + four_1.w));
-        let right_0_2 = i8_bytes(words_0_2.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-        let right_1_2 = i8_bytes(words_0_2.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_0_2 = i8_bytes(words_0_2.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_1_2 = i8_bytes(words_0_2.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
         let four_2 = left_0 * right_0_2 + left_1 * right_1_2;
         x_sum_2 += same_2 * (four_2.x + four_2.y + (four_2.z + four_2.w));
-        let right_0_3 = i8_bytes(words_0_3.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-        let right_1_3 = i8_bytes(words_0_3.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_0_3 = i8_bytes(words_0_3.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_1_3 = i8_bytes(words_0_3.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
         let four_3 = left_0 * right_0_3 + left_1 * right_1_3;
         x_sum_3 += same_3 * (four_3.x + four_3.y + (four_3.z + four_3.w));
     }

@@ -19,16 +19,16 @@ struct Uniform {
 var<workgroup> rows: array<vec4f, 264>;
 var<workgroup> partial: array<f32, 256>;
 
-// The four lower elements of a word of i4: 8388616, 524296, 32776, 2056 more than each.
-fn i4_lower(word: u32) -> vec4f {
-    let codes = vec4u(word) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
-    return bitcast<vec4f>(codes ^ vec4u(0x4b000008u, 0x49000080u, 0x47000800u, 0x45008000u));
+// The four lower elements of a word of i4: 8388616, 524296, 32776, 2056 more than each,
+// whose bits are given.
+fn i4_lower(word: u32, powers: vec4u) -> vec4f {
+    return bitcast<vec4f>((vec4u(word) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u)) ^ powers);
 }
 
-// The four upper elements of a word of i4: 8388616, 524296, 32776, 2056 more than each.
-fn i4_upper(word: u32) -> vec4f {
-    let codes = vec4u(word >> 16u) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
-    return bitcast<vec4f>(codes ^ vec4u(0x4b000008u, 0x49000080u, 0x47000800u, 0x45008000u));
+// The four upper elements of a word of i4: 8388616, 524296, 32776, 2056 more than each,
+// whose bits are given.
+fn i4_upper(word: u32, powers: vec4u) -> vec4f {
+    return bitcast<vec4f>((vec4u(word >> 16u) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u)) ^ powers);
 }
 
 // One workgroup for 8 columns.
@@ -55,6 +55,7 @@ fn main(
     var block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (begin_p >> 5u)];
     var words_0_1 = w[j_1 * (u.d >> 5u) + (begin_p >> 5u)];
     var block_0_1 = scale[j_1 * u.d_plus_31_div_32 + (begin_p >> 5u)];
+    let powers = vec4u(0x4b000008u, 0x49000080u, 0x47000800u, 0x45008000u) + vec4u(u32(u.d + 128u < lane));
     for (var first_p = 0u; first_p < u.d; first_p += 1024u) {
         let p = first_p + (lane & 31u) * 32u;
         let next_p = min(p + 1024u, last_p);
@@ -85,24 +86,24 @@ fn main(
             let left_5 = rows[165u + (lane & 31u)];
             let left_6 = rows[198u + (lane & 31u)];
             let left_7 = rows[231u + (lane & 31u)];
-            let right_0_0 = i4_lower(words_0_0.x) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_1_0 = i4_upper(words_0_0.x) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_2_0 = i4_lower(words_0_0.y) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_3_0 = i4_upper(words_0_0.y) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_4_0 = i4_lower(words_0_0.z) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_5_0 = i4_upper(words_0_0.z) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_6_0 = i4_lower(words_0_0.w) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_7_0 = i4_upper(words_0_0.w) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_0_0 = i4_lower(words_0_0.x, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_1_0 = i4_upper(words_0_0.x, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_2_0 = i4_lower(words_0_0.y, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_3_0 = i4_upper(words_0_0.y, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_4_0 = i4_lower(words_0_0.z, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_5_0 = i4_upper(words_0_0.z, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_6_0 = i4_lower(words_0_0.w, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_7_0 = i4_upper(words_0_0.w, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
             let four_0 = left_0 * right_0_0 + left_1 * right_1_0 + left_2 * right_2_0 + left_3 * right_3_0 + left_4 * right_4_0 + left_5 * right_5_0 + left_6 * right_6_0 + left_7 * right_7_0;
             y_sum_0 += same_0 * (four_0.x + four_0.y + (four_0.z + four_0.w));
-            let right_0_1 = i4_lower(words_0_1.x) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_1_1 = i4_upper(words_0_1.x) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_2_1 = i4_lower(words_0_1.y) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_3_1 = i4_upper(words_0_1.y) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_4_1 = i4_lower(words_0_1.z) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_5_1 = i4_upper(words_0_1.z) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_6_1 = i4_lower(words_0_1.w) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_7_1 = i4_upper(words_0_1.w) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_0_1 = i4_lower(words_0_1.x, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_1_1 = i4_upper(words_0_1.x, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_2_1 = i4_lower(words_0_1.y, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_3_1 = i4_upper(words_0_1.y, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_4_1 = i4_lower(words_0_1.z, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_5_1 = i4_upper(words_0_1.z, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_6_1 = i4_lower(words_0_1.w, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_7_1 = i4_upper(words_0_1.w, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
             let four_1 = left_0 * right_0_1 + left_1 * right_1_1 + left_2 * right_2_1 + left_3 * right_3_1 + left_4 * right_4_1 + left_5 * right_5_1 + left_6 * right_6_1 + left_7 * right_7_1;
             y_sum_1 += same_1 * (four_1.x + four_1.y + (four_1.z + four_1.w));
         }
@@ -150,6 +151,7 @@ fn eights(
     let j_1 = min(first_column + (lane >> 5u) * 2u + 1u, u.f - 1u);
     var y_sum_0 = 0.0;
     var y_sum_1 = 0.0;
+    let powers = vec4u(0x4b000008u, 0x49000080u, 0x47000800u, 0x45008000u) + vec4u(u32(u.d + 128u < lane));
     for (var p = (lane & 31u) * 8u; p < u.d; p += 256u) {
         let words_0_0 = w_eights[j_0 * (u.d >> 3u) + (p >> 3u)];
         let block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)];
@@ -159,12 +161,12 @@ fn eights(
         let same_1 = f32(block_0_1);
         let left_0 = x[i * (u.d >> 2u) + (p >> 2u)];
         let left_1 = x[i * (u.d >> 2u) + ((p + 4u) >> 2u)];
-        let right_0_0 = i4_lower(words_0_0) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-        let right_1_0 = i4_upper(words_0_0) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_0_0 = i4_lower(words_0_0, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_1_0 = i4_upper(words_0_0, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
         let four_0 = left_0 * right_0_0 + left_1 * right_1_0;
         y_sum_0 += same_0 * (four_0.x + four_0.y + (four_0.z + four_0.w));
-        let right_0_1 = i4_lower(words_0_1) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-        let right_1_1 = i4_upper(words_0_1) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_0_1 = i4_lower(words_0_1, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_1_1 = i4_upper(words_0_1, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
         let four_1 = left_0 * right_0_1 + left_1 * right_1_1;
         y_sum_1 += same_1 * (four_1.x + four_1.y + (four_1.z + four_1.w));
     }

@@ -18,16 +18,16 @@ struct Uniform {
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 var<workgroup> partial: array<f32, 4096>;
 
-// The four lower elements of a word of i4: 8388616, 524296, 32776, 2056 more than each.
-fn i4_lower(word: u32) -> vec4f {
-    let codes = vec4u(word) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
-    return bitcast<vec4f>(codes ^ vec4u(0x4b000008u, 0x49000080u, 0x47000800u, 0x45008000u));
+// The four lower elements of a word of i4: 8388616, 524296, 32776, 2056 more than each,
+// whose bits are given.
+fn i4_lower(word: u32, powers: vec4u) -> vec4f {
+    return bitcast<vec4f>((vec4u(word) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u)) ^ powers);
 }
 
-// The four upper elements of a word of i4: 8388616, 524296, 32776, 2056 more than each.
-fn i4_upper(word: u32) -> vec4f {
-    let codes = vec4u(word >> 16u) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
-    return bitcast<vec4f>(codes ^ vec4u(0x4b000008u, 0x49000080u, 0x47000800u, 0x45008000u));
+// The four upper elements of a word of i4: 8388616, 524296, 32776, 2056 more than each,
+// whose bits are given.
+fn i4_upper(word: u32, powers: vec4u) -> vec4f {
+    return bitcast<vec4f>((vec4u(word >> 16u) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u)) ^ powers);
 }
 
 // One workgroup for 16 columns, 4 rows at once.
@@ -68,6 +68,7 @@ fn main(
     var y_sum_3_1 = 0.0;
     var y_sum_3_2 = 0.0;
     var y_sum_3_3 = 0.0;
+    let powers = vec4u(0x4b000008u, 0x49000080u, 0x47000800u, 0x45008000u) + vec4u(u32(u.d + 256u < lane));
     for (var p = (lane & 63u) * 8u; p < u.d; p += 512u) {
         let words_0_0 = w[j_0 * (u.d >> 3u) + (p >> 3u)];
         let block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)];
@@ -89,8 +90,8 @@ fn main(
         let left_2_1 = x[i_2 * (u.d >> 2u) + ((p + 4u) >> 2u)];
         let left_3_0 = x[i_3 * (u.d >> 2u) + (p >> 2u)];
         let left_3_1 = x[i_3 * (u.d >> 2u) + ((p + 4u) >> 2u)];
-        let right_0_0 = i4_lower(words_0_0) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-        let right_1_0 = i4_upper(words_0_0) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_0_0 = i4_lower(words_0_0, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_1_0 = i4_upper(words_0_0, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
         let four_0_0 = left_0_0 * right_0_0 + left_0_1 * right_1_0;
         y_sum_0_0 += same_0 * (four_0_0.x + four_0_0.y + (four_0_0.z + four_0_0.w));
         let four_1_0 = left_1_0 * right_0_0 + left_1_1 * right_1_0;
@@ -99,8 +100,8 @@ fn main(
         y_sum_2_0 += same_0 * (four_2_0.x + four_2_0.y + (four_2_0.z + four_2_0.w));
         let four_3_0 = left_3_0 * right_0_0 + left_3_1 * right_1_0;
         y_sum_3_0 += same_0 * (four_3_0.x + four_3_0.y + (four_3_0.z + four_3_0.w));
-        let right_0_1 = i4_lower(words_0_1) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-        let right_1_1 = i4_upper(words_0_1) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_0_1 = i4_lower(words_0_1, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_1_1 = i4_upper(words_0_1, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
         let four_0_1 = left_0_0 * right_0_1 + left_0_1 * right_1_1;
         y_sum_0_1 += same_1 * (four_0_1.x + four_0_1.y + (four_0_1.z + four_0_1.w));
         let four_1_1 = left_1_0 * right_0_1 + left_1_1 * right_1_1;
@@ -109,8 +110,8 @@ fn main(
         y_sum_2_1 += same_1 * (four_2_1.x + four_2_1.y + (four_2_1.z + four_2_1.w));
         let four_3_1 = left_3_0 * right_0_1 + left_3_1 * right_1_1;
         y_sum_3_1 += same_1 * (four_3_1.x + four_3_1.y + (four_3_1.z + four_3_1.w));
-        let right_0_2 = i4_lower(words_0_2) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-        let right_1_2 = i4_upper(words_0_2) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_0_2 = i4_lower(words_0_2, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_1_2 = i4_upper(words_0_2, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
         let four_0_2 = left_0_0 * right_0_2 + left_0_1 * right_1_2;
         y_sum_0_2 += same_2 * (four_0_2.x + four_0_2.y + (four_0_2.z + four_0_2.w));
         let four_1_2 = left_1_0 * right_0_2 + left_1_1 * right_1_2;
@@ -119,8 +120,8 @@ fn main(
         y_sum_2_2 += same_2 * (four_2_2.x + four_2_2.y + (four_2_2.z + four_2_2.w));
         let four_3_2 = left_3_0 * right_0_2 + left_3_1 * right_1_2;
         y_sum_3_2 += same_2 * (four_3_2.x + four_3_2.y + (four_3_2.z + four_3_2.w));
-        let right_0_3 = i4_lower(words_0_3) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-        let right_1_3 = i4_upper(words_0_3) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_0_3 = i4_lower(words_0_3, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_1_3 = i4_upper(words_0_3, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
         let four_0_3 = left_0_0 * right_0_3 + left_0_1 * right_1_3;
         y_sum_0_3 += same_3 * (four_0_3.x + four_0_3.y + (four_0_3.z + four_0_3.w));
         let four_1_3 = left_1_0 * right_0_3 + left_1_1 * right_1_3;

@@ -18,10 +18,10 @@ struct Uniform {
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 var<workgroup> partial: array<f32, 4096>;
 
-// The four bytes of a word of i8: 8388736, 32896, 8388736, 32896 more than each.
-fn i8_bytes(word: u32) -> vec4f {
-    let codes = vec4u(vec2u(word), vec2u(word >> 16u)) & vec4u(0xffu, 0xff00u, 0xffu, 0xff00u);
-    return bitcast<vec4f>(codes ^ vec4u(0x4b000080u, 0x47008000u, 0x4b000080u, 0x47008000u));
+// The four bytes of a word of i8: 8388736, 32896, 8388736, 32896 more than each,
+// whose bits are given.
+fn i8_bytes(word: u32, powers: vec4u) -> vec4f {
+    return bitcast<vec4f>((vec4u(vec2u(word), vec2u(word >> 16u)) & vec4u(0xffu, 0xff00u, 0xffu, 0xff00u)) ^ powers);
 }
 
 // One workgroup for 16 columns, 4 rows at once.
@@ -62,6 +62,7 @@ fn main(
     var y_sum_3_1 = 0.0;
     var y_sum_3_2 = 0.0;
     var y_sum_3_3 = 0.0;
+    let powers = vec4u(0x4b000080u, 0x47008000u, 0x4b000080u, 0x47008000u) + vec4u(u32(u.d + 256u < lane));
     for (var p = (lane & 63u) * 8u; p < u.d; p += 512u) {
         let words_0_0 = vec2u(w[(j_0 * (u.d >> 3u) + (p >> 3u)) * 2u], w[(j_0 * (u.d >> 3u) + (p >> 3u)) * 2u + 1u]);
         let block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)];
@@ -83,8 +84,8 @@ fn main(
         let left_2_1 = x[i_2 * (u.d >> 2u) + ((p + 4u) >> 2u)];
         let left_3_0 = x[i_3 * (u.d >> 2u) + (p >> 2u)];
         let left_3_1 = x[i_3 * (u.d >> 2u) + ((p + 4u) >> 2u)];
-        let right_0_0 = i8_bytes(words_0_0.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-        let right_1_0 = i8_bytes(words_0_0.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_0_0 = i8_bytes(words_0_0.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_1_0 = i8_bytes(words_0_0.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
         let four_0_0 = left_0_0 * right_0_0 + left_0_1 * right_1_0;
         y_sum_0_0 += same_0 * (four_0_0.x + four_0_0.y + (four_0_0.z + four_0_0.w));
         let four_1_0 = left_1_0 * right_0_0 + left_1_1 * right_1_0;
@@ -93,8 +94,8 @@ fn main(
         y_sum_2_0 += same_0 * (four_2_0.x + four_2_0.y + (four_2_0.z + four_2_0.w));
         let four_3_0 = left_3_0 * right_0_0 + left_3_1 * right_1_0;
         y_sum_3_0 += same_0 * (four_3_0.x + four_3_0.y + (four_3_0.z + four_3_0.w));
-        let right_0_1 = i8_bytes(words_0_1.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-        let right_1_1 = i8_bytes(words_0_1.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_0_1 = i8_bytes(words_0_1.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_1_1 = i8_bytes(words_0_1.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
         let four_0_1 = left_0_0 * right_0_1 + left_0_1 * right_1_1;
         y_sum_0_1 += same_1 * (four_0_1.x + four_0_1.y + (four_0_1.z + four_0_1.w));
         let four_1_1 = left_1_0 * right_0_1 + left_1_1 * right_1_1;
@@ -103,8 +104,8 @@ fn main(
         y_sum_2_1 += same_1 * (four_2_1.x + four_2_1.y + (four_2_1.z + four_2_1.w));
         let four_3_1 = left_3_0 * right_0_1 + left_3_1 * right_1_1;
         y_sum_3_1 += same_1 * (four_3_1.x + four_3_1.y + (four_3_1.z + four_3_1.w));
-        let right_0_2 = i8_bytes(words_0_2.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-        let right_1_2 = i8_bytes(words_0_2.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_0_2 = i8_bytes(words_0_2.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_1_2 = i8_bytes(words_0_2.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
         let four_0_2 = left_0_0 * right_0_2 + left_0_1 * right_1_2;
         y_sum_0_2 += same_2 * (four_0_2.x + four_0_2.y + (four_0_2.z + four_0_2.w));
         let four_1_2 = left_1_0 * right_0_2 + left_1_1 * right_1_2;
@@ -113,8 +114,8 @@ fn main(
         y_sum_2_2 += same_2 * (four_2_2.x + four_2_2.y + (four_2_2.z + four_2_2.w));
         let four_3_2 = left_3_0 * right_0_2 + left_3_1 * right_1_2;
         y_sum_3_2 += same_2 * (four_3_2.x + four_3_2.y + (four_3_2.z + four_3_2.w));
-        let right_0_3 = i8_bytes(words_0_3.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-        let right_1_3 = i8_bytes(words_0_3.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_0_3 = i8_bytes(words_0_3.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_1_3 = i8_bytes(words_0_3.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
         let four_0_3 = left_0_0 * right_0_3 + left_0_1 * right_1_3;
         y_sum_0_3 += same_3 * (four_0_3.x + four_0_3.y + (four_0_3.z + four_0_3.w));
         let four_1_3 = left_1_0 * right_0_3 + left_1_1 * right_1_3;

@@ -20,16 +20,16 @@ struct Uniform {
 var<workgroup> rows: array<vec4f, 136>;
 var<workgroup> partial: array<f32, 512>;
 
-// The four lower elements of a word of u4: 8388608, 524288, 32768, 2048 more than each.
-fn u4_lower(word: u32) -> vec4f {
-    let codes = vec4u(word) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
-    return bitcast<vec4f>(codes ^ vec4u(0x4b000000u, 0x49000000u, 0x47000000u, 0x45000000u));
+// The four lower elements of a word of u4: 8388608, 524288, 32768, 2048 more than each,
+// whose bits are given.
+fn u4_lower(word: u32, powers: vec4u) -> vec4f {
+    return bitcast<vec4f>((vec4u(word) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u)) ^ powers);
 }
 
-// The four upper elements of a word of u4: 8388608, 524288, 32768, 2048 more than each.
-fn u4_upper(word: u32) -> vec4f {
-    let codes = vec4u(word >> 16u) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
-    return bitcast<vec4f>(codes ^ vec4u(0x4b000000u, 0x49000000u, 0x47000000u, 0x45000000u));
+// The four upper elements of a word of u4: 8388608, 524288, 32768, 2048 more than each,
+// whose bits are given.
+fn u4_upper(word: u32, powers: vec4u) -> vec4f {
+    return bitcast<vec4f>((vec4u(word >> 16u) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u)) ^ powers);
 }
 
 // One workgroup for 32 columns.
@@ -68,6 +68,7 @@ fn main(
     var block_0_3 = zero[(j_3 * u.d_plus_31_div_32 + (begin_p >> 5u)) >> 3u];
     var words_0_3 = w[j_3 * (u.d >> 5u) + (begin_p >> 5u)];
     var block_1_3 = scale[j_3 * u.d_plus_31_div_32 + (begin_p >> 5u)];
+    let powers = vec4u(0x4b000000u, 0x49000000u, 0x47000000u, 0x45000000u) + vec4u(u32(u.d + 128u < lane));
     for (var first_p = 0u; first_p < u.d; first_p += 512u) {
         let p = first_p + (lane & 15u) * 32u;
         let next_p = min(p + 512u, last_p);
@@ -107,44 +108,44 @@ fn main(
             let left_5 = rows[85u + (lane & 15u)];
             let left_6 = rows[102u + (lane & 15u)];
             let left_7 = rows[119u + (lane & 15u)];
-            let right_0_0 = u4_lower(words_0_0.x) - zero_0;
-            let right_1_0 = u4_upper(words_0_0.x) - zero_0;
-            let right_2_0 = u4_lower(words_0_0.y) - zero_0;
-            let right_3_0 = u4_upper(words_0_0.y) - zero_0;
-            let right_4_0 = u4_lower(words_0_0.z) - zero_0;
-            let right_5_0 = u4_upper(words_0_0.z) - zero_0;
-            let right_6_0 = u4_lower(words_0_0.w) - zero_0;
-            let right_7_0 = u4_upper(words_0_0.w) - zero_0;
+            let right_0_0 = u4_lower(words_0_0.x, powers) - zero_0;
+            let right_1_0 = u4_upper(words_0_0.x, powers) - zero_0;
+            let right_2_0 = u4_lower(words_0_0.y, powers) - zero_0;
+            let right_3_0 = u4_upper(words_0_0.y, powers) - zero_0;
+            let right_4_0 = u4_lower(words_0_0.z, powers) - zero_0;
+            let right_5_0 = u4_upper(words_0_0.z, powers) - zero_0;
+            let right_6_0 = u4_lower(words_0_0.w, powers) - zero_0;
+            let right_7_0 = u4_upper(words_0_0.w, powers) - zero_0;
             let four_0 = left_0 * right_0_0 + left_1 * right_1_0 + left_2 * right_2_0 + left_3 * right_3_0 + left_4 * right_4_0 + left_5 * right_5_0 + left_6 * right_6_0 + left_7 * right_7_0;
             y_sum_0 += same_0 * (four_0.x + four_0.y + (four_0.z + four_0.w));
-            let right_0_1 = u4_lower(words_0_1.x) - zero_1;
-            let right_1_1 = u4_upper(words_0_1.x) - zero_1;
-            let right_2_1 = u4_lower(words_0_1.y) - zero_1;
-            let right_3_1 = u4_upper(words_0_1.y) - zero_1;
-            let right_4_1 = u4_lower(words_0_1.z) - zero_1;
-            let right_5_1 = u4_upper(words_0_1.z) - zero_1;
-            let right_6_1 = u4_lower(words_0_1.w) - zero_1;
-            let right_7_1 = u4_upper(words_0_1.w) - zero_1;
+            let right_0_1 = u4_lower(words_0_1.x, powers) - zero_1;
+            let right_1_1 = u4_upper(words_0_1.x, powers) - zero_1;
+            let right_2_1 = u4_lower(words_0_1.y, powers) - zero_1;
+            let right_3_1 = u4_upper(words_0_1.y, powers) - zero_1;
+            let right_4_1 = u4_lower(words_0_1.z, powers) - zero_1;
+            let right_5_1 = u4_upper(words_0_1.z, powers) - zero_1;
+            let right_6_1 = u4_lower(words_0_1.w, powers) - zero_1;
+            let right_7_1 = u4_upper(words_0_1.w, powers) - zero_1;
             let four_1 = left_0 * right_0_1 + left_1 * right_1_1 + left_2 * right_2_1 + left_3 * right_3_1 + left_4 * right_4_1 + left_5 * right_5_1 + left_6 * right_6_1 + left_7 * right_7_1;
             y_sum_1 += same_1 * (four_1.x + four_1.y + (four_1.z + four_1.w));
-            let right_0_2 = u4_lower(words_0_2.x) - zero_2;
-            let right_1_2 = u4_upper(words_0_2.x) - zero_2;
-            let right_2_2 = u4_lower(words_0_2.y) - zero_2;
-            let right_3_2 = u4_upper(words_0_2.y) - zero_2;
-            let right_4_2 = u4_lower(words_0_2.z) - zero_2;
-            let right_5_2 = u4_upper(words_0_2.z) - zero_2;
-            let right_6_2 = u4_lower(words_0_2.w) - zero_2;
-            let right_7_2 = u4_upper(words_0_2.w) - zero_2;
+            let right_0_2 = u4_lower(words_0_2.x, powers) - zero_2;
+            let right_1_2 = u4_upper(words_0_2.x, powers) - zero_2;
+            let right_2_2 = u4_lower(words_0_2.y, powers) - zero_2;
+            let right_3_2 = u4_upper(words_0_2.y, powers) - zero_2;
+            let right_4_2 = u4_lower(words_0_2.z, powers) - zero_2;
+            let right_5_2 = u4_upper(words_0_2.z, powers) - zero_2;
+            let right_6_2 = u4_lower(words_0_2.w, powers) - zero_2;
+            let right_7_2 = u4_upper(words_0_2.w, powers) - zero_2;
             let four_2 = left_0 * right_0_2 + left_1 * right_1_2 + left_2 * right_2_2 + left_3 * right_3_2 + left_4 * right_4_2 + left_5 * right_5_2 + left_6 * right_6_2 + left_7 * right_7_2;
             y_sum_2 += same_2 * (four_2.x + four_2.y + (four_2.z + four_2.w));
-            let right_0_3 = u4_lower(words_0_3.x) - zero_3;
-            let right_1_3 = u4_upper(words_0_3.x) - zero_3;
-            let right_2_3 = u4_lower(words_0_3.y) - zero_3;
-            let right_3_3 = u4_upper(words_0_3.y) - zero_3;
-            let right_4_3 = u4_lower(words_0_3.z) - zero_3;
-            let right_5_3 = u4_upper(words_0_3.z) - zero_3;
-            let right_6_3 = u4_lower(words_0_3.w) - zero_3;
-            let right_7_3 = u4_upper(words_0_3.w) - zero_3;
+            let right_0_3 = u4_lower(words_0_3.x, powers) - zero_3;
+            let right_1_3 = u4_upper(words_0_3.x, powers) - zero_3;
+            let right_2_3 = u4_lower(words_0_3.y, powers) - zero_3;
+            let right_3_3 = u4_upper(words_0_3.y, powers) - zero_3;
+            let right_4_3 = u4_lower(words_0_3.z, powers) - zero_3;
+            let right_5_3 = u4_upper(words_0_3.z, powers) - zero_3;
+            let right_6_3 = u4_lower(words_0_3.w, powers) - zero_3;
+            let right_7_3 = u4_upper(words_0_3.w, powers) - zero_3;
             let four_3 = left_0 * right_0_3 + left_1 * right_1_3 + left_2 * right_2_3 + left_3 * right_3_3 + left_4 * right_4_3 + left_5 * right_5_3 + left_6 * right_6_3 + left_7 * right_7_3;
             y_sum_3 += same_3 * (four_3.x + four_3.y + (four_3.z + four_3.w));
         }
@@ -202,6 +203,7 @@ fn eights(
     var y_sum_1 = 0.0;
     var y_sum_2 = 0.0;
     var y_sum_3 = 0.0;
+    let powers = vec4u(0x4b000000u, 0x49000000u, 0x47000000u, 0x45000000u) + vec4u(u32(u.d + 128u < lane));
     for (var p = (lane & 15u) * 8u; p < u.d; p += 128u) {
         let block_0_0 = zero[(j_0 * u.d_plus_31_div_32 + (p >> 5u)) >> 3u];
         let zero_0 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + f32(extractBits(block_0_0, ((j_0 * u.d_plus_31_div_32 + (p >> 5u)) & 7u) * 4u, 4u));
@@ -225,20 +227,20 @@ fn eights(
         let same_3 = f32(block_1_3);
         let left_0 = x[i * (u.d >> 2u) + (p >> 2u)];
         let left_1 = x[i * (u.d >> 2u) + ((p + 4u) >> 2u)];
-        let right_0_0 = u4_lower(words_0_0) - zero_0;
-        let right_1_0 = u4_upper(words_0_0) - zero_0;
+        let right_0_0 = u4_lower(words_0_0, powers) - zero_0;
+        let right_1_0 = u4_upper(words_0_0, powers) - zero_0;
         let four_0 = left_0 * right_0_0 + left_1 * right_1_0;
         y_sum_0 += same_0 * (four_0.x + four_0.y + (four_0.z + four_0.w));
-        let right_0_1 = u4_lower(words_0_1) - zero_1;
-        let right_1_1 = u4_upper(words_0_1) - zero_1;
+        let right_0_1 = u4_lower(words_0_1, powers) - zero_1;
+        let right_1_1 = u4_upper(words_0_1, powers) - zero_1;
         let four_1 = left_0 * right_0_1 + left_1 * right_1_1;
         y_sum_1 += same_1 * (four_1.x + four_1.y + (four_1.z + four_1.w));
-        let right_0_2 = u4_lower(words_0_2) - zero_2;
-        let right_1_2 = u4_upper(words_0_2) - zero_2;
+        let right_0_2 = u4_lower(words_0_2, powers) - zero_2;
+        let right_1_2 = u4_upper(words_0_2, powers) - zero_2;
         let four_2 = left_0 * right_0_2 + left_1 * right_1_2;
         y_sum_2 += same_2 * (four_2.x + four_2.y + (four_2.z + four_2.w));
-        let right_0_3 = u4_lower(words_0_3) - zero_3;
-        let right_1_3 = u4_upper(words_0_3) - zero_3;
+        let right_0_3 = u4_lower(words_0_3, powers) - zero_3;
+        let right_1_3 = u4_upper(words_0_3, powers) - zero_3;
         let four_3 = left_0 * right_0_3 + left_1 * right_1_3;
         y_sum_3 += same_3 * (four_3.x + four_3.y + (four_3.z + four_3.w));
     }

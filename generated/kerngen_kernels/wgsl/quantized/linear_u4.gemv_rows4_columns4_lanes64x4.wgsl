@@ -19,16 +19,16 @@ struct Uniform {
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;
 var<workgroup> partial: array<f32, 4096>;
 
-// The four lower elements of a word of u4: 8388608, 524288, 32768, 2048 more than each.
-fn u4_lower(word: u32) -> vec4f {
-    let codes = vec4u(word) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
-    return bitcast<vec4f>(codes ^ vec4u(0x4b000000u, 0x49000000u, 0x47000000u, 0x45000000u));
+// The four lower elements of a word of u4: 8388608, 524288, 32768, 2048 more than each,
+// whose bits are given.
+fn u4_lower(word: u32, powers: vec4u) -> vec4f {
+    return bitcast<vec4f>((vec4u(word) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u)) ^ powers);
 }
 
-// The four upper elements of a word of u4: 8388608, 524288, 32768, 2048 more than each.
-fn u4_upper(word: u32) -> vec4f {
-    let codes = vec4u(word >> 16u) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
-    return bitcast<vec4f>(codes ^ vec4u(0x4b000000u, 0x49000000u, 0x47000000u, 0x45000000u));
+// The four upper elements of a word of u4: 8388608, 524288, 32768, 2048 more than each,
+// whose bits are given.
+fn u4_upper(word: u32, powers: vec4u) -> vec4f {
+    return bitcast<vec4f>((vec4u(word >> 16u) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u)) ^ powers);
 }
 
 // One workgroup for 16 columns, 4 rows at once.
@@ -69,6 +69,7 @@ fn main(
     var y_sum_3_1 = 0.0;
     var y_sum_3_2 = 0.0;
     var y_sum_3_3 = 0.0;
+    let powers = vec4u(0x4b000000u, 0x49000000u, 0x47000000u, 0x45000000u) + vec4u(u32(u.d + 256u < lane));
     for (var p = (lane & 63u) * 8u; p < u.d; p += 512u) {
         let block_0_0 = zero[(j_0 * u.d_plus_31_div_32 + (p >> 5u)) >> 3u];
         let zero_0 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + f32(extractBits(block_0_0, ((j_0 * u.d_plus_31_div_32 + (p >> 5u)) & 7u) * 4u, 4u));
@@ -98,8 +99,8 @@ fn main(
         let left_2_1 = x[i_2 * (u.d >> 2u) + ((p + 4u) >> 2u)];
         let left_3_0 = x[i_3 * (u.d >> 2u) + (p >> 2u)];
         let left_3_1 = x[i_3 * (u.d >> 2u) + ((p + 4u) >> 2u)];
-        let right_0_0 = u4_lower(words_0_0) - zero_0;
-        let right_1_0 = u4_upper(words_0_0) - zero_0;
+        let right_0_0 = u4_lower(words_0_0, powers) - zero_0;
+        let right_1_0 = u4_upper(words_0_0, powers) - zero_0;
         let four_0_0 = left_0_0 * right_0_0 + left_0_1 * right_1_0;
         y_sum_0_0 += same_0 * (four_0_0.x + four_0_0.y + (four_0_0.z + four_0_0.w));
         let four_1_0 = left_1_0 * right_0_0 + left_1_1 * right_1_0;
@@ -108,8 +109,8 @@ fn main(
         y_sum_2_0 += same_0 * (four_2_0.x + four_2_0.y + (four_2_0.z + four_2_0.w));
         let four_3_0 = left_3_0 * right_0_0 + left_3_1 * right_1_0;
         y_sum_3_0 += same_0 * (four_3_0.x + four_3_0.y + (four_3_0.z + four_3_0.w));
-        let right_0_1 = u4_lower(words_0_1) - zero_1;
-        let right_1_1 = u4_upper(words_0_1) - zero_1;
+        let right_0_1 = u4_lower(words_0_1, powers) - zero_1;
+        let right_1_1 = u4_upper(words_0_1, powers) - zero_1;
         let four_0_1 = left_0_0 * right_0_1 + left_0_1 * right_1_1;
         y_sum_0_1 += same_1 * (four_0_1.x + four_0_1.y + (four_0_1.z + four_0_1.w));
         let four_1_1 = left_1_0 * right_0_1 + left_1_1 * right_1_1;
@@ -118,8 +119,8 @@ fn main(
         y_sum_2_1 += same_1 * (four_2_1.x + four_2_1.y + (four_2_1.z + four_2_1.w));
         let four_3_1 = left_3_0 * right_0_1 + left_3_1 * right_1_1;
         y_sum_3_1 += same_1 * (four_3_1.x + four_3_1.y + (four_3_1.z + four_3_1.w));
-        let right_0_2 = u4_lower(words_0_2) - zero_2;
-        let right_1_2 = u4_upper(words_0_2) - zero_2;
+        let right_0_2 = u4_lower(words_0_2, powers) - zero_2;
+        let right_1_2 = u4_upper(words_0_2, powers) - zero_2;
         let four_0_2 = left_0_0 * right_0_2 + left_0_1 * right_1_2;
         y_sum_0_2 += same_2 * (four_0_2.x + four_0_2.y + (four_0_2.z + four_0_2.w));
         let four_1_2 = left_1_0 * right_0_2 + left_1_1 * right_1_2;
@@ -128,8 +129,8 @@ fn main(
         y_sum_2_2 += same_2 * (four_2_2.x + four_2_2.y + (four_2_2.z + four_2_2.w));
         let four_3_2 = left_3_0 * right_0_2 + left_3_1 * right_1_2;
         y_sum_3_2 += same_2 * (four_3_2.x + four_3_2.y + (four_3_2.z + four_3_2.w));
-        let right_0_3 = u4_lower(words_0_3) - zero_3;
-        let right_1_3 = u4_upper(words_0_3) - zero_3;
+        let right_0_3 = u4_lower(words_0_3, powers) - zero_3;
+        let right_1_3 = u4_upper(words_0_3, powers) - zero_3;
         let four_0_3 = left_0_0 * right_0_3 + left_0_1 * right_1_3;
         y_sum_0_3 += same_3 * (four_0_3.x + four_0_3.y + (four_0_3.z + four_0_3.w));
         let four_1_3 = left_1_0 * right_0_3 + left_1_1 * right_1_3;

@@ -22,16 +22,16 @@ struct Uniform {
 var<workgroup> rows: array<vec4f, 136>;
 var<workgroup> partial: array<f32, 512>;
 
-// The four lower elements of a word of i4: 8388616, 524296, 32776, 2056 more than each.
-fn i4_lower(word: u32) -> vec4f {
-    let codes = vec4u(word) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
-    return bitcast<vec4f>(codes ^ vec4u(0x4b000008u, 0x49000080u, 0x47000800u, 0x45008000u));
+// The four lower elements of a word of i4: 8388616, 524296, 32776, 2056 more than each,
+// whose bits are given.
+fn i4_lower(word: u32, powers: vec4u) -> vec4f {
+    return bitcast<vec4f>((vec4u(word) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u)) ^ powers);
 }
 
-// The four upper elements of a word of i4: 8388616, 524296, 32776, 2056 more than each.
-fn i4_upper(word: u32) -> vec4f {
-    let codes = vec4u(word >> 16u) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
-    return bitcast<vec4f>(codes ^ vec4u(0x4b000008u, 0x49000080u, 0x47000800u, 0x45008000u));
+// The four upper elements of a word of i4: 8388616, 524296, 32776, 2056 more than each,
+// whose bits are given.
+fn i4_upper(word: u32, powers: vec4u) -> vec4f {
+    return bitcast<vec4f>((vec4u(word >> 16u) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u)) ^ powers);
 }
 
 // One workgroup for 32 columns.
@@ -66,6 +66,7 @@ fn main(
     var block_0_2 = scale[j_2 * u.d_plus_31_div_32 + (begin_p >> 5u)];
     var words_0_3 = w[j_3 * (u.d >> 5u) + (begin_p >> 5u)];
     var block_0_3 = scale[j_3 * u.d_plus_31_div_32 + (begin_p >> 5u)];
+    let powers = vec4u(0x4b000008u, 0x49000080u, 0x47000800u, 0x45008000u) + vec4u(u32(u.d + 128u < lane));
     for (var first_p = 0u; first_p < u.d; first_p += 512u) {
         let p = first_p + (lane & 15u) * 32u;
         let next_p = min(p + 512u, last_p);
@@ -97,44 +98,44 @@ fn main(
             let left_5 = rows[85u + (lane & 15u)];
             let left_6 = rows[102u + (lane & 15u)];
             let left_7 = rows[119u + (lane & 15u)];
-            let right_0_0 = i4_lower(words_0_0.x) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_1_0 = i4_upper(words_0_0.x) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_2_0 = i4_lower(words_0_0.y) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_3_0 = i4_upper(words_0_0.y) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_4_0 = i4_lower(words_0_0.z) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_5_0 = i4_upper(words_0_0.z) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_6_0 = i4_lower(words_0_0.w) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_7_0 = i4_upper(words_0_0.w) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_0_0 = i4_lower(words_0_0.x, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_1_0 = i4_upper(words_0_0.x, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_2_0 = i4_lower(words_0_0.y, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_3_0 = i4_upper(words_0_0.y, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_4_0 = i4_lower(words_0_0.z, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_5_0 = i4_upper(words_0_0.z, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_6_0 = i4_lower(words_0_0.w, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_7_0 = i4_upper(words_0_0.w, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
             let four_0 = left_0 * right_0_0 + left_1 * right_1_0 + left_2 * right_2_0 + left_3 * right_3_0 + left_4 * right_4_0 + left_5 * right_5_0 + left_6 * right_6_0 + left_7 * right_7_0;
             y_sum_0 += same_0 * (four_0.x + four_0.y + (four_0.z + four_0.w));
-            let right_0_1 = i4_lower(words_0_1.x) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_1_1 = i4_upper(words_0_1.x) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_2_1 = i4_lower(words_0_1.y) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_3_1 = i4_upper(words_0_1.y) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_4_1 = i4_lower(words_0_1.z) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_5_1 = i4_upper(words_0_1.z) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_6_1 = i4_lower(words_0_1.w) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_7_1 = i4_upper(words_0_1.w) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_0_1 = i4_lower(words_0_1.x, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_1_1 = i4_upper(words_0_1.x, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_2_1 = i4_lower(words_0_1.y, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_3_1 = i4_upper(words_0_1.y, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_4_1 = i4_lower(words_0_1.z, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_5_1 = i4_upper(words_0_1.z, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_6_1 = i4_lower(words_0_1.w, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_7_1 = i4_upper(words_0_1.w, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
             let four_1 = left_0 * right_0_1 + left_1 * right_1_1 + left_2 * right_2_1 + left_3 * right_3_1 + left_4 * right_4_1 + left_5 * right_5_1 + left_6 * right_6_1 + left_7 * right_7_1;
             y_sum_1 += same_1 * (four_1.x + four_1.y + (four_1.z + four_1.w));
-            let right_0_2 = i4_lower(words_0_2.x) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_1_2 = i4_upper(words_0_2.x) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_2_2 = i4_lower(words_0_2.y) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_3_2 = i4_upper(words_0_2.y) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_4_2 = i4_lower(words_0_2.z) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_5_2 = i4_upper(words_0_2.z) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_6_2 = i4_lower(words_0_2.w) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_7_2 = i4_upper(words_0_2.w) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_0_2 = i4_lower(words_0_2.x, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_1_2 = i4_upper(words_0_2.x, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_2_2 = i4_lower(words_0_2.y, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_3_2 = i4_upper(words_0_2.y, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_4_2 = i4_lower(words_0_2.z, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_5_2 = i4_upper(words_0_2.z, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_6_2 = i4_lower(words_0_2.w, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_7_2 = i4_upper(words_0_2.w, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
             let four_2 = left_0 * right_0_2 + left_1 * right_1_2 + left_2 * right_2_2 + left_3 * right_3_2 + left_4 * right_4_2 + left_5 * right_5_2 + left_6 * right_6_2 + left_7 * right_7_2;
             y_sum_2 += same_2 * (four_2.x + four_2.y + (four_2.z + four_2.w));
-            let right_0_3 = i4_lower(words_0_3.x) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_1_3 = i4_upper(words_0_3.x) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_2_3 = i4_lower(words_0_3.y) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_3_3 = i4_upper(words_0_3.y) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_4_3 = i4_lower(words_0_3.z) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_5_3 = i4_upper(words_0_3.z) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_6_3 = i4_lower(words_0_3.w) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-            let right_7_3 = i4_upper(words_0_3.w) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_0_3 = i4_lower(words_0_3.x, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_1_3 = i4_upper(words_0_3.x, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_2_3 = i4_lower(words_0_3.y, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_3_3 = i4_upper(words_0_3.y, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_4_3 = i4_lower(words_0_3.z, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_5_3 = i4_upper(words_0_3.z, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_6_3 = i4_lower(words_0_3.w, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+            let right_7_3 = i4_upper(words_0_3.w, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
             let four_3 = left_0 * right_0_3 + left_1 * right_1_3 + left_2 * right_2_3 + left_3 * right_3_3 + left_4 * right_4_3 + left_5 * right_5_3 + left_6 * right_6_3 + left_7 * right_7_3;
             y_sum_3 += same_3 * (four_3.x + four_3.y + (four_3.z + four_3.w));
         }
@@ -188,6 +189,7 @@ fn eights(
     var y_sum_1 = 0.0;
     var y_sum_2 = 0.0;
     var y_sum_3 = 0.0;
+    let powers = vec4u(0x4b000008u, 0x49000080u, 0x47000800u, 0x45008000u) + vec4u(u32(u.d + 128u < lane));
     for (var p = (lane & 15u) * 8u; p < u.d; p += 128u) {
         let words_0_0 = w_eights[j_0 * (u.d >> 3u) + (p >> 3u)];
         let block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)];
@@ -203,20 +205,20 @@ fn eights(
         let same_3 = f32(block_0_3);
         let left_0 = x[i * (u.d >> 2u) + (p >> 2u)] * gain[p >> 2u];
         let left_1 = x[i * (u.d >> 2u) + ((p + 4u) >> 2u)] * gain[(p + 4u) >> 2u];
-        let right_0_0 = i4_lower(words_0_0) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-        let right_1_0 = i4_upper(words_0_0) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_0_0 = i4_lower(words_0_0, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_1_0 = i4_upper(words_0_0, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
         let four_0 = left_0 * right_0_0 + left_1 * right_1_0;
         y_sum_0 += same_0 * (four_0.x + four_0.y + (four_0.z + four_0.w));
-        let right_0_1 = i4_lower(words_0_1) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-        let right_1_1 = i4_upper(words_0_1) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_0_1 = i4_lower(words_0_1, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_1_1 = i4_upper(words_0_1, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
         let four_1 = left_0 * right_0_1 + left_1 * right_1_1;
         y_sum_1 += same_1 * (four_1.x + four_1.y + (four_1.z + four_1.w));
-        let right_0_2 = i4_lower(words_0_2) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-        let right_1_2 = i4_upper(words_0_2) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_0_2 = i4_lower(words_0_2, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_1_2 = i4_upper(words_0_2, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
         let four_2 = left_0 * right_0_2 + left_1 * right_1_2;
         y_sum_2 += same_2 * (four_2.x + four_2.y + (four_2.z + four_2.w));
-        let right_0_3 = i4_lower(words_0_3) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
-        let right_1_3 = i4_upper(words_0_3) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_0_3 = i4_lower(words_0_3, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_1_3 = i4_upper(words_0_3, powers) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
         let four_3 = left_0 * right_0_3 + left_1 * right_1_3;
         y_sum_3 += same_3 * (four_3.x + four_3.y + (four_3.z + four_3.w));
     }

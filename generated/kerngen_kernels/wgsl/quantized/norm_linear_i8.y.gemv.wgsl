@@ -22,10 +22,10 @@ struct Uniform {
 var<workgroup> rows: array<vec4f, 260>;
 var<workgroup> partial: array<f32, 512>;
 
-// The four bytes of a word of i8: 8388736, 32896, 8388736, 32896 more than each.
-fn i8_bytes(word: u32) -> vec4f {
-    let codes = vec4u(vec2u(word), vec2u(word >> 16u)) & vec4u(0xffu, 0xff00u, 0xffu, 0xff00u);
-    return bitcast<vec4f>(codes ^ vec4u(0x4b000080u, 0x47008000u, 0x4b000080u, 0x47008000u));
+// The four bytes of a word of i8: 8388736, 32896, 8388736, 32896 more than each,
+// whose bits are given.
+fn i8_bytes(word: u32, powers: vec4u) -> vec4f {
+    return bitcast<vec4f>((vec4u(vec2u(word), vec2u(word >> 16u)) & vec4u(0xffu, 0xff00u, 0xffu, 0xff00u)) ^ powers);
 }
 
 // One workgroup for 8 columns.
@@ -52,6 +52,7 @@ fn main(
     var block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (begin_p >> 5u)];
     var words_0_1 = w[j_1 * (u.d >> 4u) + (begin_p >> 4u)];
     var block_0_1 = scale[j_1 * u.d_plus_31_div_32 + (begin_p >> 5u)];
+    let powers = vec4u(0x4b000080u, 0x47008000u, 0x4b000080u, 0x47008000u) + vec4u(u32(u.d + 256u < lane));
     for (var first_p = 0u; first_p < u.d; first_p += 1024u) {
         let p = first_p + (lane & 63u) * 16u;
         let next_p = min(p + 1024u, last_p);
@@ -73,16 +74,16 @@ fn main(
             let left_1 = rows[65u + (lane & 63u)];
             let left_2 = rows[130u + (lane & 63u)];
             let left_3 = rows[195u + (lane & 63u)];
-            let right_0_0 = i8_bytes(words_0_0.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_1_0 = i8_bytes(words_0_0.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_2_0 = i8_bytes(words_0_0.z) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_3_0 = i8_bytes(words_0_0.w) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_0_0 = i8_bytes(words_0_0.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_1_0 = i8_bytes(words_0_0.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_2_0 = i8_bytes(words_0_0.z, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_3_0 = i8_bytes(words_0_0.w, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
             let four_0 = left_0 * right_0_0 + left_1 * right_1_0 + left_2 * right_2_0 + left_3 * right_3_0;
             y_sum_0 += same_0 * (four_0.x + four_0.y + (four_0.z + four_0.w));
-            let right_0_1 = i8_bytes(words_0_1.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_1_1 = i8_bytes(words_0_1.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_2_1 = i8_bytes(words_0_1.z) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-            let right_3_1 = i8_bytes(words_0_1.w) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_0_1 = i8_bytes(words_0_1.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_1_1 = i8_bytes(words_0_1.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_2_1 = i8_bytes(words_0_1.z, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+            let right_3_1 = i8_bytes(words_0_1.w, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
             let four_1 = left_0 * right_0_1 + left_1 * right_1_1 + left_2 * right_2_1 + left_3 * right_3_1;
             y_sum_1 += same_1 * (four_1.x + four_1.y + (four_1.z + four_1.w));
         }
@@ -134,6 +135,7 @@ fn eights(
     let j_1 = min(first_column + (lane >> 6u) * 2u + 1u, u.f - 1u);
     var y_sum_0 = 0.0;
     var y_sum_1 = 0.0;
+    let powers = vec4u(0x4b000080u, 0x47008000u, 0x4b000080u, 0x47008000u) + vec4u(u32(u.d + 256u < lane));
     for (var p = (lane & 63u) * 8u; p < u.d; p += 512u) {
         let words_0_0 = vec2u(w_eights[(j_0 * (u.d >> 3u) + (p >> 3u)) * 2u], w_eights[(j_0 * (u.d >> 3u) + (p >> 3u)) * 2u + 1u]);
         let block_0_0 = scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)];
@@ -143,12 +145,12 @@ fn eights(
         let same_1 = f32(block_0_1);
         let left_0 = x[i * (u.d >> 2u) + (p >> 2u)] * gain[p >> 2u];
         let left_1 = x[i * (u.d >> 2u) + ((p + 4u) >> 2u)] * gain[(p + 4u) >> 2u];
-        let right_0_0 = i8_bytes(words_0_0.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-        let right_1_0 = i8_bytes(words_0_0.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_0_0 = i8_bytes(words_0_0.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_1_0 = i8_bytes(words_0_0.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
         let four_0 = left_0 * right_0_0 + left_1 * right_1_0;
         y_sum_0 += same_0 * (four_0.x + four_0.y + (four_0.z + four_0.w));
-        let right_0_1 = i8_bytes(words_0_1.x) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
-        let right_1_1 = i8_bytes(words_0_1.y) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_0_1 = i8_bytes(words_0_1.x, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_1_1 = i8_bytes(words_0_1.y, powers) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
         let four_1 = left_0 * right_0_1 + left_1 * right_1_1;
         y_sum_1 += same_1 * (four_1.x + four_1.y + (four_1.z + four_1.w));
     }
