@@ -116,6 +116,12 @@ class NestedTooDeep(Diagnostic, code="KG1417"):
     HELP = "Split it by constants or aliases: no compiler takes such depths."
 
 
+class MissingWorkgroupSize(Diagnostic, code="KG1418"):
+    MESSAGE = "'{name}' has no '@workgroup_size'."
+    HELP = "A compute shader has one: '@compute @workgroup_size(64)'."
+    name: str
+
+
 class NagaMisreads(Diagnostic, code="KG1416"):
     MESSAGE = (
         "naga, and so wgpu, lays '{struct}' out otherwise than WGSL: it forgets the "

@@ -28,6 +28,7 @@ _TOOLS: Final = (
         "Jinja, as pygfx and wgpu-py have it",
     ),
     (rf"\$\{{{_QUOTED}\}}|`", "JavaScript, whose template string it is"),
+    (r"::\w+", "WESL or naga_oil, which import by paths"),
     (r"\{[A-Za-z_]\w*\}|[#$][A-Za-z]\w*|\$", "a preprocessor of its project"),
 )
 """What a text looks like, and whose it is."""

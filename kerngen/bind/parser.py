@@ -101,8 +101,6 @@ def _fault(source: Source, error: UnexpectedToken) -> WgslSyntax | FileOfAnother
     if tool := foreign_tool(source.text[start:]):
         span = Span(source, start, start + len(tool.found))
         return FileOfAnotherTool(span=span, found=tool.found, tool=tool.name)
-    if lexeme == "import":
-        return FileOfAnotherTool(span=span, found=str(lexeme), tool="WESL")
     found = "the end of the file" if at_end else f"'{span.text.partition(chr(10))[0]}'"
     return WgslSyntax(
         span=span, expected=_expected(error.accepts or set()), found=found
@@ -223,8 +221,16 @@ class _Rules:
     ) -> tree.Function:
         *parameters, result, body = rest
         given = tuple(each for each in parameters if each is not None)
-        names = frozenset(str(body).split())
-        return tree.Function(self._name(name), given, attributes, result, names)
+        hidden = {each.name.text for each in given}
+        words = (each.partition(":") for each in str(body).split())
+        found = [each for each in words if each[0] not in hidden]
+        free = tuple(
+            tree.Name(Span(self._source, int(at), int(at) + len(word)), word)
+            for word, _, at in found
+            if at
+        )
+        names = frozenset(word for word, _, _ in found)
+        return tree.Function(self._name(name), given, attributes, result, names, free)
 
     def variable(
         self,

@@ -1,7 +1,6 @@
 """The variables and overrides that a function uses, directly or by calls.
 
-Bodies are read for their names alone.  A local name that hides one of the module counts
-as that: more may be found than is used, never less.
+Bodies are read for their names alone: those that no local declaration hides.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from typing import assert_never, final
 
 from kerngen.bind import tree
-from kerngen.bind.model import Binding, Override
+from kerngen.bind.model import Binding, EntryPoint, Override
 
 
 @final
@@ -32,6 +31,17 @@ class Reach:
             tuple(each for name, each in self.bindings.items() if name in names),
             tuple(each for name, each in self.overrides.items() if name in names),
         )
+
+    def functions(self, entries: Iterable[EntryPoint]) -> Iterator[tree.Function]:
+        """Yield the functions that entry points use, themselves included, in order."""
+        found: set[str] = set()
+        for entry in entries:
+            function = self.declared[entry.name]
+            assert isinstance(function, tree.Function), "entry points are functions"
+            found |= self.names(function)
+        for name, each in self.declared.items():
+            if name in found and isinstance(each, tree.Function):
+                yield each
 
     def names(self, function: tree.Function) -> set[str]:
         """Return the module-level names that a function uses, directly or by calls."""

@@ -12,6 +12,7 @@ from kerngen.bind.faults import (
     CircularDeclaration,
     DeclaredTwice,
     MissingBinding,
+    MissingWorkgroupSize,
     NagaMisreads,
     NativeType,
     NestedTooDeep,
@@ -22,6 +23,7 @@ from kerngen.bind.faults import (
 )
 from kerngen.bind.foreign import NAGA
 from kerngen.bind.interface import Interface
+from kerngen.bind.missing import missing
 from kerngen.bind.model import (
     STAGES,
     Binding,
@@ -94,6 +96,9 @@ def _read(source: Source) -> Bound:
         if isinstance(each, tree.Function):
             with faults.collect():
                 entries += reader.entries(each, reach)
+    if not faults and not any(each.startswith("wgpu_") for each in module.enabled):
+        for lack in missing(reach.functions(entries), declared):
+            faults.add(lack)
     faults.raise_if_any()
     held = {
         inner
@@ -275,6 +280,10 @@ class _Reader:
                 bindings, overrides = reach.of(function)
                 self._check_same(function, bindings)
                 size = tree.attribute(function.attributes, "workgroup_size")
+                if stage == "compute" and not (size and size.arguments):
+                    name = function.name
+                    fault = MissingWorkgroupSize(span=name.span, name=name.text)
+                    raise CompileError([fault])
                 yield EntryPoint(
                     function.name.text,
                     stage,

@@ -36,6 +36,9 @@ _KEYWORDS: Final = frozenset(
 _WESL: Final = frozenset(("if", "elif", "else"))
 """Attributes of WESL, a language on top of WGSL."""
 
+_SPACES: Final = frozenset(("function", "private", "workgroup"))
+"""Address spaces that come before a variable's name."""
+
 _MARKS: Final = {
     ";": "_SEMICOLON",
     ",": "_COMMA",
@@ -58,6 +61,9 @@ _MARKS: Final = {
 }
 """The kinds of marks; all others are operators between two values."""
 
+_OTHERS: Final = {"{": frozenset("{%$#"), ":": frozenset(":")}
+"""What may follow a mark in the files of other tools alone: of two braces, see below."""
+
 _DOUBLED: Final = frozenset(("<<", ">>", "<=", ">=", "==", "!="))
 """Operators that the scanner joins after it has found the template lists."""
 
@@ -76,7 +82,8 @@ class Lexeme:
 def scan(source: Source) -> list[Lexeme]:
     """Return the tokens of a file's declarations.
 
-    A function's body is a single token BODY, whose text is the names in it. Raises
+    A function's body is a single token BODY, whose text is the names in it; one that is
+    not called is followed by its offset, as in `n:120`. Raises
     `CompileError` where no token of WGSL begins.
     """
     lexemes: list[Lexeme] = []
@@ -109,12 +116,14 @@ def _raw(source: Source) -> Iterator[Lexeme]:
         if kind == "name":
             if after_at and word in _WESL:
                 _refuse(source, start - 1, f"@{word}", "WESL")
+            if word == "import":  # a reserved word
+                _refuse(source, start, word, "WESL")
             shown = word.upper() if word in _KEYWORDS else "NAME"
             shown = "ATTRIBUTE" if after_at else shown
         elif kind == "number":
             shown = "NUMBER"
         else:
-            if word in "#$`\"'\\?" or (word == "{" and text[at : at + 1] in "{%$#"):
+            if word in "#$`\"'\\?" or text[at : at + 1] in _OTHERS.get(word, ()):
                 _refuse_foreign(source, start)
             shown = _MARKS.get(word, "OPERATOR")
         after_at = word == "@"
@@ -152,20 +161,84 @@ def _strange(source: Source, start: int) -> CompileError:
 
 
 def _body(source: Source, first: Lexeme, rest: Iterator[Lexeme]) -> Lexeme:
-    """Return the token of a body, whose names are those that are no members."""
-    depth, names, before = 1, dict[str, None](), ""
+    """Return the token of a body, whose names are those of the module and of WGSL."""
+    names = _Names()
     for lexeme in rest:
-        if lexeme.kind == "NAME" and before != ".":
-            names[lexeme.text] = None
-        elif lexeme.text == "{":
-            depth += 1
-        elif lexeme.text == "}":
-            depth -= 1
-            if depth == 0:
-                return Lexeme("BODY", " ".join(names), first.start, lexeme.end)
-        before = lexeme.text
+        names.see(lexeme)
+        if names.is_whole:
+            return Lexeme("BODY", str(names), first.start, lexeme.end)
     span = Span(source, first.start, first.end)
     raise CompileError([UnclosedBody(span=span)])
+
+
+@final
+class _Names:
+    """The names in a body, without members and what is declared in it.
+
+    A local name is one from the end of its declaration to that of its block.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[str, str] = {}
+        self._scopes: list[set[str]] = [set()]
+        self._loops: list[int] = []
+        self._before = Lexeme("", "", 0, 0)
+        self._name: Lexeme | None = None
+        self._declares = self._in_attribute = False
+        self._declared: set[str] = set()
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}{place}" for name, place in self._found.items())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the last brace was that of the body."""
+        return not self._scopes
+
+    def see(self, lexeme: Lexeme) -> None:
+        """Take the next token."""
+        before, self._before = self._before, lexeme
+        name, self._name = self._name, None
+        if name is not None and lexeme.text != "(":
+            self._found[name.text] = self._found[name.text] or f":{name.start}"
+        if before.kind == "ATTRIBUTE":
+            self._in_attribute = lexeme.text == "("
+        if lexeme.kind == "NAME":
+            if before.text != "." and not self._in_attribute:
+                self._see_name(lexeme)
+        else:
+            self._declares |= lexeme.kind in {"VAR", "CONST"}
+            self._see_mark(lexeme.text)
+
+    def _see_name(self, lexeme: Lexeme) -> None:
+        text = lexeme.text
+        if text == "for":
+            self._scopes.append(set())
+            self._loops.append(len(self._scopes))
+        if self._declares and text not in _SPACES:
+            self._declared.add(text)
+            self._declares = False
+        elif not any(text in scope for scope in self._scopes):
+            self._found.setdefault(text, "")
+            self._name = lexeme
+            self._declares |= text == "let"
+
+    def _see_mark(self, mark: str) -> None:
+        match mark:
+            case ")":
+                self._in_attribute = False
+            case ";":
+                self._scopes[-1] |= self._declared
+                self._declared.clear()
+            case "{":
+                self._scopes.append(set())
+            case "}":
+                self._scopes.pop()
+                if self._loops and self._loops[-1] == len(self._scopes):
+                    self._loops.pop()
+                    self._scopes.pop()
+            case _:
+                pass
 
 
 def _find_templates(lexemes: list[Lexeme]) -> None:

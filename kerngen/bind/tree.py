@@ -116,13 +116,17 @@ class Struct:
 @final
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function; `names` are those that its body uses."""
+    """A function; `names` are those that its body uses and does not declare.
+
+    `free` are those of them that are values or types: the first place of each.
+    """
 
     name: Name
     parameters: tuple[Member, ...]
     attributes: Attributes
     result: Member | None
     names: frozenset[str]
+    free: tuple[Name, ...]
 
 
 @final

@@ -51,6 +51,19 @@ _OPAQUE: Final = {
 }
 
 
+_OTHERS: Final = {"array", "atomic", "sampler", "sampler_comparison", *_OPAQUE, *NATIVE}
+
+
+def is_predeclared(name: str) -> bool:
+    """Whether a name is a type's, or that of a family of types, in every file."""
+    families = (_COMPOSITE, _TEXTURE, _STORAGE_TEXTURE)
+    return (
+        name in _NAMED
+        or name in _OTHERS
+        or any(family.fullmatch(name) for family in families)
+    )
+
+
 @final
 @dataclass(frozen=True)
 class Types:

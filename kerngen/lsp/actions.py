@@ -1,20 +1,49 @@
-"""Code actions: quick fixes for diagnostics."""
+"""Code actions: quick fixes for diagnostics, and all of a file's at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from lsprotocol import types
 
 from kerngen.lsp.checked import Checked
 from kerngen.lsp.columns import range_of
+from kerngen.lsp.editing import fixing
 from kerngen.report.fixes import Fix
 from kerngen.source.diagnostic import Diagnostic
 
+FIX_ALL: Final = f"{types.CodeActionKind.SourceFixAll.value}.kerngen"
+"""The kind of the action with all fixes, which editors may ask for before they save."""
 
-def actions(checked: Checked, start: int, end: int) -> list[types.CodeAction]:
-    """Return the quick fixes for diagnostics between two offsets."""
-    return [*_actions(checked, start, end)]
+KINDS: Final = (types.CodeActionKind.QuickFix, FIX_ALL)
+
+
+def actions(
+    checked: Checked, start: int, end: int, only: Sequence[str] | None = None
+) -> list[types.CodeAction]:
+    """Return the quick fixes for diagnostics between two offsets.
+
+    `only` are the kinds that the editor asks for: all fixes at once if they are among these.
+    """
+    if only is None or _asks(only, types.CodeActionKind.QuickFix.value):
+        return [*_actions(checked, start, end)]
+    return [*_all_at_once(checked)] if _asks(only, FIX_ALL) else []
+
+
+def _asks(only: Sequence[str], kind: str) -> bool:
+    """Whether a kind is one of those that are asked for: `source` has `source.fixAll`."""
+    return any(f"{kind}.".startswith(f"{each}.") for each in only)
+
+
+def _all_at_once(checked: Checked) -> Iterator[types.CodeAction]:
+    edits, number = fixing(checked)
+    if number:
+        yield types.CodeAction(
+            title=f"Fix {number} error{'s' * (number > 1)}",
+            kind=FIX_ALL,
+            edit=types.WorkspaceEdit(changes={checked.uri_of(checked.source): edits}),
+        )
 
 
 def _actions(checked: Checked, start: int, end: int) -> Iterator[types.CodeAction]:

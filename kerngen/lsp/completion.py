@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final, get_args
 
 from lsprotocol import types
 
 from kerngen.check.expressions.host_rules import ADAPTER_FACTS
+from kerngen.check.items.struct_numbers import ATTRIBUTES
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import LEAVES, NARROW
@@ -17,14 +18,14 @@ from kerngen.ir.strategies import OPTIONS
 from kerngen.ir.types import CASTS, COMPOSITES
 from kerngen.lsp.checked import Checked
 from kerngen.lsp.hover import forms_of, head_of
-from kerngen.lsp.items import Kind
+from kerngen.lsp.items import Item, Kind
 from kerngen.lsp.names import Definition, defined_in, field_of, struct_of
 from kerngen.lsp.unfinished import names_so_far
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.lexemes import ITEM_WORDS, Lexeme, lexemes
 
-TRIGGERS: Final = [".", '"', "(", "{"]
+TRIGGERS: Final = [".", '"', "(", "{", "@"]
 
 _AFTER_ITEMS: Final = (
     "use",
@@ -39,6 +40,11 @@ _OF_STATEMENTS: Final = ("let", "host", "require")
 _OF_VALUES: Final = ("if", "else", "true", "false", "and", "or", "not", "when")
 _RANKS: Final[Mapping[str, int]] = {"an index": 0, "a dim": 2}
 """The order of names in a value, where it is not 1."""
+
+_READ_BY_GUARDS: Final = frozenset({"a dim", "a parameter"})
+_DERIVED_BY: Final = frozenset({"an input", "a 'mut' tensor", "a parameter"})
+_COMPUTED: Final = frozenset({"a let", "an output"})
+"""What guards read, what gradients are by, and what they are given or stages are named."""
 
 _WRITTEN: Final = frozenset({"an output", "a 'mut' tensor"})
 _PATH: Final = re.compile(r'use\s*"([^"\n]*)\Z')
@@ -73,6 +79,10 @@ def _completions(checked: Checked, offset: int) -> Iterator[types.CompletionItem
         return
     elif words[:1] == ["schedule"]:
         yield from _in_schedule(checked, words)
+    elif "gradient" in words[:4]:
+        yield from _in_gradient(checked, words)
+    elif words[-1:] == ["@"]:
+        yield from (_plain(word, _KINDS.Property) for word in ATTRIBUTES)
     elif member := _MEMBER.search(line):
         yield from _members(checked, offset, member[1])
     elif (found := _TYPE.search(line)) and words:
@@ -160,10 +170,37 @@ def _in_schedule(checked: Checked, words: list[str]) -> Iterator[types.Completio
             yield _plain("when", _KINDS.Keyword)
     else:
         yield from (_plain(w, _KINDS.Keyword) for w in ("adapter", "and", "or", "not"))
+    kinds = _READ_BY_GUARDS if "when" in words else _COMPUTED
     for word in words:
-        item = kernels.get(word)
-        if item is not None and isinstance(item.node, ast.KernelItem):
-            yield from _defined(defined_in(item.node, item.file).values())
+        yield from _defined(_names_in(kernels.get(word), kinds))
+
+
+def _in_gradient(checked: Checked, words: list[str]) -> Iterator[types.CompletionItem]:
+    """Yield the words of `gradient of f by x given y`, kernels, and names of one."""
+    after = words[words.index("gradient") + 1 :]
+    match after:
+        case []:
+            yield _plain("of", _KINDS.Keyword)
+        case ["of"]:
+            for item in checked.items.all("kernel"):
+                yield _plain(item.node.name.name, _KINDS.Function, head_of(item))
+        case ["of", _]:
+            yield _plain("by", _KINDS.Keyword)
+        case ["of", kernel, *rest]:
+            kinds = _COMPUTED if "given" in rest else _DERIVED_BY
+            names = _names_in(checked.items.get("kernel", kernel), kinds)
+            yield from _defined(each for each in names if each.name not in rest)
+            if "given" not in rest and rest[-1] not in {"by", ","}:
+                yield _plain("given", _KINDS.Keyword)
+        case _:
+            pass
+
+
+def _names_in(item: Item | None, kinds: Container[str]) -> Iterator[Definition]:
+    """Yield the names of some kinds that a kernel defines."""
+    if item is not None and isinstance(item.node, ast.KernelItem):
+        found = defined_in(item.node, item.file).values()
+        yield from (each for each in found if each.kind in kinds)
 
 
 def _members(
@@ -171,7 +208,7 @@ def _members(
 ) -> Iterator[types.CompletionItem]:
     """Yield the fields of a struct, or the components of a vector."""
     first, *rest = re.sub(r"\[[^\]]*\]", "", base).split(".")
-    scope = {each.name: each for each in in_scope(checked, offset)}
+    scope = {each.name: each for each in _in_reach(checked, offset)}
     owner = scope.get(first)
     for name in rest:
         owner = field_of(struct_of(owner.type, owner.items), name) if owner else None

@@ -32,7 +32,8 @@ def to_protocol(
     severity = _SEVERITIES[found.severity]
     if isinstance(found, Hint):
         place = range_of(found.span, encoding) if found.span else _NOWHERE
-        return types.Diagnostic(place, found.text, severity, source=SOURCE)
+        tags = [types.DiagnosticTag.Unnecessary] if found.is_unused else None
+        return types.Diagnostic(place, found.text, severity, source=SOURCE, tags=tags)
 
     def place_of(span: Span) -> types.Location:
         return types.Location(uri_of_source(span.source), range_of(span, encoding))

@@ -1,4 +1,4 @@
-"""Edits of whole files: formatting."""
+"""Edits of whole files: formatting, and all fixes at once."""
 
 from __future__ import annotations
 
@@ -8,19 +8,27 @@ from lsprotocol import types
 
 from kerngen.format.form import formatted
 from kerngen.lsp.checked import Checked
+from kerngen.report.fixes import fixed
 from kerngen.source.diagnostic import CompileError
 
 
 def formatting(checked: Checked) -> list[types.TextEdit]:
-    """Return the edits that `kerngen fmt` makes; none if the text can't be parsed.
-
-    Unchanged lines are left out, so that the editor keeps its marks there.
-    """
-    before = checked.source.text
+    """Return the edits that `kerngen fmt` makes; none if the text can't be parsed."""
     try:
-        after = formatted(checked.source)
+        return _changes(checked, formatted(checked.source))
     except CompileError:
         return []
+
+
+def fixing(checked: Checked) -> tuple[list[types.TextEdit], int]:
+    """Return the edits that `kerngen check --fix` makes, and how many errors they fix."""
+    after, number = fixed(checked.sources, checked.name)
+    return _changes(checked, after), number
+
+
+def _changes(checked: Checked, after: str) -> list[types.TextEdit]:
+    """Return the lines that change: at the others, the editor keeps its marks."""
+    before = checked.source.text
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     starts = [0]
     for line in old:

@@ -227,7 +227,7 @@ def _add_editing(server: KernServer) -> None:
         place = server.part(params)
         return completion.completions(*place) if place else []
 
-    kinds = types.CodeActionOptions([types.CodeActionKind.QuickFix])
+    kinds = types.CodeActionOptions(actions.KINDS)
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)
     def act(params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -238,7 +238,7 @@ def _add_editing(server: KernServer) -> None:
             checked.columns.offset(each)
             for each in (params.range.start, params.range.end)
         )
-        return actions.actions(checked, start, end)
+        return actions.actions(checked, start, end, params.context.only)
 
     signatures = types.SignatureHelpOptions(trigger_characters=["(", ","])
 

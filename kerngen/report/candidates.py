@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from kerngen.report.places import Places
+from kerngen.report.rewrites import rewritten
 from kerngen.source.diagnostic import Diagnostic, Edit
 from kerngen.source.text import Span
 
@@ -28,6 +29,7 @@ def candidates(fault: Diagnostic) -> Iterator[Edits]:
     if fault.edits:
         yield fault.edits
     places = Places(fault.span)
+    yield from ((edit,) for edit in rewritten(fault, places))
     quoted = _QUOTED.findall(fault.help)
     for code in quoted:
         for edit in _of_code(places, code):
@@ -135,10 +137,14 @@ def _instead(fault: Diagnostic, places: Places) -> Iterator[Edits]:
 
 
 def _alone(_fault: Diagnostic, places: Places) -> Iterator[Edits]:
-    """Write the value of a 'return value;'."""
+    """Write the value of a 'return value;': alone, or to the first output."""
     text = places.statement.text
     if value := re.fullmatch(r"return\b\s*(.+?)\s*;?", text, re.DOTALL):
         yield (Edit(places.statement, value[1]),)
+        if output := re.search(r"->\s*(\w+):\s*\w+\[([^\]]*)\]", places.item.text):
+            indices = _INDICES[: len(output[2].split(","))]
+            left = f"{output[1]}[{', '.join(indices)}]"
+            yield (Edit(places.statement, f"{left} = {value[1]};"),)
 
 
 def _join(fault: Diagnostic, places: Places) -> Iterator[Edits]:
@@ -169,6 +175,7 @@ def _close(fault: Diagnostic, places: Places) -> Iterator[Edits]:
         yield (Edit(places.at(places.end_before), "\n}"),)
     yield (Edit(places.at(fault.span.start), closer),)
     yield (Edit(places.at(places.end_before), closer),)
+    yield (Edit(places.at(places.end_before), f"{closer};"),)
 
 
 def _add_parameter(fault: Diagnostic, places: Places) -> Iterator[Edits]:

@@ -30,13 +30,15 @@ from kerngen.syntax.library import Library
 class Hint:
     """A hint about a file, or about the project if it has no span.
 
-    It is also used for an error without a span or code, such as wrong settings.
+    It is also used for an error without a span or code, such as wrong settings.  Editors
+    show what `is_unused` in grey.
     """
 
     text: str
     path: str
     span: Span | None = None
     severity: Literal["hint", "error"] = "hint"
+    is_unused: bool = False
 
 
 Found: TypeAlias = Diagnostic | Hint
@@ -99,7 +101,7 @@ class Sources:
             path = self.library.source(file.name).path
             yield from (Hint(f"{note}.", path) for note in rename_notes(file, items))
             for unused in self._unused(file.name):
-                yield Hint(unused.text, path, unused.span)
+                yield Hint(unused.text, path, unused.span, is_unused=True)
             for kernel in module.kernels:
                 for overlap in find_overlaps(kernel):
                     yield Hint(overlap.text, path, overlap.span)

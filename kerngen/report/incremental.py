@@ -101,15 +101,20 @@ class Incremental:
         except (CompileError, OSError):
             return whole.found(), whole
         whole.compiler.checker.adopt(self._used)
-        plan = self._plan(source.text)
-        if is_alone and plan.left_out:
+        plans = self._plans(source.text)
+        for plan in plans:
+            if not (is_alone and plan.left_out):
+                break
             part = _part(whole, source, plan.sections, plan.kept)
             found = part.found()
-            if _holds(found, part, name, plan):
-                self._remember(plan, found, part, name)
-                return self._together(plan, found, part.library.source(name)), whole
+            if plan is not plans[-1] and part.compiler.checker.programs[name].faults:
+                continue
+            if not _holds(found, part, name, plan):
+                break
+            self._remember(plan, found, part, name)
+            return self._together(plan, found, part.library.source(name)), whole
         found = whole.found()
-        self._remember(plan, found, whole, name)
+        self._remember(plans[-1], found, whole, name)
         return found, whole
 
     def _forget(self, *others: Source) -> None:
@@ -117,28 +122,27 @@ class Incremental:
         if others != self._others:
             self._right, self._others, self._used = {}, others, {}
 
-    def _plan(self, text: str) -> _Plan:
-        """Return the sections of a text that have to be checked."""
+    def _plans(self, text: str) -> tuple[_Plan, ...]:
+        """Return the sections of a text to check; if syntax is wrong, those of the last plan.
+
+        An error of syntax is worded by the items before and after it.  Where these have
+        gradients, which take the longest, they are first left out.
+        """
         sections = sections_of(text)
+        numbers = range(len(sections))
         depends = Dependencies(sections)
         guards = frozenset[str]().union(*(s.contents.guards for s in sections))
         keys = tuple(
             _key(sections, number, sorted(depends.of((number,))), guards)
-            for number in range(len(sections))
+            for number in numbers
         )
-        # An error of syntax is worded by the items before and after it.
-        begin = {
-            near
-            for number, section in enumerate(sections)
-            if not self._is_right(section, keys[number])
-            for near in (
-                range(number - 1, number + 2)
-                if section.contents.may_be_left_out
-                else (number,)
-            )
-            if 0 <= near < len(sections)
-        }
-        return _Plan(sections, keys, frozenset(depends.of(begin)))
+        changed = {n for n in numbers if not self._is_right(sections[n], keys[n])}
+        edited = {n for n in changed if sections[n].contents.may_be_left_out}
+        around = {n + by for n in edited for by in (-1, 1)}.intersection(numbers)
+        few, all_ = depends.of(changed), depends.of(changed | around)
+        derives = any(sections[n].contents.derives for n in all_ - few)
+        kept = (few, all_) if derives else (all_,)
+        return tuple(_Plan(sections, keys, frozenset(each)) for each in kept)
 
     def _is_right(self, section: Section, key: _Key) -> bool:
         """Whether a section may be left out, and the findings in it are known."""

@@ -52,6 +52,11 @@ class Contents:
         """Whether it can have no name that hints of other items propose."""
         return self.begins in {"kernel", "schedule"}
 
+    @property
+    def derives(self) -> bool:
+        """Whether it is a gradient, or a derivative."""
+        return _DERIVES.search(self.code) is not None
+
 
 @final
 @dataclass(frozen=True, slots=True)

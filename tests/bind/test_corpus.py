@@ -16,6 +16,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.bind.build import bind
+from kerngen.bind.resolve import read
 from kerngen.runtime.bound.bindings import Binding, Storage, Uniform
 from kerngen.runtime.bound.pipeline import ComputePipeline
 from kerngen.runtime.device.shaders import SUBGROUPS
@@ -25,6 +26,12 @@ from kerngen.source.text import Source
 from .bound import module_of
 
 FOLDER: Final = "KERNGEN_WGSL"
+PARTS: Final = "KG1407"
+"""The code of files that other files complete."""
+
+UNDECLARED: Final = "no definition in scope for identifier"
+"""What naga says of a part of a program: its pipelines would lack bindings."""
+
 OTHER_TOOLS: Final = {"KG1405", "KG1406"}
 """The codes of files that are no WGSL, or go beyond it, which naga may take."""
 
@@ -61,11 +68,15 @@ def test_files_are_read_or_refused_as_naga_reads_them() -> None:
             code = refusal(text, file.name)
             took.append(process_time() - start)
             codes[code or "read"] += 1
-            if code and code not in OTHER_TOOLS and accepts(ctx, text):
+            why = refused(ctx, text)
+            if code and code not in OTHER_TOOLS and not why:
                 wrong.append(f"{file}: {code}")
+            if not code and UNDECLARED in why and read(Source(file.name, text)).entries:
+                wrong.append(f"{file}: {why}")
     print(codes, f"{max(took[1:]):.3f} s at most")
     assert wrong == []
-    assert codes["read"] + codes["KG1405"] + codes["KG1406"] > 0.95 * codes.total()
+    known = sum(codes[each] for each in ("read", *OTHER_TOOLS, PARTS))
+    assert known > 0.95 * codes.total()
 
 
 @pytest.mark.nightly
@@ -156,8 +167,13 @@ def without_line(text: str) -> str:
 
 def accepts(ctx: gpu.Context, text: str) -> bool:
     """Whether naga reads a text."""
+    return not refused(ctx, text)
+
+
+def refused(ctx: gpu.Context, text: str) -> str:
+    """Return why naga does not read a text, or nothing."""
     try:
         ctx.device.create_shader_module(code=without_line(text))
-    except Exception:  # noqa: BLE001 - wgpu's has no class of its own
-        return False
-    return True
+    except Exception as error:  # noqa: BLE001 - wgpu's has no class of its own
+        return str(error)
+    return ""

@@ -237,6 +237,8 @@ def test_modules_are_as_black_has_them() -> None:
             "'a' can't be bound: 'c' would be dispatched without it",
         ),
         ("struct S { a: vec2u64 }", "no type 'vec2u64'"),
+        ("struct S { a: array<f32, sizes::N> }", "'::N' is not WGSL: the file is one"),
+        ("@compute fn main() {}", "'main' has no '@workgroup_size'"),
         ("$$ if x\nstruct S { a: f32 }", "Jinja, as pygfx"),
     ],
 )
@@ -244,6 +246,71 @@ def test_what_is_wrong_has_a_message(text: str, message: str) -> None:
     with pytest.raises(CompileError) as found:
         read(Source("a.wgsl", text))
     assert message in str(found.value)
+
+
+PART = """
+struct Ray { start: vec3f, along: vec3f }
+@group(0) @binding(0) var<storage, read_write> lit: array<f32>;
+fn hit(ray: Ray, at: ptr<function, Place>) -> f32 {
+    @diagnostic(off, derivative_uniformity) if ray.missing > far { return (*at).far; }
+    return light(ray);
+}
+fn unused() -> f32 { return elsewhere; }
+@compute @workgroup_size(1) fn main() {
+    let first = 1; var<function> second = vec2<f32>(); const third = array<i32, 2>();
+    for (var i: u32 = 0; i < count; i++) {
+        switch i { case FIRST: { lit[i] = hit(ray_of(i), &place); } default: { continue; } }
+    }
+    lit[first] = second.x + f32(third[0]) + bitcast<f32>(count);
+    _ = far;
+}
+"""
+
+
+def test_a_part_of_a_program_has_no_pipelines() -> None:
+    with pytest.raises(CompileError) as found:
+        read(Source("a.wgsl", PART))
+    names = [each.span.text for each in found.value.diagnostics]
+    assert names == ["far", "count", "FIRST", "place"]
+    assert "no declaration of 'far' in this file" in str(found.value)
+    parts, _, _ = PART.partition("@compute")
+    assert not read(Source("a.wgsl", parts)).entries
+    enabled = f"enable wgpu_ray_query; {PART}"  # naga's extensions have own names
+    assert read(Source("a.wgsl", enabled)).entries
+
+
+@pytest.mark.parametrize(
+    ("body", "used"),
+    [
+        (
+            """let a = hidden(1.0); _ = a.b;
+            for (var b = 0u; b < c; b++) { let c = b; _ = c; }
+            { var d = d; d += 1u; }""",
+            ["c", "d"],
+        ),
+        (
+            """{ let a = 1; let b = 2; _ = a + b; }
+            for (var c = 0u; c < 3u; c++) {}
+            a[0] = f32(c);""",
+            ["a", "c"],
+        ),
+    ],
+)
+def test_local_names_hide_those_of_the_module(
+    body: str, used: list[str], tmp_path: Path
+) -> None:
+    module = module_of(
+        f"""
+        @group(0) @binding(0) var<storage, read_write> a: array<f32>;
+        @group(0) @binding(1) var<storage, read_write> b: array<f32>;
+        @group(0) @binding(2) var<uniform> c: u32;
+        @group(0) @binding(3) var<uniform> d: u32;
+        fn hidden(a: f32) -> f32 {{ let b = a; {{ let c = b; return c; }} }}
+        @compute @workgroup_size(1) fn main() {{ {body} }}
+        """,
+        tmp_path,
+    )
+    assert [each.name for each in module.Group0.BINDINGS] == used
 
 
 def test_every_fault_is_found_at_once() -> None:

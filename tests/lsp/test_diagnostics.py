@@ -138,6 +138,19 @@ def test_a_fault_of_a_used_file_that_is_not_open_is_shown_there(tmp_path: Path) 
     assert workspace.update() == {user: []} or workspace.update() == {}
 
 
+def test_what_is_never_read_is_shown_in_grey(tmp_path: Path) -> None:
+    text = """kernel k(x: f32[n], spare: f32) -> y: f32[n] { y[i] = x[i]; }
+struct Loose { a: f32, at: vec3f, b: f32, by: vec3f }
+kernel of(b: Loose[n]) -> y: f32[n] { y[i] = b[i].a + b[i].at.x * b[i].by.y; }
+"""
+    workspace = opened(tmp_path / "a.kern", text)
+    shown = workspace.diagnostics()[uri_of(tmp_path / "a.kern")]
+    assert [(each.range.start.line, each.tags) for each in shown] == [
+        (0, [types.DiagnosticTag.Unnecessary]),
+        (1, None),
+    ]
+
+
 def test_wrong_settings_are_a_diagnostic(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.kerngen]\nsauce = 1\n")
     workspace = opened(tmp_path / "a.kern", "")

@@ -178,6 +178,14 @@ def test_completion_in_a_statement_that_is_not_done(file: Checked) -> None:
     assert {"twice", "a", "big", "i", "at"} <= {each.label for each in found}
 
 
+BALLS = """
+struct Ball { at: vec2f, r: f32 }
+kernel f(b: Ball[n]) -> y: f32[n] {"""
+MEAN = """
+kernel mean(x: f32[n], at: f32) -> y: f32[] { let s = sum[i] x[i]; y = s * at; }
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "first"),
     [
@@ -186,6 +194,16 @@ def test_completion_in_a_statement_that_is_not_done(file: Checked) -> None:
         ("kernel f(x: f32[n]) -> ", []),
         ("kernel f(x: f32[n]) -> y: f32[n] {\n    ", ["y", "let"]),
         ("kernel f(x: f32[n]) -> y: f32[n] {\n    y[i] = ", ["i", "x", "n", "HALF"]),
+        (f"{BALLS} y[i] = b[i].", ["at", "r"]),
+        (f"{BALLS} y[i] = b[i].at.", ["x", "y"]),
+        ("struct S { @", ["align", "size"]),
+        (f"{MEAN}\nkernel g = gradient of ", ["mean"]),
+        (f"{MEAN}\nkernel g = gradient of mean ", ["by"]),
+        (f"{MEAN}\nkernel g = gradient of mean by ", ["x", "at"]),
+        (f"{MEAN}\nkernel g = gradient of mean by x, ", ["at"]),
+        (f"{MEAN}\nkernel g = gradient of mean by x ", ["at", "given"]),
+        (f"{MEAN}\nkernel g = gradient of mean by x given ", ["y", "s"]),
+        (f"{MEAN}\nschedule mean.", ["y", "s"]),
         (
             "kernel f(x: f32[n]) -> y: f32[n] { let top = max[j] x[j]; y[i] = sum[k < 3] ",
             ["k", "i", "top", "x", "n"],

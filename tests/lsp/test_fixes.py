@@ -11,10 +11,10 @@ from click.testing import CliRunner
 
 from kerngen.cli import main
 from kerngen.explain.pages import codes, page
-from kerngen.lsp.actions import actions
+from kerngen.lsp.actions import FIX_ALL, actions
 from kerngen.output import atomic_replace
 from kerngen.report.findings import check_text
-from kerngen.report.fixes import applied, fix_of
+from kerngen.report.fixes import applied, fix_of, fixed
 from kerngen.source.diagnostic import Diagnostic
 from tests.check.libraries import cases_in
 from tests.explain.examples import blocks, sections
@@ -120,6 +120,61 @@ def test_a_fix_is_a_code_action(tmp_path: Path) -> None:
     ((edit,),) = action.edit.changes.values()
     assert (edit.new_text, edit.range.start.character) == ("alpha", 11)
     assert actions(known, 0, 1) == []
+
+
+def test_all_fixes_are_one_action(tmp_path: Path) -> None:
+    known = checked(tmp_path / "a.kern", WRONG)
+    for only in (["source"], ["source.fixAll"], [FIX_ALL, "refactor"]):
+        (action,) = actions(known, 0, 0, only)
+        assert (action.title, action.kind) == ("Fix 3 errors", FIX_ALL)
+        assert action.edit is not None
+        assert action.edit.changes is not None
+        ((edit,),) = action.edit.changes.values()
+        assert (edit.range.start.line, edit.range.end.line) == (1, 2)
+        assert edit.new_text == RIGHT.splitlines(keepends=True)[1]
+    at = WRONG.index("==")
+    assert actions(known, at, at, ["quickfix"])
+    assert not actions(known, at, at, ["refactor", "source.fix"])
+    right = checked(tmp_path / "b.kern", RIGHT)
+    assert actions(right, 0, 0, [FIX_ALL]) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("x[i] ** alpha;", "pow(x[i], alpha);"),
+        ("x[i] ^ 2.0;", "pow(x[i], 2.0);"),
+        (
+            "alpha > 0.0 ? x[i] : alpha;",
+            "if alpha > 0.0 { x[i] } else { alpha };",
+        ),
+        (
+            "x[i] if alpha > 0.0 else alpha;",
+            "if alpha > 0.0 { x[i] } else { alpha };",
+        ),
+        ("exp(x[i]", "exp(x[i]);"),
+    ],
+)
+def test_a_fix_writes_what_other_languages_have(
+    wrong: str, right: str, tmp_path: Path
+) -> None:
+    text = RIGHT.replace("alpha * x[i];", wrong)
+    known = checked(tmp_path / "a.kern", text)
+    fixed_text = RIGHT.replace("alpha * x[i];", right)
+    assert fixed(known.sources, known.name) == (fixed_text, 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("-> (y: f32[n])", "-> y: f32[n]"),
+        ("return alpha * x[i];", "y[i] = alpha * x[i];"),
+    ],
+)
+def test_a_fix_writes_outputs(wrong: str, right: str, tmp_path: Path) -> None:
+    assert right in RIGHT
+    known = checked(tmp_path / "a.kern", RIGHT.replace(right, wrong))
+    assert fixed(known.sources, known.name) == (RIGHT, 1)
 
 
 def test_check_fixes_files(tmp_path: Path) -> None:

@@ -8,9 +8,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kerngen.gradient.item import derive_item
+from kerngen.ir.nodes import Kernel
 from kerngen.lsp.completion import completions
 from kerngen.lsp.hover import hover
 from kerngen.lsp.inlays import inlays
@@ -18,6 +21,7 @@ from kerngen.lsp.places import definition
 from kerngen.report.findings import Found, Sources, Text
 from kerngen.report.incremental import Incremental
 from kerngen.report.sections import sections_of
+from kerngen.syntax import ast
 from kerngen.syntax.library import Library
 from tests.budget import examples
 from tests.check.libraries import cases_in
@@ -154,6 +158,27 @@ def test_an_edit_and_its_undoing(before: str, after: str) -> None:
     more = f"{changed}\nconst MORE: f32 = 1.0;\n"
     assert again(known, more) == whole(more)
     assert again(known, text) == whole(text)
+
+
+def test_an_edit_derives_the_gradients_of_its_own_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, path = long_text(3), tmp_path / "a.kern"
+    workspace = opened(path, text)
+    workspace.update()
+    derived: list[str] = []
+
+    def derive(item: ast.GradientItem, *rest: Any) -> Kernel:
+        derived.append(item.name.name)
+        return derive_item(item, *rest)
+
+    monkeypatch.setattr("kerngen.compiler.derive_item", derive)
+    put(workspace, path, text.replace("max[j]", "min[j]", 1))
+    assert not workspace.update()
+    assert not derived  # what comes before it is a gradient of another kernel
+    put(workspace, path, text.replace("b[p, j];", "2.0 * b[p, j];", 1))
+    assert not workspace.update()
+    assert derived == ["backward_0"]
 
 
 def test_a_part_explains_what_the_whole_text_does(tmp_path: Path) -> None:

@@ -53,7 +53,16 @@ def with_numbered_names(kernel: str) -> str:
     found = (name for each in lists for name in re.findall("'[^']*'", each))
     names = {name: f"'{number}'" for number, name in enumerate(dict.fromkeys(found))}
     pattern = "|".join(map(re.escape, names)) or "$^"
-    return re.sub(pattern, lambda found: names[found[0]], "Statement(".join(statements))
+    text = re.sub(pattern, lambda found: names[found[0]], "Statement(".join(statements))
+
+    def numbered(word: re.Match[str]) -> str:
+        return names.get(f"'{word[0]}'", word[0])
+
+    return IMPLIED.sub(lambda found: re.sub(r"\w+", numbered, found[0]), text)
+
+
+IMPLIED = re.compile(r"text='[^']*', implied=True")
+"""The end of a requirement that a derived kernel's lengths meet."""
 
 
 INDEX = re.compile(r"\bIndex\(name='([^']*)'")

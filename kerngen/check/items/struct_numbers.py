@@ -24,7 +24,7 @@ from kerngen.source.similar import closest, did_you_mean
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
-_ATTRIBUTES: Final = ("align", "size")
+ATTRIBUTES: Final = ("align", "size")
 _LENGTH: Final = "The length of an array in a struct"
 
 
@@ -58,8 +58,8 @@ def check_attributes(
     values: dict[str, int | None] = {}
     for attribute in field.attributes:
         name = attribute.name
-        if name.name not in _ATTRIBUTES:
-            suggestion = closest(name.name, _ATTRIBUTES)
+        if name.name not in ATTRIBUTES:
+            suggestion = closest(name.name, ATTRIBUTES)
             fault = UnknownAttribute(
                 span=name.span, name=name.name, suggestion=suggestion
             )
