@@ -49,9 +49,9 @@ def test_ten_thousand_calls_need_no_more_than_the_first(firefox: Browser) -> Non
           await ctx.submit();
         };
         await few(2000);
-        const [made, groups] = [ctx.memory.counts.made, ctx.launcher.groupsMade];
+        const [made, groups] = [ctx.memory.made, ctx.launcher.groupsMade];
         await few(10000);
-        return [ctx.memory.counts.made - made, ctx.launcher.groupsMade - groups,
+        return [ctx.memory.made - made, ctx.launcher.groupsMade - groups,
                 (await softmax(x).read())[0]];
         """,
     )

@@ -1,10 +1,10 @@
 /** Kernels as generated modules describe them. */
 import { AbiError, ArgumentError, refuse } from "./errors.js";
 import type { Lengths } from "./check.js";
-import { launch, type KernelFunction } from "./launch.js";
+import { launch } from "./launch.js";
 import type { Given, KernelPlan } from "./plan.js";
 import type { ShaderUrl } from "./shaders.js";
-import { fit, typeOf } from "./struct.js";
+import { fit } from "./struct.js";
 
 /** The version of what generated modules call, and of their plans. */
 const ABI = 2;
@@ -54,7 +54,7 @@ export function scalarsOf(kernel: Kernel, options: Given): unknown[] {
     if (!known.includes(name)) refuse(ArgumentError, "option", kernel, name, known);
   return scalars.map(([name, type, initial]) => {
     const value = options[name] ?? initial;
-    fit(typeOf(type), value, [place, name]);
+    fit([name, type, 0], value, [place, name]);
     return value;
   });
 }
@@ -78,8 +78,7 @@ export function module(abi: number, shader: ShaderUrl) {
       let known: Kernel | undefined;
       const kernel = (): Kernel => (known ??= makeKernel(name, shader, plan()));
       const call = (...given: unknown[]): unknown => launch(kernel(), given);
-      Object.defineProperty(call, "kernel", { get: kernel });
-      return Object.defineProperty(call, "name", { value: name }) as KernelFunction;
+      return Object.defineProperties(call, { kernel: { get: kernel }, name: { value: name } });
     },
   };
 }

@@ -12,6 +12,9 @@ import type { Shape, Tensor } from "./tensor.js";
 /** The longest axis: indices are i32. */
 const LONGEST = 2 ** 31 - 1;
 
+/** The greatest numbers. */
+const FLOATS: Record<string, number> = { f32: (2 - 2 ** -23) * 2 ** 127, f16: 65504 };
+
 export const TEXTS = {
   // Arguments of a call
 
@@ -122,17 +125,17 @@ export const TEXTS = {
   large: (kernel: Kernel, what: string, shape: Shape, nbytes: number, most: number) =>
     `${kernel.place}: ${what} of shape ${tuple(shape)} takes ${nbytes} bytes; the adapter ` +
     `binds at most ${most}.`,
-  bindings: (kernel: Kernel, { wgsl, bindings }: Planned, most: number) =>
-    `${kernel.place}: '${wgsl}' binds ${bindings.length} tensors; the adapter allows ${most}.`,
+  bindings: (kernel: Kernel, { wgsl }: Planned, count: number, most: number) =>
+    `${kernel.place}: '${wgsl}' binds ${count} tensors; the adapter allows ${most}.`,
   terms: (kernel: Kernel, { wgsl }: Planned, counted: number, most: number) =>
-    `${kernel.place}: '${wgsl}' counts to ${counted}; it can count to less than ${most}. ` +
+    `${kernel.place}: '${wgsl}' counts to ${counted}; it can count to less than ${most + 1}. ` +
     `Use smaller tensors.`,
   turns: (kernel: Kernel, { wgsl }: Planned, turns: number, most: number) =>
     `${kernel.place}: '${wgsl}' runs a loop ${turns} times, and this adapter silently stops ` +
     `after ${most}. Use smaller tensors here, or another adapter.`,
   workgroups: (kernel: Kernel, { wgsl }: Planned, groups: number, most: number) =>
     `${kernel.place}: '${wgsl}' needs ${groups} workgroups; the adapter runs at most ` +
-    `${most} x ${most}.`,
+    `${Math.sqrt(most)} x ${Math.sqrt(most)}.`,
   negative: (kernel: Kernel, found: number) =>
     `${kernel.place}: its plan asks for ${found} workgroups or elements. Run 'kerngen build' ` +
     `again.`,
@@ -149,8 +152,11 @@ export const TEXTS = {
   number: (where: Where, path: string, value: unknown, { name, limit }: Kind) =>
     `${whose(where, path)} is ${shown(value)}; expected ` +
     `${limit ? "a number" : "an integer"} (${name}).`,
-  outside: (where: Where, path: string, value: unknown, { name, least, most }: Kind) =>
-    `${whose(where, path)} is ${shown(value)}; ${name} holds ${least} to ${most}.`,
+  outside: (where: Where, path: string, value: unknown, { name, ...kind }: Kind) => {
+    const most = FLOATS[name] ?? kind.most;
+    const least = name in FLOATS ? -most : kind.least;
+    return `${whose(where, path)} is ${shown(value)}; ${name} holds ${least} to ${most}.`;
+  },
   count: (expected: number, got: number) => `Expected ${expected} values, got ${got}.`,
   unpack: (struct: string, size: number, got: number) =>
     `'${struct}' is unpacked from ${size} bytes each, not ${got}.`,
