@@ -49,7 +49,8 @@ const ARRAYS: Record<string, Kind["array"]> = {
 const LIMITS: Record<string, number> = { f32: 2 ** 128 - 2 ** 103, f16: 65520 };
 
 /** Return the element type that the class of an array implies, or the name of that class. */
-export function impliedBy({ constructor }: object): string {
+export function impliedBy(values: object): string {
+  const { constructor } = Object(values) as object;
   const letter = Object.keys(ARRAYS).find((each) => ARRAYS[each] === constructor);
   return letter ? `${letter}32` : constructor.name;
 }

@@ -46,12 +46,22 @@ export const makeKernel = (
   return { ...EMPTY, ...plan, name, place, shader, toString: () => place };
 };
 
+/** Refuse a name that is none of those known. */
+export function checkNames(
+  kernel: Kernel,
+  what: "option" | "output",
+  given: Given,
+  known: readonly string[],
+): void {
+  for (const name in given)
+    if (!known.includes(name)) refuse(ArgumentError, "name", kernel, what, name, known);
+}
+
 /** Return the scalars of a call in order, checked. */
 export function scalarsOf(kernel: Kernel, options: Given): unknown[] {
-  const { scalars, place } = kernel;
-  const known = [...scalars.map(([name]) => name), "out", "ctx"];
-  for (const name in options)
-    if (!known.includes(name)) refuse(ArgumentError, "option", kernel, name, known);
+  const { scalars, outputs, place } = kernel;
+  const out = outputs.length ? ["out"] : [];
+  checkNames(kernel, "option", options, [...scalars.map(([name]) => name), ...out, "ctx"]);
   return scalars.map(([name, type, initial]) => {
     const value = options[name] ?? initial;
     fit([name, type, 0], value, [place, name]);

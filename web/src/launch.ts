@@ -3,7 +3,7 @@ import { checkOut, checkTensors, derive, resolve, type Lengths } from "./check.j
 import type { Context } from "./context.js";
 import { cached } from "./element.js";
 import { AliasError, ContextError, refuse, UniformRangeError } from "./errors.js";
-import { guardsOf, scalarsOf, type Kernel } from "./kernel.js";
+import { checkNames, guardsOf, scalarsOf, type Kernel } from "./kernel.js";
 import type { Block } from "./memory.js";
 import type { Given, TensorPlan } from "./plan.js";
 import { makePlan, recorded, select, type CallPlan, type Step } from "./planner.js";
@@ -35,7 +35,8 @@ const MOST_GROUPS = 4096;
 /** Call a kernel with tensors, and options behind them. */
 export function launch(kernel: Kernel, given: unknown[]): unknown {
   const { length } = kernel.inputs;
-  const tensors = given.slice(0, length) as Any[];
+  // One too many is refused as such: it is no object of options.
+  const tensors = (given[length] instanceof Tensor ? given : given.slice(0, length)) as Any[];
   const options = (given[length] ?? {}) as Given;
   const ctx: Context | undefined =
     options["ctx"] ?? tensors.find((each) => each instanceof Tensor)?.ctx;
@@ -199,8 +200,12 @@ function detoursOf(
 export const fieldOf = ({ field, name }: TensorPlan): string => field ?? name;
 
 /** Return the tensors to put results in, in the order of the outputs. */
-const outOf = ({ outputs }: Kernel, { out }: Given): (Any | undefined)[] =>
-  outputs.map((each) => (outputs.length < 2 ? out : out?.[fieldOf(each)]));
+function outOf(kernel: Kernel, { out }: Given): (Any | undefined)[] {
+  if (kernel.outputs.length < 2) return kernel.outputs.map(() => out);
+  const fields = kernel.outputs.map(fieldOf);
+  checkNames(kernel, "output", out, fields);
+  return fields.map((each) => out?.[each]);
+}
 
 const resultOf = ({ outputs }: Kernel, tensors: readonly Any[]): unknown =>
   outputs.length < 2

@@ -34,8 +34,8 @@ export const TEXTS = {
   half: (kernel: Kernel, [name, what]: readonly [string, string]) =>
     `${kernel.place}: '${name}' ${what}; ` +
     `the device lacks the feature 'shader-f16'.`,
-  option: (kernel: Kernel, name: string, known: readonly string[]) =>
-    `${kernel.place}: there is no option '${name}'; there are ${known.join(", ")}.`,
+  name: (kernel: Kernel, what: string, name: string, known: readonly string[]) =>
+    `${kernel.place}: there is no ${what} '${name}'; there are ${known.join(", ")}.`,
   rank: (kernel: Kernel, input: number, shapes: readonly Shape[], guards: Lengths) => {
     const [spec, shape] = [kernel.inputs[input]!, shapes[input]!];
     const [known] = matched(kernel, input, 0, shapes, guards);
@@ -166,6 +166,7 @@ export const TEXTS = {
 
   // Tensors
 
+  shape: (given: unknown) => `A shape is an array of integers, got ${shown(given)}.`,
   lengths: (shape: Shape) => `Lengths are integers from 0 to 2^31 - 1, not ${tuple(shape)}.`,
   allocated: (shape: Shape, nbytes: number, most: number) =>
     `A tensor of shape (${shape.join(", ")}) takes ${nbytes} bytes; the adapter binds at most ` +
@@ -223,7 +224,9 @@ function kindOf(value: unknown): string {
 /** Show a value. */
 function shown(value: unknown): string {
   if (ArrayBuffer.isView(value)) return `a ${value.constructor.name}`;
-  const text = typeof value === "object" ? (JSON.stringify(value) ?? `${value}`) : `${value}`;
+  if (typeof value === "bigint") return `${value}n`;
+  const isText = typeof value === "object" || typeof value === "string";
+  const text = isText ? (JSON.stringify(value) ?? `${value}`) : `${value}`;
   return text.length <= 80 ? text : `${text.slice(0, 76)} ...`;
 }
 

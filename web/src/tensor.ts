@@ -136,7 +136,7 @@ function placesOf({ kind, shape, stride }: LeafType): (i: number) => number {
 /** Return elements as bytes. */
 export function encode(values: Values, type: ElementType, count: number): Uint8Array<ArrayBuffer> {
   const expected = count * product(type.shape);
-  if (values.length !== expected) refuse(ShapeError, "count", expected, values.length);
+  if (values?.length !== expected) refuse(ShapeError, "count", expected, values?.length);
   if ("fields" in type) return type.pack(values as readonly object[]);
   const { kind, name } = type;
   if (isPlain(type) && values instanceof kind.array)
@@ -167,6 +167,7 @@ export function decode(
 
 /** Refuse a shape with lengths that no axis can have. */
 export function checkShape(shape: Shape): void {
+  if (!Array.isArray(shape)) refuse(ShapeError, "shape", shape);
   if (!shape.every((each) => Number.isInteger(each) && 0 <= each && each < 2 ** 31))
     refuse(ShapeError, "lengths", shape);
 }
