@@ -87,7 +87,7 @@ def test_every_kernel_is_documented() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("size", [127, 128])
+@pytest.mark.parametrize("size", [127, 128, 132])
 def test_every_way_finds_sizes(size: int) -> None:
     """Also a variant for rows of few elements in all, along several dims, all drawn long."""
     rng = np.random.default_rng(4)

@@ -185,7 +185,7 @@ def folded(size: int, most: int) -> int:
 
 
 def _nearby(sizes: Dims) -> Iterator[Dims]:
-    """Sizes below some limit, rounded up to some step, then any in the neighbourhood."""
+    """Sizes below some limit, rounded up to some step, then any near them, then small ones."""
     for most in MOST:
         under = {dim: folded(size, most) for dim, size in sizes.items()}
         for step in STEPS:
@@ -196,6 +196,8 @@ def _nearby(sizes: Dims) -> Iterator[Dims]:
     rng = np.random.default_rng(0)
     for _ in range(10 * TRIES):
         yield {d: int(rng.integers(n + 20)) for d, n in sizes.items()}
+    for _ in range(10 * TRIES):
+        yield {d: int(rng.integers(5)) for d in sizes}
 
 
 def ways(case: Case) -> Iterator[Way]:

@@ -85,7 +85,10 @@ class Browser:
 
     def finish(self, number: int) -> Any:
         """Wait for a job; return what came of it, or raise JobError."""
-        result = self.results[number].get(timeout=_PATIENCE)
+        try:
+            result = self.results[number].get(timeout=_PATIENCE)
+        except Empty:
+            raise TimeoutError(f"A job takes longer than {_PATIENCE} s.") from None
         del self.results[number]
         if "error" in result:
             raise JobError(result)

@@ -131,6 +131,56 @@ def test_what_is_wrong_is_underlined_with_its_hint(page: Browser) -> None:
     assert (marked, caret) == ("j", "j]; }")
 
 
+def test_panes_of_an_older_text_are_dimmed(page: Browser) -> None:
+    """A ';' is missing at the end of a line, which is underlined where one sees it."""
+    found, marked, then, after = run(
+        page,
+        """
+        type("kernel good(x: f32[n]) -> y: f32[n] {\\n    y[i] = x[i];\\n}\\n");
+        await until(() => $("kernel")?.value === "good");
+        const look = () => page.querySelector("main").className;
+        type($("source").value.replace(";", ""));
+        await until(() => /KG0111/.test($("found").textContent));
+        const found = $("found").textContent;
+        const marked = $("colours").querySelector(".marked").textContent;
+        const then = look();
+        type($("source").value.replace("]\\n", "];\\n"));
+        await until(() => $("found").textContent === "No errors.");
+        return [found, marked, then, look()];
+        """,
+    )
+    assert found.endswith("missing.The rest is of the last text without errors.")
+    assert (marked, then, after) == ("]", "stale", "")
+
+
+@pytest.mark.parametrize(
+    ("length", "error"),
+    [
+        ("", "TypeError: 'n' has no number."),
+        ("2.5", "ShapeError: Lengths are integers from 0 to 2^31 - 1, not (2.5,)."),
+        ("1e12", "ShapeError: Lengths are integers from 0 to 2^31 - 1, not (10000000"),
+        ("2147483647", "LimitError: A tensor of shape (2147483647) takes 8589934588"),
+    ],
+)
+def test_lengths_that_no_tensor_has_are_refused(
+    page: Browser, length: str, error: str
+) -> None:
+    said = run(
+        page,
+        """
+        type("kernel long(x: f32[n]) -> y: f32[n] { y[i] = x[i]; }");
+        await until(() => $("kernel")?.value === "long");
+        const field = page.querySelector("[data-name=n]");
+        field.value = given.length;
+        $("inputs").querySelector("button").click();
+        await until(() => /Error/.test($("result").textContent));
+        return $("result").textContent;
+        """,
+        length=length,
+    )
+    assert said.startswith(error)
+
+
 def test_tokens_are_those_of_pygments(page: Browser) -> None:
     texts = [each.read_text("utf-8") for each in sorted((ROOT / "dsl").glob("*.kern"))]
     texts += [

@@ -13,8 +13,9 @@ pytestmark = pytest.mark.web
 
 BEGIN = """
 import { softmax } from "http://HOST/generated/softmax.js";
-import { add, scale } from "http://HOST/generated/elementwise.js";
+import { add, axpy, scale } from "http://HOST/generated/elementwise.js";
 import { matmul_nn } from "http://HOST/generated/matmul.js";
+import { layernorm_parameter_gradients } from "http://HOST/generated/norm.js";
 import { conv2d } from "http://HOST/generated/conv.js";
 const near = (a, b) => [...a].every((x, i) => Math.abs(x - b[i]) < 1e-5);
 const thrown = (run) => { try { run(); } catch (error) { return `${error.name}: ${error.message}`; } };
@@ -49,9 +50,9 @@ def test_ten_thousand_calls_need_no_more_than_the_first(firefox: Browser) -> Non
           await ctx.submit();
         };
         await few(2000);
-        const [made, groups] = [ctx.memory.counts.made, ctx.launcher.groupsMade];
+        const [made, groups] = [ctx.memory.made, ctx.launcher.groupsMade];
         await few(10000);
-        return [ctx.memory.counts.made - made, ctx.launcher.groupsMade - groups,
+        return [ctx.memory.made - made, ctx.launcher.groupsMade - groups,
                 (await softmax(x).read())[0]];
         """,
     )
@@ -121,6 +122,20 @@ WRONG = {
         "'y' is written. Pass tensors that do not overlap."
     ),
     "ctx.tensor(new Float32Array(3), [2, 2])": "ShapeError: Expected 4 values, got 3.",
+    "softmax(ctx.zeros([2, 2], 'f32'), ctx.zeros([2, 2], 'f32'))": (
+        "ShapeError: softmax (dsl/softmax.kern:7): expected 1 tensors, got 2."
+    ),
+    "layernorm_parameter_gradients(ctx.zeros([2, 2], 'f32'), ctx.zeros([2, 2], 'f32'), "
+    "{ out: { gain: ctx.zeros([2], 'f32') } })": (
+        "ArgumentError: layernorm_parameter_gradients (dsl/norm.kern:LINE): there is no "
+        "output 'gain'; there are dgain, dbias."
+    ),
+    "axpy(ctx.zeros([2], 'f32'), ctx.zeros([2], 'f32'), { out: ctx.zeros([2], 'f32') })": (
+        "ArgumentError: axpy (dsl/elementwise.kern:LINE): there is no option 'out'; "
+        "there are alpha, ctx."
+    ),
+    "ctx.zeros(5, 'f32')": "ShapeError: A shape is an array of integers, got 5.",
+    "ctx.tensor(undefined, [2], 'f32')": "ShapeError: Expected 2 values, got undefined.",
     "ctx.zeros([2], 'f64')": (
         'DtypeError: Expected an element type ("f32", "f16", "i32", "u32", "vec3f", ...) '
         "or the object of a struct, got f64."
@@ -133,8 +148,8 @@ WRONG = {
         "1e+39; f32 holds -3.4028234663852886e+38 to 3.4028234663852886e+38."
     ),
     "scale(ctx.zeros([2], 'f32'), { alpha: '1' })": (
-        "DtypeError: scale (dsl/elementwise.kern:LINE): scalar argument 'alpha' is 1; "
-        "expected a number (f32)."
+        "DtypeError: scale (dsl/elementwise.kern:LINE): scalar argument 'alpha' is "
+        '"1"; expected a number (f32).'
     ),
     "scale(ctx.zeros([2], 'f32'), { beta: 1 })": (
         "ArgumentError: scale (dsl/elementwise.kern:LINE): there is no option 'beta'; "

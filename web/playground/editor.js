@@ -30,11 +30,16 @@ export class Editor {
     this.marks = found
       .filter((each) => each.line)
       .map((each) => [
-        this.offset(each.line, each.column),
+        this.seen(this.offset(each.line, each.column)),
         this.offset(each.end_line, each.end_column),
         each.severity,
       ]);
     this.paint();
+  }
+
+  /** A place that an underline is seen at: the end of a line has none, what is before it has. */
+  seen(at) {
+    return /[^\n]/.test(this.text[at] ?? "\n") ? at : Math.max(at - 1, 0);
   }
 
   /** Put the caret at a place. */

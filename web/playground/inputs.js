@@ -56,6 +56,7 @@ export function draw(ctx, kernel, dims, seed, fills) {
     const type = typeOf(spec.element);
     const shape = spec.axes.map((axis) => (typeof axis === "number" ? axis : dims[axis]));
     const count = shape.reduce((a, b) => a * b, 1);
+    ctx.empty(shape, spec.element).free(); // refuses what there is no room for
     const { fill, own } = fills[spec.name];
     let at = 0;
     const next = (whole) => FILLS[fill](at++, random, whole);

@@ -14,8 +14,10 @@ const BASE = "https://page.invalid/";
 const rules = await (await fetch(new URL("./highlight.json", import.meta.url))).json();
 let files = {};
 const context = open({ read: async (url) => files[url.pathname.slice(1)] });
+/** What is said in place of a result. */
+let unable = "";
 context.catch((error) => {
-  $("result").textContent = `${error.message} Here it compiles, and can't run.`;
+  unable = $("result").textContent = `${error.message} Here it compiles, and can't run.`;
 });
 
 const editor = new Editor($("source"), $("colours"), lexer(rules));
@@ -29,6 +31,9 @@ const compiler = new Compiler({
   found(found) {
     $("found").replaceChildren(...found.map(message));
     if (!found.length) $("found").textContent = "No errors.";
+    const isStale = "page.js" in files && found.some(({ severity }) => severity === "error");
+    document.querySelector("main").classList.toggle("stale", isStale);
+    if (isStale) $("found").append("The rest is of the last text without errors.");
     editor.mark(found);
   },
   compiled(compiled) {
@@ -79,6 +84,7 @@ function keep() {
 }
 
 function begin(text) {
+  form.clear(unable);
   editor.text = text;
   compiler.look(text);
 }

@@ -20,7 +20,7 @@ export function draw(canvas, data, { shape, element }, view) {
   if (!rows || !columns) return;
   const context = canvas.getContext("2d");
   const image = context.createImageData(columns, rows);
-  const [least, most] = range(data);
+  const { least, most } = rangeOf(data);
   for (let i = 0; i < rows * columns; i++) {
     if (view === "heat map") {
       const t = most > least ? (data[i] - least) / (most - least) : 0.5;
@@ -35,17 +35,18 @@ export function draw(canvas, data, { shape, element }, view) {
 
 const heat = (t) => [255 * t, 255 * t * t, 255 * (1 - t) * 0.6 + 60 * t, 255];
 
-function range(data) {
+/** The least and the greatest number; of records, which have none, infinities. */
+export function rangeOf(data) {
   let [least, most] = [Infinity, -Infinity];
   for (const x of data) {
     if (x < least) least = x;
     if (x > most) most = x;
   }
-  return [least, most];
+  return { least, most };
 }
 
 const MOST = 32;
-const show = (x) => (typeof x === "number" ? `${Number.isInteger(x) ? x : x.toPrecision(5)}` : JSON.stringify(x));
+export const show = (x) => (typeof x === "number" ? `${Number.isInteger(x) ? x : x.toPrecision(5)}` : JSON.stringify(x));
 
 /** Write data by rows, the beginning of each. */
 export function text(data, { shape, element }) {

@@ -1,6 +1,6 @@
 // Run: a form for lengths, scalars and tensors of a kernel, and what comes out of it.
 import { draw as drawInputs, FILLS, numbers, OWN } from "./inputs.js";
-import { draw, text, viewsOf } from "./picture.js";
+import { draw, rangeOf, show, text, viewsOf } from "./picture.js";
 
 const $ = (id) => document.getElementById(id);
 const element = (tag, properties, ...children) => {
@@ -85,22 +85,27 @@ export class Form {
     try {
       await this.call(this.kernels[this.choice.value]);
     } catch (error) {
-      $("result").textContent = `${error.name}: ${error.message}`;
-      [$("picture").hidden, $("numbers").hidden] = [true, true];
-      $("views").replaceChildren();
+      this.clear(`${error.name}: ${error.message}`);
     }
+  }
+
+  /** Show a sentence in place of a result. */
+  clear(sentence = "") {
+    $("result").textContent = sentence;
+    [$("picture").hidden, $("numbers").hidden] = [true, true];
+    $("views").replaceChildren();
   }
 
   async call(run) {
     const ctx = await this.context;
     const { kernel } = run;
     const given = this.values();
-    const dims = Object.fromEntries(kernel.dims.map((dim) => [dim, Number(given[dim])]));
+    const dims = Object.fromEntries(kernel.dims.map((dim) => [dim, number(given[dim], dim)]));
     const fills = Object.fromEntries(
       kernel.inputs.map(({ name }) => [name, { fill: given[`fill ${name}`], own: given[`own ${name}`] }]),
     );
     const scalars = Object.fromEntries(
-      kernel.scalars.map(([name, type]) => [name, scalar(given[name], nameOf(type))]),
+      kernel.scalars.map(([name, type]) => [name, scalar(given[name], nameOf(type), name)]),
     );
     const made = [];
     const prepare = () => {
@@ -141,7 +146,8 @@ export class Form {
       [$("picture").hidden, $("numbers").hidden] = [!picture, picture];
       if (picture) draw($("picture"), values, own, view.value);
       else $("numbers").textContent = text(values, own);
-      what.textContent = String(own);
+      const { least, most } = rangeOf(values);
+      what.textContent = least <= most ? `${own}, from ${show(least)} to ${show(most)}` : `${own}`;
     };
     const list = () => {
       const views = viewsOf(outputs[choice.value]);
@@ -166,7 +172,7 @@ function named(kernel, tensors, result) {
 }
 
 /** Read a scalar; a vector is written as its numbers, a matrix as those of its columns. */
-function scalar(text, type) {
+function scalar(text, type, name) {
   const [, width, columns, rows] = /^(?:vec(\d).|mat(\d)x(\d).)$/.exec(type) ?? [];
   if (width) return numbers(text);
   if (columns) {
@@ -174,6 +180,10 @@ function scalar(text, type) {
     return Array.from({ length: columns }, (_, i) => all.slice(i * rows, (i + 1) * rows));
   }
   if (!/^[fiu]\d+$/.test(type)) return JSON.parse(text); // a struct
-  if (text.trim() === "") throw new TypeError("A scalar has no number.");
+  return number(text, name);
+}
+
+function number(text, name) {
+  if (text.trim() === "") throw new TypeError(`'${name}' has no number.`);
   return Number(text);
 }

@@ -12,10 +12,10 @@ import {
 } from "./errors.js";
 import { Launcher, type KernelFunction } from "./launch.js";
 import type { Kernel } from "./kernel.js";
-import { Memory, type Block } from "./memory.js";
+import { Memory, USAGE, type Block } from "./memory.js";
 import { Recorder } from "./recorder.js";
-import { fetchShader, Shaders } from "./shaders.js";
-import { StructType, type ElementType } from "./struct.js";
+import { fetchShader, makeShaders } from "./shaders.js";
+import type { ElementType, StructType } from "./struct.js";
 import {
   checkShape,
   encode,
@@ -59,7 +59,6 @@ const RAISED = [
   "maxComputeWorkgroupsPerDimension",
 ] as const;
 const FEATURES = ["shader-f16", "subgroups"] as const;
-const COPIED = 0x80 | 0x4 | 0x8; // STORAGE, COPY_SRC and COPY_DST
 const READ = 0x1 | 0x8; // MAP_READ and COPY_DST
 const WRITE = 0x4; // COPY_SRC
 
@@ -78,9 +77,6 @@ async function request({ powerPreference }: Options): Promise<GPUDevice> {
     requiredLimits: Object.fromEntries(RAISED.map((each) => [each, adapter.limits[each]])),
   });
 }
-
-const IDS = new WeakMap<object, number>();
-let ids = 0;
 
 /** Where tensors and calls of kernels belong. */
 export class Context {
@@ -115,10 +111,9 @@ export class Context {
       this.recorder.fault ??= error;
     });
     this.recorder = new Recorder(device, this.memory);
-    const shaders = new Shaders(device, options.read ?? fetchShader);
-    this.launcher = new Launcher(this, shaders);
+    this.launcher = new Launcher(this, makeShaders(device, options.read ?? fetchShader));
     void device.lost.then(({ message, reason }) => {
-      this.ended ??= new DeviceLost("lost", [message || reason]);
+      this.ended ??= new DeviceLost("lost", message || reason);
     });
   }
 
@@ -170,8 +165,7 @@ export class Context {
     checkShape(shape);
     const type = this.element(element as string | StructType<any>);
     const nbytes = bytesOf(type, product(shape));
-    if ((buffer.usage & COPIED) !== COPIED)
-      refuse(ArgumentError, "usages");
+    if ((buffer.usage & USAGE) !== USAGE) refuse(ArgumentError, "usages");
     if (offset % 4 || offset < 0 || offset + nbytes > buffer.size)
       refuse(ArgumentError, "place", nbytes, offset, buffer.size);
     const block = this.memory.adopt(buffer, nbytes, buffer.size, true);
@@ -208,7 +202,7 @@ export class Context {
 
   /** End the context; a device of one's own stays. */
   close(): void {
-    this.ended ??= new ContextError("closed", []);
+    this.ended ??= new ContextError("closed");
   }
 
   // What follows is the runtime's.
@@ -216,11 +210,6 @@ export class Context {
   /** Refuse to go on without a device. */
   check(): void {
     if (this.ended) throw this.ended;
-  }
-
-  idOf(element: object): number {
-    if (!IDS.has(element)) IDS.set(element, ++ids);
-    return IDS.get(element)!;
   }
 
   make(element: ElementType, shape: Shape): Tensor<any, any> {
@@ -234,23 +223,21 @@ export class Context {
   }
 
   upload(block: Block, offset: number, bytes: Uint8Array<ArrayBuffer>): void {
+    const { device, recorder, memory } = this;
     const size = roundUp(bytes.length, 4);
     if (!size) return;
+    this.checkWords(block, offset, bytes.length);
     let data = bytes;
-    if (size !== bytes.length) {
-      this.checkWords(block, offset, bytes.length);
-      data = new Uint8Array(size);
-      data.set(bytes);
-    } else if (offset % 4) this.checkWords(block, offset, bytes.length);
-    if (!this.recorder.pending) {
-      this.device.queue.writeBuffer(block.buffer, offset, data);
+    if (size > bytes.length) (data = new Uint8Array(size)).set(bytes);
+    if (!recorder.pending) {
+      device.queue.writeBuffer(block.buffer, offset, data);
       return;
     }
-    const staging = this.device.createBuffer({ size, usage: WRITE, mappedAtCreation: true });
+    const staging = device.createBuffer({ size, usage: WRITE, mappedAtCreation: true });
     new Uint8Array(staging.getMappedRange()).set(data);
     staging.unmap();
-    this.recorder.add((encoder) => encoder.copyBufferToBuffer(staging, 0, block.buffer, offset, size));
-    this.memory.doomed.push({ buffer: staging } as Block);
+    recorder.copy(staging, 0, block.buffer, offset, size);
+    memory.doomed.push(staging);
   }
 
   /** Record a copy between blocks. */
@@ -258,34 +245,27 @@ export class Context {
     this.checkWords(from, start, nbytes);
     this.checkWords(to, end, nbytes);
     const size = roundUp(nbytes, 4);
-    if (size)
-      this.recorder.add((encoder) =>
-        encoder.copyBufferToBuffer(from.buffer, start, to.buffer, end, size),
-      );
+    if (size) this.recorder.copy(from.buffer, start, to.buffer, end, size);
   }
 
   async download(block: Block, offset: number, nbytes: number): Promise<Uint8Array<ArrayBuffer>> {
     this.check();
-    const start = offset - (offset % 4);
-    const size = roundUp(offset + nbytes - start, 4);
+    const { device, recorder } = this;
+    const before = offset % 4;
+    const size = roundUp(before + nbytes, 4);
     if (!size) return new Uint8Array();
-    const staging = this.device.createBuffer({ size, usage: READ });
-    this.recorder.add((encoder) =>
-      encoder.copyBufferToBuffer(block.buffer, start, staging, 0, size),
-    );
+    const staging = device.createBuffer({ size, usage: READ });
+    recorder.copy(block.buffer, offset - before, staging, 0, size);
     try {
-      const submitted = this.recorder.submit();
-      await this.recorder.encoded;
-      const mapped = staging.mapAsync(1).then(
-        () => undefined,
-        (error: Error) => error,
-      );
+      const submitted = recorder.submit();
+      await recorder.encoded;
+      const mapped = staging.mapAsync(1).catch((error: Error) => error);
       await submitted;
       this.raise();
       const error = await mapped;
       this.check();
       if (error) throw error;
-      return new Uint8Array(staging.getMappedRange().slice(offset - start, offset - start + nbytes));
+      return new Uint8Array(staging.getMappedRange().slice(before, before + nbytes));
     } finally {
       staging.destroy();
     }
@@ -305,8 +285,7 @@ export class Context {
 
   private element(element: string | StructType<any>): ElementType {
     const type = typeof element === "string" ? leafType(element) : element;
-    if (type instanceof StructType || (type && typeof element === "string")) return type;
-    return refuse(DtypeError, "element", element);
+    return type?.strides ? type : refuse(DtypeError, "element", element);
   }
 
   private checkWords(block: Block, offset: number, nbytes: number): void {

@@ -31,36 +31,29 @@ export type Data<E> = E extends Floats
 /** The kind of a number: how memory keeps it, and JavaScript. */
 export interface Kind {
   readonly name: string;
-  readonly bytes: number;
+  readonly bits: number;
   readonly array: typeof Float32Array | typeof Int32Array | typeof Uint32Array;
-  readonly get: (this: DataView, at: number, isLittle: boolean) => number;
-  readonly set: (this: DataView, at: number, value: number, isLittle: boolean) => void;
+  /** The range of an integer. */
   readonly least: number;
   readonly most: number;
   /** What the magnitude of a float must be below; 0 of integers. */
   readonly limit: number;
 }
 
-const F32_MOST = (2 - 2 ** -23) * 2 ** 127;
-const KINDS: Record<string, Kind> = {};
-for (const [name, bytes, array, method, least, most, limit = 0] of [
-  ["f32", 4, Float32Array, "Float32", -F32_MOST, F32_MOST, F32_MOST + 2 ** 103],
-  ["f16", 2, Float32Array, "Uint16", -65504, 65504, 65520],
-  ["i32", 4, Int32Array, "Int32", -(2 ** 31), 2 ** 31 - 1],
-  ["u32", 4, Uint32Array, "Uint32", 0, 2 ** 32 - 1],
-  ["i8", 1, Int32Array, "Int8", -128, 127],
-  ["u8", 1, Uint32Array, "Uint8", 0, 255],
-  ["i4", 0.5, Int32Array, "Uint8", -8, 7],
-  ["u4", 0.5, Uint32Array, "Uint8", 0, 15],
-] as const) {
-  const { [`get${method}` as const]: get, [`set${method}` as const]: set } = DataView.prototype;
-  KINDS[name] = { name, bytes, array, get, set, least, most, limit };
-}
-/** Return the element type that the class of an array implies, or the name of that class. */
-export const impliedBy = ({ constructor }: object): string =>
-  Object.values(KINDS).find(({ array }) => array === constructor)?.name ?? constructor.name;
+const ARRAYS: Record<string, Kind["array"]> = {
+  f: Float32Array,
+  i: Int32Array,
+  u: Uint32Array,
+};
+/** What rounds to infinity: half of a last place above the greatest number. */
+const LIMITS: Record<string, number> = { f32: 2 ** 128 - 2 ** 103, f16: 65520 };
 
-const LETTERS: Record<string, string> = { f: "f32", h: "f16", i: "i32", u: "u32" };
+/** Return the element type that the class of an array implies, or the name of that class. */
+export function impliedBy(values: object): string {
+  const { constructor } = Object(values) as object;
+  const letter = Object.keys(ARRAYS).find((each) => ARRAYS[each] === constructor);
+  return letter ? `${letter}32` : constructor.name;
+}
 
 /**
  * A leaf as memory keeps it: vectors lie `stride` bytes apart, elements `size`; half a byte,
@@ -68,30 +61,54 @@ const LETTERS: Record<string, string> = { f: "f32", h: "f16", i: "i32", u: "u32"
  */
 export interface LeafType {
   readonly name: string;
+  /** What call plans are found by: a name that no other type has. */
+  readonly key: string;
   readonly kind: Kind;
   /** Of a value: none of a scalar, `[columns, rows]` of a matrix. */
   readonly shape: readonly number[];
+  /** The bytes between its numbers, along each axis of the shape. */
+  readonly strides: readonly number[];
   readonly stride: number;
   readonly size: number;
 }
 
-const LEAVES = new Map<string, LeafType | undefined>();
+/** Return what a map has for a key; what it lacks is made. */
+export function cached<K, V extends {}>(
+  map: { get(key: K): V | undefined; set(key: K, value: V): unknown },
+  key: K,
+  make: () => V,
+): V {
+  let found = map.get(key);
+  if (!found) map.set(key, (found = make()));
+  return found;
+}
+
+const LEAVES = new Map<string, LeafType>();
+const NAME = /^(?:([fiu]32|f16|[iu][48])|(?:vec|mat([234])x(?=.[fh]))([234])([fhiu]))$/;
 
 /** Return the type of a leaf's name; none if it is no such name. */
 export function leafType(name: string): LeafType | undefined {
-  if (!LEAVES.has(name)) LEAVES.set(name, readLeaf(name));
-  return LEAVES.get(name);
+  const match = NAME.exec(name);
+  return match ? cached(LEAVES, name, () => makeLeaf(match)) : undefined;
 }
 
-function readLeaf(name: string): LeafType | undefined {
-  const match = /^(?:([fiu]32|f16|[iu][48])|vec([234])([fhiu])|mat([234])x([234])([fh]))$/.exec(name);
-  if (!match) return undefined;
-  const [, scalar, width, of, columns, rows, held] = match;
-  const kind = KINDS[scalar ?? LETTERS[of ?? held!]!]!;
-  const shape = [columns, rows ?? width].filter(Boolean).map(Number);
+function makeLeaf([name, scalar, columns, rows, letter]: readonly string[]): LeafType {
+  const number = scalar ?? (letter === "h" ? "f16" : `${letter}32`);
+  const [first, bits] = [number[0]!, Number(number.slice(1))];
+  const least = first === "i" ? -(2 ** (bits - 1)) : 0;
+  const kind = {
+    name: number,
+    bits,
+    array: ARRAYS[first]!,
+    least,
+    most: least + 2 ** bits - 1,
+    limit: LIMITS[number] ?? 0,
+  };
+  const shape = [columns, rows].filter(Boolean).map(Number);
   const lanes = shape.at(-1) ?? 1;
-  const stride = kind.bytes * (lanes === 3 ? 4 : lanes);
-  return { name, kind, shape, stride, size: stride * Number(columns ?? 1) };
+  const stride = (bits / 8) * (lanes === 3 ? 4 : lanes);
+  const strides = [stride, bits / 8].slice(2 - shape.length);
+  return { name: name!, key: name!, kind, shape, strides, stride, size: stride * Number(columns ?? 1) };
 }
 
 export const product = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1);
@@ -101,23 +118,24 @@ export const bytesOf = (type: { readonly size: number }, count: number): number 
   Math.ceil(type.size * count);
 
 /** Write a number that is in range; of 4 bits, at a half of a byte that is 0. */
-export function put(view: DataView, at: number, { name, bytes, set }: Kind, value: number): void {
+export function put(view: DataView, at: number, { name, bits }: Kind, value: number): void {
   const byte = Math.floor(at);
   // An engine's NaN may have any bits.
-  if (name === "f32" && Number.isNaN(value)) view.setUint32(at, 0x7fc00000, true);
-  else if (bytes < 1)
-    view.setUint8(byte, view.getUint8(byte) | ((value & 15) << (at > byte ? 4 : 0)));
-  else set.call(view, at, name === "f16" ? toHalf(value) : value, true);
+  if (name === "f32" && !Number.isNaN(value)) view.setFloat32(at, value, true);
+  else if (bits > 16) view.setUint32(at, name === "f32" ? 0x7fc00000 : value, true);
+  else if (bits > 8) view.setUint16(at, toHalf(value), true);
+  else if (bits > 4) view.setUint8(at, value);
+  else view.setUint8(byte, view.getUint8(byte) | ((value & 15) << (at > byte ? 4 : 0)));
 }
 
 /** Read a number. */
-export function take(view: DataView, at: number, { name, bytes, get }: Kind): number {
+export function take(view: DataView, at: number, { name, bits, least }: Kind): number {
+  if (name === "f32") return view.getFloat32(at, true);
+  if (name === "f16") return fromHalf(view.getUint16(at, true));
   const byte = Math.floor(at);
-  const value = get.call(view, byte, true);
-  if (name === "f16") return fromHalf(value);
-  if (bytes >= 1) return value;
-  const half = (value >> (at > byte ? 4 : 0)) & 15;
-  return name === "i4" && half > 7 ? half - 16 : half;
+  const word = bits > 8 ? view.getUint32(at, true) : view.getUint8(byte) >> (at > byte ? 4 : 0);
+  const [up, shift] = [word << (32 - bits), 32 - bits];
+  return least ? up >> shift : up >>> shift;
 }
 
 /** The nearest integer of a number above 0; of two, the even one. */

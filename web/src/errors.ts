@@ -16,7 +16,7 @@ export function setTexts(all: typeof texts): void {
 
 /** The root of everything that the runtime throws on purpose. */
 export class KerngenError extends Error {
-  constructor(text: string, given: readonly unknown[]) {
+  constructor(text: string, ...given: readonly unknown[]) {
     super(texts ? texts[text]!(...given) : `${text} (${given})`);
     // In production the text comes a moment later, for who reports the error.
     if (!texts)
@@ -33,7 +33,7 @@ export function refuse<K extends keyof Texts>(
   text: K,
   ...given: Parameters<Texts[K]>
 ): never {
-  throw new kind(text, given);
+  throw new kind(text, ...given);
 }
 
 // A minifier renames classes, but not what they say of themselves.

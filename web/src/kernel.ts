@@ -1,10 +1,10 @@
 /** Kernels as generated modules describe them. */
 import { AbiError, ArgumentError, refuse } from "./errors.js";
 import type { Lengths } from "./check.js";
-import { launch, type KernelFunction } from "./launch.js";
+import { launch } from "./launch.js";
 import type { Given, KernelPlan } from "./plan.js";
 import type { ShaderUrl } from "./shaders.js";
-import { fit, typeOf } from "./struct.js";
+import { fit } from "./struct.js";
 
 /** The version of what generated modules call, and of their plans. */
 const ABI = 2;
@@ -46,15 +46,25 @@ export const makeKernel = (
   return { ...EMPTY, ...plan, name, place, shader, toString: () => place };
 };
 
+/** Refuse a name that is none of those known. */
+export function checkNames(
+  kernel: Kernel,
+  what: "option" | "output",
+  given: Given,
+  known: readonly string[],
+): void {
+  for (const name in given)
+    if (!known.includes(name)) refuse(ArgumentError, "name", kernel, what, name, known);
+}
+
 /** Return the scalars of a call in order, checked. */
 export function scalarsOf(kernel: Kernel, options: Given): unknown[] {
-  const { scalars, place } = kernel;
-  const known = [...scalars.map(([name]) => name), "out", "ctx"];
-  for (const name in options)
-    if (!known.includes(name)) refuse(ArgumentError, "option", kernel, name, known);
+  const { scalars, outputs, place } = kernel;
+  const out = outputs.length ? ["out"] : [];
+  checkNames(kernel, "option", options, [...scalars.map(([name]) => name), ...out, "ctx"]);
   return scalars.map(([name, type, initial]) => {
     const value = options[name] ?? initial;
-    fit(typeOf(type), value, [place, name]);
+    fit([name, type, 0], value, [place, name]);
     return value;
   });
 }
@@ -78,8 +88,7 @@ export function module(abi: number, shader: ShaderUrl) {
       let known: Kernel | undefined;
       const kernel = (): Kernel => (known ??= makeKernel(name, shader, plan()));
       const call = (...given: unknown[]): unknown => launch(kernel(), given);
-      Object.defineProperty(call, "kernel", { get: kernel });
-      return Object.defineProperty(call, "name", { value: name }) as KernelFunction;
+      return Object.defineProperties(call, { kernel: { get: kernel }, name: { value: name } });
     },
   };
 }

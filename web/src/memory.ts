@@ -1,4 +1,5 @@
 /** Buffers of the device: handed out, given back, and handed out again. */
+import { cached } from "./element.js";
 import { OutOfMemoryError } from "./errors.js";
 
 /** A buffer, and how many tensors are in it. */
@@ -16,21 +17,27 @@ export interface Block {
 const SMALLEST = 256;
 /** Free memory above this is given back to the device. */
 const MOST_FREE = 2 ** 28;
-const USAGE = 0x80 | 0x4 | 0x8; // STORAGE, COPY_SRC and COPY_DST; node has no GPUBufferUsage
+export const USAGE = 0x80 | 0x4 | 0x8; // STORAGE, COPY_SRC and COPY_DST; node has no GPUBufferUsage
 
 /** Return the capacity for a size: four steps to each power of two. */
-export function sizeClass(nbytes: number): number {
-  if (nbytes <= SMALLEST) return SMALLEST;
+function sizeClass(nbytes: number): number {
   const step = 2 ** Math.max(Math.floor(Math.log2(nbytes - 1)) - 2, 4);
   return Math.ceil(nbytes / step) * step;
 }
 
+/** End an error scope of a device; report what was wrong in it. */
+export const endScope = (device: GPUDevice, report: (why: string) => void): Promise<void> =>
+  device.popErrorScope().then(
+    (error) => error && report(error.message),
+    () => undefined,
+  ) as Promise<void>;
+
 /** The pool of a context. */
 export class Memory {
-  /** How many buffers were made, and how many are free. */
-  readonly counts = { made: 0, free: 0 };
+  /** How many buffers were made. */
+  made = 0;
   /** Destroyed once what is recorded has been submitted. */
-  doomed: Block[] = [];
+  doomed: GPUBuffer[] = [];
   private readonly free = new Map<number, Block[]>();
   private freeBytes = 0;
   private uids = 0;
@@ -44,21 +51,19 @@ export class Memory {
 
   /** Return a block for so many bytes. */
   acquire(nbytes: number): Block {
-    const capacity = Math.min(sizeClass(Math.max(nbytes, 16)), Math.floor(this.largest / 4) * 4);
+    const size = sizeClass(Math.max(nbytes, SMALLEST));
+    const capacity = Math.min(size, Math.floor(this.largest / 4) * 4);
     const block = this.free.get(capacity)?.pop();
     if (block) {
-      this.counts.free--;
       this.freeBytes -= capacity;
       [block.used, block.tensors] = [nbytes, 0];
       return block;
     }
-    this.counts.made++;
+    this.made++;
     this.device.pushErrorScope("out-of-memory");
     const buffer = this.device.createBuffer({ size: capacity, usage: USAGE });
-    void this.device.popErrorScope().then(
-      (error) =>
-        error && this.report(new OutOfMemoryError("memory", [nbytes, error.message])),
-      () => undefined,
+    void endScope(this.device, (why) =>
+      this.report(new OutOfMemoryError("memory", nbytes, why)),
     );
     return this.adopt(buffer, nbytes, capacity, false);
   }
@@ -82,15 +87,12 @@ export class Memory {
 
   /** Take a block back if no tensor is in it. */
   release(block: Block): void {
-    if (--block.tensors > 0 || block.shared) return;
-    if (this.freeBytes + block.capacity > MOST_FREE) {
-      this.doomed.push(block);
-      return;
+    const { buffer, capacity, shared } = block;
+    if (--block.tensors > 0 || shared) return;
+    if (this.freeBytes + capacity > MOST_FREE) this.doomed.push(buffer);
+    else {
+      this.freeBytes += capacity;
+      cached(this.free, capacity, () => []).push(block);
     }
-    this.counts.free++;
-    this.freeBytes += block.capacity;
-    const list = this.free.get(block.capacity);
-    if (list) list.push(block);
-    else this.free.set(block.capacity, [block]);
   }
 }

@@ -12,6 +12,9 @@ import type { Shape, Tensor } from "./tensor.js";
 /** The longest axis: indices are i32. */
 const LONGEST = 2 ** 31 - 1;
 
+/** The greatest numbers. */
+const FLOATS: Record<string, number> = { f32: (2 - 2 ** -23) * 2 ** 127, f16: 65504 };
+
 export const TEXTS = {
   // Arguments of a call
 
@@ -31,8 +34,8 @@ export const TEXTS = {
   half: (kernel: Kernel, [name, what]: readonly [string, string]) =>
     `${kernel.place}: '${name}' ${what}; ` +
     `the device lacks the feature 'shader-f16'.`,
-  option: (kernel: Kernel, name: string, known: readonly string[]) =>
-    `${kernel.place}: there is no option '${name}'; there are ${known.join(", ")}.`,
+  name: (kernel: Kernel, what: string, name: string, known: readonly string[]) =>
+    `${kernel.place}: there is no ${what} '${name}'; there are ${known.join(", ")}.`,
   rank: (kernel: Kernel, input: number, shapes: readonly Shape[], guards: Lengths) => {
     const [spec, shape] = [kernel.inputs[input]!, shapes[input]!];
     const [known] = matched(kernel, input, 0, shapes, guards);
@@ -122,17 +125,17 @@ export const TEXTS = {
   large: (kernel: Kernel, what: string, shape: Shape, nbytes: number, most: number) =>
     `${kernel.place}: ${what} of shape ${tuple(shape)} takes ${nbytes} bytes; the adapter ` +
     `binds at most ${most}.`,
-  bindings: (kernel: Kernel, { wgsl, bindings }: Planned, most: number) =>
-    `${kernel.place}: '${wgsl}' binds ${bindings.length} tensors; the adapter allows ${most}.`,
+  bindings: (kernel: Kernel, { wgsl }: Planned, count: number, most: number) =>
+    `${kernel.place}: '${wgsl}' binds ${count} tensors; the adapter allows ${most}.`,
   terms: (kernel: Kernel, { wgsl }: Planned, counted: number, most: number) =>
-    `${kernel.place}: '${wgsl}' counts to ${counted}; it can count to less than ${most}. ` +
+    `${kernel.place}: '${wgsl}' counts to ${counted}; it can count to less than ${most + 1}. ` +
     `Use smaller tensors.`,
   turns: (kernel: Kernel, { wgsl }: Planned, turns: number, most: number) =>
     `${kernel.place}: '${wgsl}' runs a loop ${turns} times, and this adapter silently stops ` +
     `after ${most}. Use smaller tensors here, or another adapter.`,
   workgroups: (kernel: Kernel, { wgsl }: Planned, groups: number, most: number) =>
     `${kernel.place}: '${wgsl}' needs ${groups} workgroups; the adapter runs at most ` +
-    `${most} x ${most}.`,
+    `${Math.sqrt(most)} x ${Math.sqrt(most)}.`,
   negative: (kernel: Kernel, found: number) =>
     `${kernel.place}: its plan asks for ${found} workgroups or elements. Run 'kerngen build' ` +
     `again.`,
@@ -149,8 +152,11 @@ export const TEXTS = {
   number: (where: Where, path: string, value: unknown, { name, limit }: Kind) =>
     `${whose(where, path)} is ${shown(value)}; expected ` +
     `${limit ? "a number" : "an integer"} (${name}).`,
-  outside: (where: Where, path: string, value: unknown, { name, least, most }: Kind) =>
-    `${whose(where, path)} is ${shown(value)}; ${name} holds ${least} to ${most}.`,
+  outside: (where: Where, path: string, value: unknown, { name, ...kind }: Kind) => {
+    const most = FLOATS[name] ?? kind.most;
+    const least = name in FLOATS ? -most : kind.least;
+    return `${whose(where, path)} is ${shown(value)}; ${name} holds ${least} to ${most}.`;
+  },
   count: (expected: number, got: number) => `Expected ${expected} values, got ${got}.`,
   unpack: (struct: string, size: number, got: number) =>
     `'${struct}' is unpacked from ${size} bytes each, not ${got}.`,
@@ -160,6 +166,7 @@ export const TEXTS = {
 
   // Tensors
 
+  shape: (given: unknown) => `A shape is an array of integers, got ${shown(given)}.`,
   lengths: (shape: Shape) => `Lengths are integers from 0 to 2^31 - 1, not ${tuple(shape)}.`,
   allocated: (shape: Shape, nbytes: number, most: number) =>
     `A tensor of shape (${shape.join(", ")}) takes ${nbytes} bytes; the adapter binds at most ` +
@@ -217,7 +224,9 @@ function kindOf(value: unknown): string {
 /** Show a value. */
 function shown(value: unknown): string {
   if (ArrayBuffer.isView(value)) return `a ${value.constructor.name}`;
-  const text = typeof value === "object" ? (JSON.stringify(value) ?? `${value}`) : `${value}`;
+  if (typeof value === "bigint") return `${value}n`;
+  const isText = typeof value === "object" || typeof value === "string";
+  const text = isText ? (JSON.stringify(value) ?? `${value}`) : `${value}`;
   return text.length <= 80 ? text : `${text.slice(0, 76)} ...`;
 }
 

@@ -1,19 +1,19 @@
 /** From a kernel's plan to the dispatches of one call: every choice is made, once. */
 import { shapeOf, type Lengths } from "./check.js";
-import type { Context } from "./context.js";
+import type { Context, Limits } from "./context.js";
 import { FeatureError, KerngenError, LimitError, refuse } from "./errors.js";
 import type { Kernel } from "./kernel.js";
-import type { Case, Choice, More, Repeat, Step as PlanStep } from "./plan.js";
+import type { Case, More, Step as PlanStep } from "./plan.js";
 import { evaluate, valuesOf, type Size, type Values } from "./sizes.js";
 import type { Compiled, Shaders } from "./shaders.js";
 import { typeOf, type ElementType } from "./struct.js";
 import { product } from "./element.js";
-import { roundUp, type Shape } from "./tensor.js";
+import { boundBytes, roundUp, type Shape } from "./tensor.js";
 
 /** The most dispatches of one call: each is recorded, and takes some microseconds. */
 const MOST_DISPATCHES = 4096;
 /** Above this, a lane's counter and its stride might pass 32 bits. */
-const MOST_TERMS = 2 ** 31;
+const MOST_TERMS = 2 ** 31 - 1;
 
 /** One dispatch; `slots` are the numbers of the tensors that it binds, `access` how. */
 export interface Step {
@@ -57,8 +57,8 @@ export interface Selection {
 }
 
 /** Return what a plan runs for the lengths and scalars of a call. */
-export function select(kernel: Kernel, lengths: Lengths, ctx: Context): Selection {
-  const { workgroupBytes, invocations, subgroups, f16 } = ctx.limits;
+export function select(kernel: Kernel, lengths: Lengths, { limits }: Context): Selection {
+  const { workgroupBytes, invocations, subgroups, f16 } = limits;
   const values = valuesOf({
     ...lengths,
     "adapter.workgroup_bytes": workgroupBytes,
@@ -66,50 +66,49 @@ export function select(kernel: Kernel, lengths: Lengths, ctx: Context): Selectio
     "adapter.subgroups": Number(subgroups),
     "adapter.f16": Number(f16),
   });
-  const found: Selection = { values, dispatches: [], scratch: [] };
+  const dispatches: Planned[] = [];
+  const scratch: Selection["scratch"] = [];
   const applies = (each: Case): boolean =>
     (each.bytes ?? 0) <= workgroupBytes &&
     (each.invocations ?? 0) <= invocations &&
     (subgroups || !each.subgroups) &&
     (!each.when || each.when(values));
-  const choose = ({ cases, stages }: Choice): Case =>
-    cases.find(applies) ?? refuse(LimitError, "unfit", kernel, stages?.[0], ctx.limits);
-  const repeat = ({ count, body }: Repeat, scratch: Scratch, stage: string): void => {
-    const times = Math.max(evaluate(count, values), 0);
-    const total = found.dispatches.length + times * body.length;
-    if (total > MOST_DISPATCHES)
-      refuse(LimitError, "dispatches", kernel, stage, total, MOST_DISPATCHES);
-    for (let i = 0; i < times; i++) walk(body, scratch, stage);
-  };
-  const walk = (body: readonly PlanStep[], scratch: Scratch, stage: string): void => {
+  const walk = (body: readonly PlanStep[], known: Scratch, stage: string): void => {
     for (const step of body) {
       if ("length" in step) {
         const [wgsl, bound, groups, more] = step;
-        const access = bound.replace(/[^ *]+(\*?) ?/g, (_, star) => (star ? "w" : "r"));
-        const bindings = bound.replaceAll("*", "").split(" ");
-        found.dispatches.push({ ...more, wgsl, bindings, access, groups, scratch });
-      } else if ("count" in step) repeat(step, scratch, stage);
-      else {
-        const chosen = choose(step);
-        const own = { ...scratch };
-        for (const each of chosen.scratch ?? []) own[each[0]] = found.scratch.push(each) - 1;
-        walk(chosen.body, own, step.stages?.[0] ?? stage);
+        const marked = bound.split(" ");
+        const access = marked.map((each) => (each.endsWith("*") ? "w" : "r")).join("");
+        const bindings = marked.map((each) => each.replace("*", ""));
+        dispatches.push({ ...more, wgsl, bindings, access, groups, scratch: known });
+      } else if ("count" in step) {
+        const times = Math.max(evaluate(step.count, values), 0);
+        const total = dispatches.length + times * step.body.length;
+        if (total > MOST_DISPATCHES)
+          refuse(LimitError, "dispatches", kernel, stage, total, MOST_DISPATCHES);
+        for (let i = 0; i < times; i++) walk(step.body, known, stage);
+      } else {
+        const named = step.stages?.[0];
+        const chosen =
+          step.cases.find(applies) ?? refuse(LimitError, "unfit", kernel, named, limits);
+        const own = { ...known };
+        for (const each of chosen.scratch ?? []) own[each[0]] = scratch.push(each) - 1;
+        walk(chosen.body, own, named ?? stage);
       }
     }
   };
   walk(kernel.body, {}, "");
-  return found;
+  return { values, dispatches, scratch };
 }
 
 /** Return the dispatches that have workgroups, with their number. */
-export function recorded(
+export const recorded = (
   kernel: Kernel,
   { dispatches, values }: Selection,
-): (readonly [Planned, number])[] {
-  return dispatches
+): (readonly [Planned, number])[] =>
+  dispatches
     .map((each) => [each, count(kernel, each.groups, values)] as const)
     .filter(([, groups]) => groups);
-}
 
 /** Make the plan of a call. */
 export function makePlan(
@@ -118,83 +117,64 @@ export function makePlan(
   ctx: Context,
   shaders: Shaders,
 ): CallPlan {
-  const [half] = ctx.limits.f16 ? [] : kernel.halves;
+  const { limits } = ctx;
+  const [half] = limits.f16 ? [] : kernel.halves;
   if (half) refuse(FeatureError, "half", kernel, half);
   const selection = select(kernel, lengths, ctx);
-  const bound = new Set(selection.dispatches.flatMap((each) => each.bindings));
-  const temporaries = kernel.temporaries.filter((each) => bound.has(each.name));
-  const named = [...kernel.inputs, ...kernel.outputs, ...temporaries];
-  const sizes = named.map((spec) => {
-    const shape = shapeOf(spec.axes, lengths);
-    const what = spec.access === "temporary" ? "a temporary" : `'${spec.name}'`;
-    return checkSize(kernel, what, shape, typeOf(spec.element).size, ctx);
-  });
-  const scratch = selection.scratch.map(([, length]) =>
-    checkSize(kernel, "a temporary", [count(kernel, length, selection.values)], 4, ctx),
-  );
+  const { dispatches, scratch, values } = selection;
+  const bound = new Set(dispatches.flatMap((each) => each.bindings));
+  const args = [...kernel.inputs, ...kernel.outputs];
+  const named = [...args, ...kernel.temporaries.filter((each) => bound.has(each.name))];
+  const bytesFor = (what: string, shape: Shape, size: number): number => {
+    const nbytes = Math.ceil(product(shape) * size);
+    if (boundBytes(nbytes) > limits.tensorBytes)
+      refuse(LimitError, "large", kernel, what, shape, nbytes, limits.tensorBytes);
+    return Math.max(nbytes, size);
+  };
+  const sizes = [
+    ...named.map(({ name, access, axes, element }) => {
+      const what = access === "temporary" ? "a temporary" : `'${name}'`;
+      return bytesFor(what, shapeOf(axes, lengths), typeOf(element).size);
+    }),
+    ...scratch.map(([, length]) => bytesFor("a temporary", [count(kernel, length, values)], 4)),
+  ];
   const uniformBytes = kernel.uniform?.size ?? 0;
-  const running = recorded(kernel, selection);
-  const steps = running.map(([dispatch, groups]): Step => {
-    checkDispatch(kernel, dispatch, selection.values, ctx);
-    const [x, y] = fold(kernel, dispatch, groups, ctx.limits.workgroups);
-    const slots = dispatch.bindings.map((name) =>
-      name in dispatch.scratch
-        ? named.length + dispatch.scratch[name]!
-        : named.findIndex((each) => each.name === name),
+  const steps = recorded(kernel, selection).map(([dispatch, groups]): Step => {
+    const { bindings, access, scratch: own, uniform } = dispatch;
+    const [x, y] = workgroupsOf(kernel, dispatch, groups, values, limits);
+    const slots = bindings.map((name) =>
+      name in own ? named.length + own[name]! : named.findIndex((each) => each.name === name),
     );
-    const bytes = dispatch.uniform === false ? 0 : uniformBytes;
-    const shader = shaders.get(dispatch, kernel.shader, bytes);
-    return { shader, slots, access: dispatch.access, x, y };
+    const shader = shaders(dispatch, kernel.shader, uniform === false ? 0 : uniformBytes);
+    return { shader, slots, access, x, y };
   });
-  const args = named.length - temporaries.length;
-  const usesUniform = steps.some((each) => each.shader.usesUniform);
-  const unit = ctx.device.limits.minUniformBufferOffsetAlignment;
   return {
     lengths,
     steps,
     outputs: kernel.outputs.map((x) => [typeOf(x.element), shapeOf(x.axes, lengths)]),
-    inner: steps.length ? [...sizes.slice(args), ...scratch] : [],
-    stride: usesUniform ? roundUp(uniformBytes, unit) : 0,
+    inner: steps.length ? sizes.slice(args.length) : [],
+    stride: roundUp(uniformBytes, ctx.device.limits.minUniformBufferOffsetAlignment),
   };
 }
 
-function checkSize(
-  kernel: Kernel,
-  what: string,
-  shape: Shape,
-  size: number,
-  { limits }: Context,
-): number {
-  const nbytes = Math.ceil(product(shape) * size);
-  if (roundUp(nbytes, 16) > limits.tensorBytes)
-    refuse(LimitError, "large", kernel, what, shape, nbytes, limits.tensorBytes);
-  return Math.max(nbytes, size);
-}
-
-function checkDispatch(
-  kernel: Kernel,
-  dispatch: Planned,
-  values: Values,
-  { limits }: Context,
-): void {
-  if (dispatch.bindings.length > limits.storageBuffers)
-    refuse(LimitError, "bindings", kernel, dispatch, limits.storageBuffers);
-  const counted = evaluate(dispatch.terms, values);
-  if (counted >= MOST_TERMS) refuse(LimitError, "terms", kernel, dispatch, counted, MOST_TERMS);
-  const turns = evaluate(dispatch.trips, values);
-  if (turns > limits.loopTurns)
-    refuse(LimitError, "turns", kernel, dispatch, turns, limits.loopTurns);
-}
-
-/** Return the workgroups in x and y; shaders skip what is beyond the total. */
-export function fold(
+/** Return the workgroups of a dispatch in x and y; shaders skip what is beyond the total. */
+function workgroupsOf(
   kernel: Kernel,
   dispatch: Planned,
   groups: number,
-  limit: number,
+  values: Values,
+  { storageBuffers, loopTurns, workgroups }: Limits,
 ): [number, number] {
-  if (groups > limit * limit) refuse(LimitError, "workgroups", kernel, dispatch, groups, limit);
-  const y = Math.ceil(groups / limit);
+  const deny = (
+    text: "bindings" | "terms" | "turns" | "workgroups",
+    found: number,
+    most: number,
+  ): false | never => found > most && refuse(LimitError, text, kernel, dispatch, found, most);
+  deny("bindings", dispatch.bindings.length, storageBuffers);
+  deny("terms", evaluate(dispatch.terms, values), MOST_TERMS);
+  deny("turns", evaluate(dispatch.trips, values), loopTurns);
+  deny("workgroups", groups, workgroups * workgroups);
+  const y = Math.ceil(groups / workgroups);
   return [Math.ceil(groups / y), y];
 }
 

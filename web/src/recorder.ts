@@ -5,7 +5,7 @@
  * waits for them, and what comes after waits for it.
  */
 import { ValidationError } from "./errors.js";
-import type { Memory } from "./memory.js";
+import { endScope, type Memory } from "./memory.js";
 import type { Compiled } from "./shaders.js";
 
 /** A dispatch, or something that is done to an encoder between passes. */
@@ -27,6 +27,7 @@ export interface Chunk {
   used: number;
 }
 
+/** What a uniform struct has at most, and the arena many of. */
 const CHUNK = 65536;
 const UNIFORM = 0x40 | 0x8; // UNIFORM and COPY_DST
 /** So many operations are submitted without being asked to. */
@@ -38,14 +39,14 @@ export class Recorder {
   /** The first error that no call could throw, until somebody waits. */
   fault: Error | undefined;
   private ops: Op[] = [];
-  private full: Chunk[] = [];
+  /** Those in use; the last one has room. */
+  private chunks: Chunk[] = [];
   private readonly free: Chunk[] = [];
-  private chunk: Chunk | undefined;
-  private chunks = 0;
+  private made = 0;
   private waiting = 0;
   /** Resolves once all that was submitted is in the device's queue. */
   encoded: Promise<void> = Promise.resolve();
-  private tail: Promise<void> = Promise.resolve();
+  private tail: Promise<void> = this.encoded;
 
   constructor(
     private readonly device: GPUDevice,
@@ -54,12 +55,17 @@ export class Recorder {
 
   /** Whether something recorded has not been submitted. */
   get pending(): boolean {
-    return this.ops.length > 0 || this.waiting > 0;
+    return this.ops.length + this.waiting > 0;
   }
 
   /** Note an operation. */
   add(op: Op): void {
     this.ops.push(op);
+  }
+
+  /** Note a copy between buffers. */
+  copy(from: GPUBuffer, start: number, to: GPUBuffer, end: number, size: number): void {
+    this.add((encoder) => encoder.copyBufferToBuffer(from, start, to, end, size));
   }
 
   /** Submit what has become long; call it between calls of kernels. */
@@ -69,26 +75,29 @@ export class Recorder {
 
   /** Return a chunk with room for so many bytes. */
   room(nbytes: number): Chunk {
-    if (this.chunk && this.chunk.used + nbytes <= this.chunk.view.byteLength) return this.chunk;
-    if (this.chunk) this.full.push(this.chunk);
-    this.chunk = (nbytes <= CHUNK ? this.free.pop() : undefined) ?? this.makeChunk(nbytes);
-    return this.chunk;
+    let chunk = this.chunks.at(-1);
+    if (!chunk || chunk.used + nbytes > CHUNK)
+      this.chunks.push((chunk = this.free.pop() ?? this.makeChunk()));
+    return chunk;
   }
 
   /** Submit; what is returned resolves once it is, and never rejects. */
   submit(): Promise<void> {
-    const { ops, full } = this;
-    const doomed = this.memory.doomed;
-    if (this.chunk) full.push(this.chunk);
-    [this.ops, this.full, this.chunk, this.memory.doomed] = [[], [], undefined, []];
-    const shaders = new Set(ops.flatMap((op) => (typeof op === "function" ? [] : [op.shader])));
-    const missing = [...shaders].filter((each) => !each.pipeline);
-    let checked = Promise.resolve();
+    const { ops, chunks, memory } = this;
+    const { doomed } = memory;
+    [this.ops, this.chunks, memory.doomed] = [[], [], []];
+    const shaders = ops.flatMap((op) => ("shader" in op ? op.shader : []));
+    const missing = shaders.filter((each) => !each.pipeline);
+    let checked: Promise<void> | undefined;
     const run = (): void => {
-      checked = this.run(ops, full, doomed);
+      const failed = shaders.find((each) => each.error);
+      if (failed) this.fault ??= failed.error;
+      else if (ops.length) checked = this.send(ops, chunks);
+      for (const chunk of chunks) chunk.used = 0;
+      this.free.push(...chunks);
+      for (const each of doomed) each.destroy();
     };
-    if (!this.waiting && !missing.length) run();
-    else {
+    if (this.waiting || missing.length) {
       this.waiting++;
       this.encoded = this.encoded
         .then(() => Promise.all(missing.map((each) => each.made)))
@@ -96,43 +105,27 @@ export class Recorder {
           this.waiting--;
           run();
         });
-    }
+    } else run();
     const before = this.tail;
-    this.tail = this.encoded.then(() => checked).then(() => before);
-    return this.tail;
+    return (this.tail = this.encoded.then(() => checked).then(() => before));
   }
 
   /** Encode and submit now; resolve when the device has looked at it. */
-  private run(ops: Op[], chunks: Chunk[], doomed: { buffer: GPUBuffer }[]): Promise<void> {
-    const failed = ops.find((op) => typeof op !== "function" && op.shader.error);
-    let checked = Promise.resolve();
-    if (failed && typeof failed !== "function") this.fault ??= failed.shader.error;
-    else if (ops.length) {
-      this.device.pushErrorScope("validation");
-      for (const { buffer, view, used } of chunks)
-        this.device.queue.writeBuffer(buffer, 0, view.buffer as ArrayBuffer, 0, used);
-      this.device.queue.submit([encode(this.device, ops)]);
-      this.submissions++;
-      checked = this.device.popErrorScope().then(
-        (error) => {
-          if (error) this.fault ??= new ValidationError("work", [error.message]);
-        },
-        () => undefined,
-      );
-    }
-    for (const chunk of chunks) {
-      chunk.used = 0;
-      if (chunk.view.byteLength === CHUNK) this.free.push(chunk);
-      else doomed.push(chunk);
-    }
-    for (const each of doomed) each.buffer.destroy();
-    return checked;
+  private send(ops: readonly Op[], chunks: readonly Chunk[]): Promise<void> {
+    const { device } = this;
+    device.pushErrorScope("validation");
+    for (const { buffer, view, used } of chunks)
+      device.queue.writeBuffer(buffer, 0, view.buffer as ArrayBuffer, 0, used);
+    device.queue.submit([encode(device, ops)]);
+    this.submissions++;
+    return endScope(device, (why) => {
+      this.fault ??= new ValidationError("work", why);
+    });
   }
 
-  private makeChunk(nbytes: number): Chunk {
-    const size = Math.max(nbytes, CHUNK);
-    const buffer = this.device.createBuffer({ size, usage: UNIFORM });
-    return { uid: ++this.chunks, buffer, view: new DataView(new ArrayBuffer(size)), used: 0 };
+  private makeChunk(): Chunk {
+    const buffer = this.device.createBuffer({ size: CHUNK, usage: UNIFORM });
+    return { uid: ++this.made, buffer, view: new DataView(new ArrayBuffer(CHUNK)), used: 0 };
   }
 }
 
@@ -141,17 +134,18 @@ function encode(device: GPUDevice, ops: readonly Op[]): GPUCommandBuffer {
   let pass: GPUComputePassEncoder | undefined;
   let last: Compiled | undefined;
   for (const op of ops) {
-    if (typeof op === "function") {
+    if ("shader" in op) {
+      const { shader, group, offset, x, y } = op;
+      pass ??= encoder.beginComputePass();
+      if (shader !== last) pass.setPipeline(shader.pipeline!);
+      last = shader;
+      pass.setBindGroup(0, group, shader.uniformBytes ? [offset] : []);
+      pass.dispatchWorkgroups(x, y);
+    } else {
       pass?.end();
-      [pass, last] = [undefined, undefined];
+      pass = last = undefined;
       op(encoder);
-      continue;
     }
-    pass ??= encoder.beginComputePass();
-    if (op.shader !== last) pass.setPipeline(op.shader.pipeline!);
-    last = op.shader;
-    pass.setBindGroup(0, op.group, op.shader.usesUniform ? [op.offset] : []);
-    pass.dispatchWorkgroups(op.x, op.y);
   }
   pass?.end();
   return encoder.finish();

@@ -1,4 +1,5 @@
 /** Shaders: fetched, compiled in the background, and found again by their name. */
+import { cached } from "./element.js";
 import { AbiError, KerngenError, refuse, ValidationError } from "./errors.js";
 import type { Planned } from "./planner.js";
 import { only, withDots } from "./wgsl.js";
@@ -10,7 +11,7 @@ export type ShaderUrl = (name: string) => URL;
 export interface Compiled {
   readonly uid: number;
   readonly layout: GPUBindGroupLayout;
-  readonly usesUniform: boolean;
+  /** What its uniform struct takes; 0 if it reads none. */
   readonly uniformBytes: number;
   /** Resolves when the pipeline is there, or what went wrong is. */
   readonly made: Promise<void>;
@@ -18,89 +19,74 @@ export interface Compiled {
   error?: Error;
 }
 
-const COMPUTE = 0x4; // GPUShaderStage.COMPUTE
+const visibility = 0x4; // GPUShaderStage.COMPUTE
 
-/** The shaders of a context. */
-export class Shaders {
-  private readonly compiled = new Map<string, Compiled>();
-  private made = 0;
-  private readonly layouts = new Map<string, GPUBindGroupLayout>();
+/** Returns the pipeline of a dispatch; `uniformBytes` is 0 if it reads no uniforms. */
+export type Shaders = (dispatch: Planned, url: ShaderUrl, uniformBytes: number) => Compiled;
 
-  constructor(
-    private readonly device: GPUDevice,
-    private readonly fetchText: (url: URL) => Promise<string>,
-  ) {}
+/** Return what finds the shaders of a device, and makes what is missing. */
+export function makeShaders(
+  device: GPUDevice,
+  fetchText: (url: URL) => Promise<string>,
+): Shaders {
+  const compiled = new Map<string, Compiled>();
+  const layouts = new Map<string, GPUBindGroupLayout>();
+  let uids = 0;
 
-  /** Return the pipeline of a dispatch; `uniformBytes` is 0 if it reads no uniforms. */
-  get(dispatch: Planned, url: ShaderUrl, uniformBytes: number): Compiled {
-    const { access, constants = {} } = dispatch;
-    const [file, entry = "main"] = dispatch.wgsl.split(":");
-    const place = url(file!);
-    const given = JSON.stringify(constants);
-    const key = [place.href, entry, access, uniformBytes, given].join(" ");
-    const known = this.compiled.get(key);
-    if (known) return known;
-    const made: Compiled = {
-      uid: ++this.made,
-      layout: this.layout(access, uniformBytes),
-      usesUniform: uniformBytes > 0,
-      uniformBytes,
-      made: this.make(dispatch, place, entry, () => made).catch((error: unknown) => {
-        // It is tried again with the next call: the network may be back.
-        this.compiled.delete(key);
-        made.error = refused(dispatch.wgsl, error);
-      }),
+  return ({ wgsl, access, constants = {} }, urlOf, uniformBytes) => {
+    const [file, entryPoint = "main"] = wgsl.split(":");
+    const url = urlOf(file!);
+    const layout = cached(layouts, access + uniformBytes, () =>
+      device.createBindGroupLayout({ entries: entriesOf(access, uniformBytes) }),
+    );
+    const make = async (): Promise<void> => {
+      const text = only(await fetchText(url), entryPoint);
+      const code = await withDots(text, navigator.gpu.wgslLanguageFeatures);
+      made.pipeline = await device.createComputePipelineAsync({
+        label: wgsl,
+        layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+        compute: {
+          module: device.createShaderModule({ label: wgsl, code }),
+          entryPoint,
+          constants,
+        },
+      });
     };
-    this.compiled.set(key, made);
+    const key = [url, entryPoint, access, uniformBytes, JSON.stringify(constants)].join(" ");
+    const made: Compiled = cached(compiled, key, () => ({
+      uid: ++uids,
+      layout,
+      uniformBytes,
+      made: make().catch((error: unknown) => {
+        // It is tried again with the next call: the network may be back.
+        compiled.delete(key);
+        made.error = refused(wgsl, error);
+      }),
+    }));
     return made;
-  }
+  };
+}
 
-  private async make(
-    dispatch: Planned,
-    url: URL,
-    entryPoint: string,
-    result: () => Compiled,
-  ): Promise<void> {
-    const text = only(await this.fetchText(url), entryPoint);
-    const code = withDots(text, navigator.gpu.wgslLanguageFeatures);
-    const { layout } = result();
-    result().pipeline = await this.device.createComputePipelineAsync({
-      label: dispatch.wgsl,
-      layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
-      compute: {
-        module: this.device.createShaderModule({ label: dispatch.wgsl, code }),
-        entryPoint,
-        constants: dispatch.constants ?? {},
-      },
+/** Return the bindings of a dispatch: its uniform struct, and tensors from 1 on. */
+function entriesOf(access: string, minBindingSize: number): GPUBindGroupLayoutEntry[] {
+  const entries = [...access].map((each, i): GPUBindGroupLayoutEntry => ({
+    binding: i + 1,
+    visibility,
+    buffer: { type: each === "w" ? "storage" : "read-only-storage" },
+  }));
+  if (minBindingSize)
+    entries.push({
+      binding: 0,
+      visibility,
+      buffer: { type: "uniform", hasDynamicOffset: true, minBindingSize },
     });
-  }
-
-  private layout(access: string, uniformBytes: number): GPUBindGroupLayout {
-    const key = `${access} ${uniformBytes}`;
-    let layout = this.layouts.get(key);
-    if (!layout) {
-      const entries: GPUBindGroupLayoutEntry[] = [...access].map((each, i) => ({
-        binding: i + 1,
-        visibility: COMPUTE,
-        buffer: { type: each === "w" ? "storage" : "read-only-storage" },
-      }));
-      if (uniformBytes)
-        entries.unshift({
-          binding: 0,
-          visibility: COMPUTE,
-          buffer: { type: "uniform", hasDynamicOffset: true, minBindingSize: uniformBytes },
-        });
-      layout = this.device.createBindGroupLayout({ entries });
-      this.layouts.set(key, layout);
-    }
-    return layout;
-  }
+  return entries;
 }
 
-function refused(name: string, error: unknown): Error {
-  if (error instanceof KerngenError) return error;
-  return new ValidationError("shader", [name, (error as Error).message ?? `${error}`]);
-}
+const refused = (name: string, error: unknown): Error =>
+  error instanceof KerngenError
+    ? error
+    : new ValidationError("shader", name, (error as Error).message ?? `${error}`);
 
 /** Fetch the text of a shader, in a page. */
 export async function fetchShader(url: URL): Promise<string> {

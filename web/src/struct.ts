@@ -15,47 +15,52 @@ export type Row = readonly [
 /** A type of values in memory. */
 export type ElementType = LeafType | StructType<any>;
 
+let structs = 0;
+
 /** A struct: its layout, and what packs and unpacks its values. */
 export class StructType<T> {
+  /** What call plans are found by: a name that no other type has. */
+  readonly key: string;
+  // A value in memory is one struct, where one of a leaf has numbers along axes.
+  readonly shape: readonly number[] = [];
+  readonly strides: readonly number[] = [];
+
   constructor(
     readonly name: string,
     readonly size: number,
     readonly fields: readonly Row[],
-  ) {}
+  ) {
+    this.key = `${name}#${++structs}`;
+  }
 
   /** Return values as bytes, one behind the other, padding zeroed. */
   pack(values: T | readonly T[]): Uint8Array<ArrayBuffer> {
     const list: readonly unknown[] = Array.isArray(values) ? values : [values];
     const bytes = new Uint8Array(list.length * this.size);
     const view = new DataView(bytes.buffer);
-    list.forEach((value, i) => {
-      fit(this, value, ["struct", this.name]);
-      write(view, i * this.size, ["", this, 0], value);
-    });
+    list.forEach((each, i) => fit(["", this, i * this.size], each, ["struct", this.name], view));
     return bytes;
   }
 
   /** Return the values that bytes hold. */
   unpack(bytes: Uint8Array): T[] {
-    if (bytes.length % this.size)
-      refuse(ShapeError, "unpack", this.name, this.size, bytes.length);
+    const { size } = this;
+    if (bytes.length % size) refuse(ShapeError, "unpack", this.name, size, bytes.length);
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    const number = (at: number, kind: Kind): number => take(view, at, kind);
     return Array.from(
-      { length: bytes.length / this.size },
-      (_, i) => visit(["", this, 0], i * this.size, undefined, (at, kind) => take(view, at, kind)) as T,
+      { length: bytes.length / size },
+      (_, i) => visit(["", this, i * size], 0, undefined, number) as T,
     );
   }
 }
 
 /** Make a struct of its layout, as generated modules do. */
-export function struct<T>(name: string, size: number, fields: readonly Row[]): StructType<T> {
-  return new StructType(name, size, fields);
-}
+export const struct = <T>(name: string, size: number, fields: readonly Row[]): StructType<T> =>
+  new StructType(name, size, fields);
 
 export const typeOf = (type: string | ElementType): ElementType =>
   typeof type === "string" ? leafType(type)! : type;
-
-const isStruct = (type: ElementType): type is StructType<any> => "fields" in type;
 
 /** What a value is of: a struct, an upload at an index, or a kernel's scalar argument. */
 export type Where = readonly ["struct" | "value" | (string & {}), name: string, index?: number];
@@ -71,13 +76,18 @@ export function checkNumber(kind: Kind, value: unknown, where: Where, path = "")
   if (!isInside) refuse(UniformRangeError, "outside", where, path, value, kind);
 }
 
-/** Refuse a value that does not fit. */
-export const fit = (type: ElementType, value: unknown, where: Where): unknown =>
-  visit(["", type, 0], 0, value, (_, kind, x, path) => checkNumber(kind, x, where, path), where);
-
-/** Write a value that fits a row, `at` bytes from where the row's offset counts. */
-export const write = (view: DataView, at: number, row: Row, value: unknown): unknown =>
-  visit(row, at, value, (place, kind, x) => put(view, place, kind, x as number));
+/** Refuse a value that does not fit a row; write one that does, if there is where to. */
+export const fit = (row: Row, value: unknown, where: Where, view?: DataView, at = 0): unknown =>
+  visit(
+    row,
+    at,
+    value,
+    (place, kind, x, path) => {
+      checkNumber(kind, x, where, path);
+      if (view) put(view, place, kind, x as number);
+    },
+    where,
+  );
 
 /**
  * Visit the numbers of a row's value; return what comes of them, in its shape.
@@ -93,23 +103,23 @@ function visit(
   before = "",
 ): unknown {
   const type = typeOf(of);
-  const strides = lengths.map((_, i) => stride * product(lengths.slice(i + 1)));
-  let shape = lengths;
-  if (!isStruct(type)) {
-    shape = [...lengths, ...type.shape];
-    if (type.shape.length > 1) strides.push(columnStride ?? type.stride);
-    strides.push(type.kind.bytes);
-  }
+  const shape = [...lengths, ...type.shape];
+  const strides = [
+    ...lengths.map((_, i) => stride * product(lengths.slice(i + 1))),
+    ...type.strides,
+  ];
+  if (columnStride) strides[lengths.length] = columnStride;
   const go = (axis: number, place: number, part: any, path: string): unknown => {
     const isObject = typeof part === "object" && part !== null;
-    if (axis < shape.length) {
-      if (where && !(isObject && part.length === shape[axis]))
+    const length = shape[axis];
+    if (length !== undefined) {
+      if (where && !(isObject && part.length === length))
         refuse(ShapeError, "lanes", where, path, part, shape.slice(axis));
-      return Array.from({ length: shape[axis]! }, (_, i) =>
+      return Array.from({ length }, (_, i) =>
         go(axis + 1, place + i * strides[axis]!, part?.[i], `${path}[${i}]`),
       );
     }
-    if (!isStruct(type)) return number(place, type.kind, part, path);
+    if ("kind" in type) return number(place, type.kind, part, path);
     if (where && !isObject) refuse(DtypeError, "record", where, path, part, type);
     return Object.fromEntries(
       type.fields.map((row) => [

@@ -13,6 +13,8 @@ export type Values = ArrayLike<number> | readonly object[];
 
 export const sameShape = (a: Shape, b: Shape): boolean => `${a}` === `${b}`;
 export const roundUp = (size: number, to: number): number => Math.ceil(size / to) * to;
+/** Return what a shader binds of a buffer for so many bytes. */
+export const boundBytes = (nbytes: number): number => roundUp(Math.max(nbytes, 16), 16);
 
 /** A tensor of elements `E` and rank `R`; contexts make them, and calls of kernels. */
 export class Tensor<E, R extends number = number> {
@@ -33,10 +35,10 @@ export class Tensor<E, R extends number = number> {
     readonly offset = 0,
   ) {
     this.nbytes = bytesOf(element, product(shape));
-    this.key = `${element.name}#${ctx.idOf(element)}[${shape}]`;
+    this.key = `${element.key}[${shape}]`;
     const whole = !offset && this.nbytes === block.used;
     this.bound = whole
-      ? Math.min(roundUp(Math.max(this.nbytes, element.size, 16), 16), block.capacity)
+      ? Math.min(boundBytes(Math.max(this.nbytes, element.size)), block.capacity)
       : roundUp(this.nbytes, 4);
     this.direct = whole || (this.bound > 0 && offset % ctx.alignment === 0);
     ctx.memory.keep(this, block);
@@ -122,25 +124,29 @@ export type Tensor3<E> = Tensor<E, 3>;
 export type Tensor4<E> = Tensor<E, 4>;
 
 /** Whether numbers lie in memory as in an array of JavaScript. */
-const isPlain = (type: LeafType): boolean =>
-  type.kind.bytes === 4 && type.stride === (type.shape.at(-1) ?? 1) * 4;
+const isPlain = ({ kind, shape, stride }: LeafType): boolean =>
+  kind.bits === 32 && stride === (shape.at(-1) ?? 1) * 4;
+
+/** Return where the numbers of elements are, one after the other. */
+function placesOf({ kind, shape, stride }: LeafType): (i: number) => number {
+  const width = shape.at(-1) ?? 1;
+  return (i) => Math.floor(i / width) * stride + (i % width) * (kind.bits / 8);
+}
 
 /** Return elements as bytes. */
 export function encode(values: Values, type: ElementType, count: number): Uint8Array<ArrayBuffer> {
-  const lanes = "fields" in type ? 1 : product(type.shape);
-  if (values.length !== count * lanes) refuse(ShapeError, "count", count * lanes, values.length);
+  const expected = count * product(type.shape);
+  if (values?.length !== expected) refuse(ShapeError, "count", expected, values?.length);
   if ("fields" in type) return type.pack(values as readonly object[]);
-  const { kind } = type;
-  const { array } = kind;
-  if (isPlain(type) && values instanceof array)
+  const { kind, name } = type;
+  if (isPlain(type) && values instanceof kind.array)
     return new Uint8Array(values.slice().buffer as ArrayBuffer);
   const bytes = new Uint8Array(bytesOf(type, count));
   const view = new DataView(bytes.buffer);
-  const [width, name] = [type.shape.at(-1) ?? 1, type.name];
-  for (let i = 0; i < values.length; i++) {
-    const place = Math.floor(i / width) * type.stride + (i % width) * kind.bytes;
+  const place = placesOf(type);
+  for (let i = 0; i < expected; i++) {
     checkNumber(kind, values[i], ["value", name, i]);
-    put(view, place, kind, values[i] as number);
+    put(view, place(i), kind, values[i] as number);
   }
   return bytes;
 }
@@ -152,21 +158,16 @@ export function decode(
   count: number,
 ): unknown {
   if ("fields" in type) return type.unpack(bytes);
-  const { array } = type.kind;
-  if (isPlain(type)) return new array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  const width = type.shape.at(-1) ?? 1;
-  const result = new array(count * product(type.shape));
-  for (let i = 0; i < result.length; i++) {
-    const place = Math.floor(i / width) * type.stride + (i % width) * type.kind.bytes;
-    result[i] = take(view, place, type.kind);
-  }
-  return result;
+  const { kind } = type;
+  if (isPlain(type)) return new kind.array(bytes.buffer);
+  const view = new DataView(bytes.buffer);
+  const place = placesOf(type);
+  return new kind.array(count * product(type.shape)).map((_, i) => take(view, place(i), kind));
 }
 
 /** Refuse a shape with lengths that no axis can have. */
 export function checkShape(shape: Shape): void {
+  if (!Array.isArray(shape)) refuse(ShapeError, "shape", shape);
   if (!shape.every((each) => Number.isInteger(each) && 0 <= each && each < 2 ** 31))
     refuse(ShapeError, "lengths", shape);
 }
-
