@@ -19,6 +19,7 @@ from kerngen.plan.tree import choices_in, stages_of
 from kerngen.runtime import Context, f16
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.verify import ways as verified
+from tests.budget import tonight
 
 from .approx import Arithmetic
 from .cases import Arrays, Case, Scalars, standard_kernels
@@ -33,6 +34,7 @@ The least suits rows along two dims, of 16 elements in all.
 """
 
 TRIES = 20
+FEW = 6
 
 _NUMBER = re.compile(r"\d+")
 
@@ -44,7 +46,8 @@ def some(several: Iterable[Way], most: int, every: int = 1) -> Iterator[Any]:
     differ by a number.  The few are spread over the kernels; of neighbours the one with
     the fewest stages is taken.
 
-    What those tests hold depends on how a strategy writes shaders, little on the kernel.
+    What those tests hold depends on how a strategy writes shaders, little on the kernel:
+    at night a third of the ways has its turn.
     """
     listed = list(several)
     kinds: dict[str, list[Way]] = {}
@@ -55,9 +58,11 @@ def some(several: Iterable[Way], most: int, every: int = 1) -> Iterator[Any]:
         for kind in [*kinds.values()][::every]
         for part in _parts(kind, most)
     }
+    turn = {*tonight(listed)}
     for way in listed:
-        marks = [] if way in kept else [pytest.mark.nightly]
-        yield pytest.param(way, marks=marks, id=str(way))
+        if way in kept or way in turn:
+            marks = [] if way in kept else [pytest.mark.nightly]
+            yield pytest.param(way, marks=marks, id=str(way))
 
 
 def _parts(several: Sequence[Way], most: int) -> Iterator[Sequence[Way]]:
@@ -196,6 +201,8 @@ def _nearby(sizes: Dims) -> Iterator[Dims]:
     rng = np.random.default_rng(0)
     for _ in range(10 * TRIES):
         yield {d: int(rng.integers(n + 20)) for d, n in sizes.items()}
+    for _ in range(10 * TRIES):  # few elements in all, along three dims and more
+        yield {d: int(rng.integers(1, FEW)) for d in sizes}
 
 
 def ways(case: Case) -> Iterator[Way]:
