@@ -94,7 +94,7 @@ def test_nothing_is_touched_beside_one_element(guarded: Guarded, way: Way) -> No
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("case", sampled(CASES, 5))
+@pytest.mark.parametrize("case", sampled(CASES, 9))
 def test_no_construct_reaches_outside(
     guarded: Guarded, case: Construct, strategy: str
 ) -> None:
