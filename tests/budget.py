@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from datetime import UTC, datetime
+from random import Random
+from typing import Any, Final, TypeVar
 
 import pytest
 from hypothesis import Phase, settings
@@ -12,6 +15,33 @@ T = TypeVar("T")
 
 USUAL = 100
 """What Hypothesis draws of its own accord."""
+
+
+NIGHT: Final = "KERNGEN_NIGHT"
+"""The environment variable with the number of the night, or 'all' for no rotation."""
+
+NIGHTS: Final = 3
+"""How many nights a rotating sweep takes."""
+
+
+def name_night() -> str:
+    """Return the night's number, today's unless one is given; child processes share it."""
+    today = datetime.now(UTC).toordinal()
+    return os.environ.setdefault(NIGHT, str(today))
+
+
+def tonight(values: Sequence[T]) -> Sequence[T]:
+    """Return the values of a sweep that are this night's turn: a third of them.
+
+    In `NIGHTS` nights that follow each other every value has one turn, with other values
+    each time.
+    """
+    night = name_night()
+    if night == "all":
+        return values
+    cycle, part = divmod(int(night), NIGHTS)
+    order = Random(cycle).sample(range(len(values)), len(values))
+    return [values[number] for number in sorted(order[part::NIGHTS])]
 
 
 def examples(count: int) -> int:

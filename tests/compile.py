@@ -116,10 +116,14 @@ def imported_module(name: str, files: Mapping[str, bytes]) -> Generator[ModuleTy
 
 
 def with_generic_schedules(module: str, kernels: tuple[str, ...]) -> str:
-    """A standard source in which every kernel is scheduled as `generic`."""
+    """A standard source in which every kernel is scheduled as `generic`.
+
+    A kernel without a text of its own, which keeps what its gradient reads, can't be.
+    """
     text = (DSL / f"{module}.kern").read_text("utf-8")
     kept = re.sub(r"^schedule [^}]*}$", "", text, flags=re.MULTILINE)
-    added = [f"schedule {kernel} {{ generic }}" for kernel in kernels]
+    written = {*re.findall(r"^kernel (\w+)", text, flags=re.MULTILINE)}
+    added = [f"schedule {k} {{ generic }}" for k in kernels if k in written]
     return "\n".join([kept, *added, ""])
 
 

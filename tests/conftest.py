@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import kerngen.runtime as gpu
+from tests.budget import NIGHT, is_night, name_night
 from tests.costs import Costs
 from tests.surroundings import settle
 from tests.watchdog import Watchdog
@@ -57,6 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     is_quick = "not nightly" in config.option.markexpr
     settings.load_profile("default" if is_quick else "nightly")
+    name_night()
     config.pluginmanager.register(Costs())
     if sys.platform == "win32":
         return  # it has no sessions
@@ -65,6 +67,11 @@ def pytest_configure(config: pytest.Config) -> None:
     elif getattr(config.option, "dist", "no") != "no":
         limit = float(config.getini("timeout")) if is_quick else NIGHTLY_TIMEOUT
         config.pluginmanager.register(Watchdog(limit + MARGIN))
+
+
+def pytest_report_header() -> str | None:
+    """Print which part of the sweeps that rotate a night runs, and how to run it again."""
+    return f"sweeps that rotate: {NIGHT}={name_night()}" if is_night() else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import final
 
 from lark import Token
@@ -113,14 +114,16 @@ class Gaps:
         self._breaking.update(around if line.hard else ())
 
     def place(self, source: Mapping[int, Gap]) -> dict[int, Gap]:
-        """Return the gaps, each comment moved to where a line may break."""
+        """Return the gaps, each comment moved to where a line may break.
+
+        A comment stays behind those that it follows.
+        """
         placed = {gap: Gap((), found.blank) for gap, found in source.items()}
-        least = -1
-        for gap in sorted(source):
-            for comment in source[gap].comments:
-                least = max(least, self._place(gap, comment, source))
-                here = placed[least]
-                placed[least] = Gap((*here.comments, comment), here.blank)
+        comments = [(gap, c) for gap in sorted(source) for c in source[gap].comments]
+        gaps = accumulate((self._place(*each, source) for each in comments), max)
+        for gap, (_, comment) in zip(gaps, comments, strict=True):
+            here = placed[gap]
+            placed[gap] = Gap((*here.comments, comment), here.blank)
         return placed
 
     def _place(self, gap: int, comment: Comment, source: Mapping[int, Gap]) -> int:

@@ -190,6 +190,10 @@ _CONV_GRADIENT = Domain(
     },
     scalars=_WINDOWS,
 )
+# Its p and t follow from h and w, which may so be short: then few elements are summed.
+_DEPTHWISE_GRADIENT = replace(
+    _CONV_GRADIENT, lengths={**_CONV_GRADIENT.lengths, **_bounded("h w", 8, 20)}
+)
 _HEADS = Domain(
     lengths={**_bounded("b h", 0, 1), **_bounded("s t d e", 1, 128)},
     derive=lambda d: {"t": max(d["s"], d["t"])} if "t" in d else {},
@@ -254,9 +258,10 @@ DOMAINS: Mapping[str, Domain] = {
         _CONV,
     ),
     **_all(
-        "conv2d_kernel_gradient conv1d_gradient depthwise_conv2d_gradient",
+        "conv2d_kernel_gradient conv1d_gradient",
         _CONV_GRADIENT,
     ),
+    "depthwise_conv2d_gradient": _DEPTHWISE_GRADIENT,
     "conv2d_bias_gradient": Domain(lengths=_bounded("b o p t", 0, 12)),
     "avg_pool2d_gradient": Domain(lengths=_bounded("b c p r", 1, 4), scalars=_WINDOWS),
     "max_pool2d_gradient": Domain(

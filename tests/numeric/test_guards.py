@@ -14,7 +14,7 @@ import pytest
 
 from kerngen.runtime import Context
 from kerngen.verify.guarded import PATTERNS, Guarded
-from tests.budget import sampled
+from tests.budget import sampled, tonight
 from tests.compile import built
 from tests.language import meaning
 from tests.language.cases import CASES, Array, Arrays, Inputs
@@ -88,13 +88,13 @@ def test_it_is_right_and_touches_nothing_outside(guarded: Guarded, way: Way) -> 
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("way", all_ways(), ids=str)
+@pytest.mark.parametrize("way", tonight(all_ways()), ids=str)
 def test_nothing_is_touched_beside_one_element(guarded: Guarded, way: Way) -> None:
     hold_way(guarded, way, SINGLE)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("case", sampled(CASES, 5))
+@pytest.mark.parametrize("case", sampled(CASES, 9))
 def test_no_construct_reaches_outside(
     guarded: Guarded, case: Construct, strategy: str
 ) -> None:

@@ -19,6 +19,7 @@ from kerngen.plan.tree import choices_in, stages_of
 from kerngen.runtime import Context, f16
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.verify import ways as verified
+from tests.budget import tonight
 
 from .approx import Arithmetic
 from .cases import Arrays, Case, Scalars, standard_kernels
@@ -33,31 +34,40 @@ The least suits rows along two dims, of 16 elements in all.
 """
 
 TRIES = 20
+FEW = 6
 
 _NUMBER = re.compile(r"\d+")
 
 
-def some(several: Iterable[Way], most: int, every: int = 1) -> Iterator[Any]:
+def some(
+    several: Iterable[Way], most: int, every: int = 1, but: str = ""
+) -> Iterator[Any]:
     """Mark as nightly all ways but a few by each strategy and variant, or by each `every`th.
+
+    Those of the strategy `but`, which take long to compile, are all marked.
 
     Schedules of a strategy that differ by their options count together, and variants that
     differ by a number.  The few are spread over the kernels; of neighbours the one with
     the fewest stages is taken.
 
-    What those tests hold depends on how a strategy writes shaders, little on the kernel.
+    What those tests hold depends on how a strategy writes shaders, little on the kernel:
+    at night a third of the ways has its turn.
     """
     listed = list(several)
     kinds: dict[str, list[Way]] = {}
     for way in listed:
-        kinds.setdefault(_NUMBER.sub("", " ".join(way.kind)), []).append(way)
+        if way.kind[0] != but:
+            kinds.setdefault(_NUMBER.sub("", " ".join(way.kind)), []).append(way)
     kept = {
         min(part, key=lambda way: len(stages_of(way.case.kernel.body)))
         for kind in [*kinds.values()][::every]
         for part in _parts(kind, most)
     }
+    turn = {*tonight(listed)}
     for way in listed:
-        marks = [] if way in kept else [pytest.mark.nightly]
-        yield pytest.param(way, marks=marks, id=str(way))
+        if way in kept or way in turn:
+            marks = [] if way in kept else [pytest.mark.nightly]
+            yield pytest.param(way, marks=marks, id=str(way))
 
 
 def _parts(several: Sequence[Way], most: int) -> Iterator[Sequence[Way]]:
@@ -196,8 +206,8 @@ def _nearby(sizes: Dims) -> Iterator[Dims]:
     rng = np.random.default_rng(0)
     for _ in range(10 * TRIES):
         yield {d: int(rng.integers(n + 20)) for d, n in sizes.items()}
-    for _ in range(10 * TRIES):
-        yield {d: int(rng.integers(5)) for d in sizes}
+    for _ in range(10 * TRIES):  # few elements in all, along three dims and more
+        yield {d: int(rng.integers(1, FEW)) for d in sizes}
 
 
 def ways(case: Case) -> Iterator[Way]:

@@ -473,16 +473,44 @@ def test_values_of_keys_that_few_rows_leave_out_may_be_no_numbers(
     assert np.isnan(found[:, :, 3:]).all()
 
 
+WRAPPING = (2**31 - 1, 2**31 - 2, 2**31 - 17)
+"""Places of the first query: some rows later `first + i` is negative."""
+
+
+@pytest.mark.parametrize(
+    ("rows", "place", "tiles"), [(3, "i32[]", FEW), (40, "i32", TILES)]
+)
+def test_positions_that_wrap(
+    ctx: gpu.Context, rows: int, place: str, tiles: str
+) -> None:
+    """A row behind the wrap has no keys, and so 0; those before have all."""
+    text = CACHE.replace("TILES", tiles).replace("first: i32)", f"first: {place})")
+    q, k, v = (x[0] for x in arguments((1, 2, 2, rows, 70, 8, 8)))
+    score = np.einsum("hip,hjp->hij", q, k).astype(np.float64)
+    weight = np.exp(score - score.max(-1, keepdims=True))
+    whole = weight @ v / weight.sum(-1, keepdims=True)
+    given = [*map(ctx.tensor, (q, k, v))]
+    with built_module(text) as module:
+        for at in WRAPPING:
+            first: Any = at
+            if place == "i32[]":
+                first = ctx.tensor(np.array(at, np.int32))
+            y = module.f(*given, first=first).numpy()
+            kept = (np.arange(rows) + at < 2**31)[:, None]
+            np.testing.assert_allclose(y, np.where(kept, whole, 0), atol=1e-5)
+
+
+@NIGHTLY
 @pytest.mark.parametrize("rows", [3, 40])
-def test_positions_that_wrap(ctx: gpu.Context, rows: int) -> None:
-    """`at + i` is negative from some row on: that has no keys, those before have all."""
+def test_positions_of_a_decoder_that_wrap(ctx: gpu.Context, rows: int) -> None:
+    """The standard kernel, by the tiles that are chosen for it: no keys give 0."""
     rng = np.random.default_rng(rows)
     q, k, v = (rng.standard_normal((n, 2, 8), np.float32) for n in (rows, 70, 70))
     score = np.einsum("ihp,jhp->hij", q, k) / math.sqrt(8)
     weight = np.exp(score - score.max(-1, keepdims=True))
     whole = np.einsum("hij,jhc->ihc", weight / weight.sum(-1, keepdims=True), v)
     q_, k_, v_ = (ctx.tensor(x) for x in (q, k, v))
-    for at in (2**31 - 1, 2**31 - 2, 2**31 - 17):
+    for at in WRAPPING:
         y = decoder.cached_attention(q_, k_, v_, ctx.tensor(np.array(at, np.int32)))
         kept = (np.arange(rows) + at < 2**31)[:, None, None]
         np.testing.assert_allclose(y.numpy(), np.where(kept, whole, 0), atol=1e-5)

@@ -44,7 +44,9 @@ def states(a: Array, x: Array) -> Array:
     return h
 
 
-@pytest.mark.parametrize("kind", ["sum", "max"])
+@pytest.mark.parametrize(
+    "kind", ["sum", pytest.param("max", marks=pytest.mark.nightly)]
+)
 def test_every_number_of_states(ctx: gpu.Context, kind: str) -> None:
     with built(SUMS.replace("KIND", kind) + "schedule sums { fold }") as (sums,):
         for s in SIZES:

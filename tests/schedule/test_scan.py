@@ -54,10 +54,12 @@ def run(ctx: gpu.Context, kernel: Kernel, x: NDArray[Any]) -> tuple[NDArray[Any]
 
 
 def _pairs() -> list[Any]:
-    """Every kind in every direction; by default each of both once."""
+    """Every kind in every direction; by default a sum to the right, a maximum to the left."""
     return [
         pytest.param(
-            kind, relation, marks=[] if number == place else [pytest.mark.nightly]
+            kind,
+            relation,
+            marks=[] if number == place and number % 2 == 0 else [pytest.mark.nightly],
         )
         for number, kind in enumerate(KINDS)
         for place, relation in enumerate(RELATIONS)
