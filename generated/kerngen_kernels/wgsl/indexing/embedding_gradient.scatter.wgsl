@@ -122,9 +122,9 @@ fn sort_few(
 @group(0) @binding(1) var<storage, read> dy: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> dtable: array<vec4f>;
 @group(0) @binding(3) var<storage, read> keys: array<u32>;
-@group(0) @binding(4) var<storage, read> items: array<u32>;
-@group(0) @binding(5) var<storage, read_write> bins: array<vec4f>;
-@group(0) @binding(6) var<storage, read_write> filled_runs: array<u32>;
+@group(0) @binding(4) var<storage, read_write> bins: array<vec4f>;
+@group(0) @binding(5) var<storage, read_write> filled_runs: array<u32>;
+@group(0) @binding(6) var<storage, read> items: array<u32>;
 
 // The runs of a bin among 8 terms.
 @compute @workgroup_size(256)
@@ -141,20 +141,11 @@ fn runs(
     let column = element % (u.d >> 2u);
     let j = column * 4u;
     let first = part * 8u;
-    var keys_of_part: array<u32, 9>;
-    var values: array<vec4f, 8>;
-    for (var number_ = 0u; number_ < 8u; number_ += 1u) {
-        let at = min(first + number_, u.n - 1u);
-        keys_of_part[number_] = keys[at];
-        let item = items[at];
-        values[number_] = dy[(item * u.d + j) >> 2u];
-    }
-    keys_of_part[8u] = keys[min(first + 8u, u.n - 1u)];
     var run = keys[first];
     var carries = first > 0u && keys[first] < u.v_len_length && keys[max(first, 1u) - 1u] == keys[first];
     var total = vec4f(0.0);
     for (var number = 0u; number < 9u; number += 1u) {
-        let key = select(u.v_len_length, keys_of_part[number], first + number < u.n);
+        let key = select(u.v_len_length, keys[min(first + number, u.n - 1u)], first + number < u.n);
         if (number == 8u || key != run) {
             if (carries) {
                 bins[(u.v_len_length + part) * (u.d >> 2u) + column] = total;
@@ -176,7 +167,8 @@ fn runs(
             run = key;
         }
         if (number < 8u && key < u.v_len_length) {
-            total += values[number];
+            let item = items[first + number];
+            total += dy[(item * u.d + j) >> 2u];
         }
     }
 }
@@ -320,7 +312,7 @@ fn finish(
 
 @group(0) @binding(1) var<storage, read> dy_runs_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dtable_runs_edge: array<f32>;
-@group(0) @binding(5) var<storage, read_write> bins_runs_edge: array<f32>;
+@group(0) @binding(4) var<storage, read_write> bins_runs_edge: array<f32>;
 
 // The runs of a bin among 8 terms.
 @compute @workgroup_size(256)
@@ -336,20 +328,11 @@ fn runs_edge(
     let part = element / u.d;
     let column = element % u.d;
     let first = part * 8u;
-    var keys_of_part: array<u32, 9>;
-    var values: array<f32, 8>;
-    for (var number_ = 0u; number_ < 8u; number_ += 1u) {
-        let at = min(first + number_, u.n - 1u);
-        keys_of_part[number_] = keys[at];
-        let item = items[at];
-        values[number_] = dy_runs_edge[item * u.d + column];
-    }
-    keys_of_part[8u] = keys[min(first + 8u, u.n - 1u)];
     var run = keys[first];
     var carries = first > 0u && keys[first] < u.v_len_length && keys[max(first, 1u) - 1u] == keys[first];
     var total = 0.0;
     for (var number = 0u; number < 9u; number += 1u) {
-        let key = select(u.v_len_length, keys_of_part[number], first + number < u.n);
+        let key = select(u.v_len_length, keys[min(first + number, u.n - 1u)], first + number < u.n);
         if (number == 8u || key != run) {
             if (carries) {
                 bins_runs_edge[(u.v_len_length + part) * u.d + column] = total;
@@ -371,7 +354,8 @@ fn runs_edge(
             run = key;
         }
         if (number < 8u && key < u.v_len_length) {
-            total += values[number];
+            let item = items[first + number];
+            total += dy_runs_edge[item * u.d + column];
         }
     }
 }
@@ -784,6 +768,7 @@ fn sort_place_first(
     }
 }
 
+@group(0) @binding(4) var<storage, read> items_sort_place: array<u32>;
 @group(0) @binding(5) var<storage, read_write> keys_2_sort_place: array<u32>;
 @group(0) @binding(6) var<storage, read_write> items_2_sort_place: array<u32>;
 
@@ -824,7 +809,7 @@ fn sort_place(
         let last = u.n - 1u;
         for (var term = 0u; term < 8u; term += 1u) {
             word[term] = keys[min(first + (term * 256u + lane), last)];
-            word_[term] = items[min(first + (term * 256u + lane), last)];
+            word_[term] = items_sort_place[min(first + (term * 256u + lane), last)];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {

@@ -16,7 +16,7 @@ struct Uniform {
 @group(0) @binding(4) var<storage, read> u: array<vec4f>;
 @group(0) @binding(5) var<storage, read> c: array<vec4f>;
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;
-var<workgroup> terms: array<f32, 2048>;
+var<workgroup> terms: array<vec4f, 512>;
 var<workgroup> dt_tile: array<f32, 512>;
 var<workgroup> x_tile: array<f32, 512>;
 var<workgroup> u_tile: array<vec4f, 64>;
@@ -39,12 +39,12 @@ fn fours4_aligned(
     var h_before: vec4f;
     var a_kept: vec4f;
     var dt_ahead: f32;
-    var dt_ahead_: f32;
-    var dt_ahead_2: f32;
-    var dt_ahead_3: f32;
     var x_ahead: f32;
+    var dt_ahead_: f32;
     var x_ahead_: f32;
+    var dt_ahead_2: f32;
     var x_ahead_2: f32;
+    var dt_ahead_3: f32;
     var x_ahead_3: f32;
     var u_ahead: vec4f;
     var c_ahead: vec4f;
@@ -54,145 +54,156 @@ fn fours4_aligned(
     let turn_ahead = lane >> 5u;
     if (inside && turn_ahead < u_.m) {
         dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
+        x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
     }
     let turn_ahead_ = (lane + 128u) >> 5u;
     if (inside && turn_ahead_ < u_.m) {
         dt_ahead_ = dt[(n * u_.m + turn_ahead_) * u_.d + i];
+        x_ahead_ = x[(n * u_.m + turn_ahead_) * u_.d + i];
     }
     let turn_ahead_2 = (lane + 256u) >> 5u;
     if (inside && turn_ahead_2 < u_.m) {
         dt_ahead_2 = dt[(n * u_.m + turn_ahead_2) * u_.d + i];
+        x_ahead_2 = x[(n * u_.m + turn_ahead_2) * u_.d + i];
     }
     let turn_ahead_3 = (lane + 384u) >> 5u;
     if (inside && turn_ahead_3 < u_.m) {
         dt_ahead_3 = dt[(n * u_.m + turn_ahead_3) * u_.d + i];
+        x_ahead_3 = x[(n * u_.m + turn_ahead_3) * u_.d + i];
     }
-    let turn_ahead_4 = lane >> 5u;
-    if (inside && turn_ahead_4 < u_.m) {
-        x_ahead = x[(n * u_.m + turn_ahead_4) * u_.d + i];
-    }
-    let turn_ahead_5 = (lane + 128u) >> 5u;
-    if (inside && turn_ahead_5 < u_.m) {
-        x_ahead_ = x[(n * u_.m + turn_ahead_5) * u_.d + i];
-    }
-    let turn_ahead_6 = (lane + 256u) >> 5u;
-    if (inside && turn_ahead_6 < u_.m) {
-        x_ahead_2 = x[(n * u_.m + turn_ahead_6) * u_.d + i];
-    }
-    let turn_ahead_7 = (lane + 384u) >> 5u;
-    if (inside && turn_ahead_7 < u_.m) {
-        x_ahead_3 = x[(n * u_.m + turn_ahead_7) * u_.d + i];
-    }
-    let turn_ahead_8 = lane >> 2u;
-    if ((lane & 3u) * 4u < u_.s && turn_ahead_8 < u_.m && lane < 64u) {
-        u_ahead = u[((n * u_.m + turn_ahead_8) * u_.s + (lane & 3u) * 4u) >> 2u];
-    }
-    let turn_ahead_9 = lane >> 2u;
-    if ((lane & 3u) * 4u < u_.s && turn_ahead_9 < u_.m && lane < 64u) {
-        c_ahead = c[((n * u_.m + turn_ahead_9) * u_.s + (lane & 3u) * 4u) >> 2u];
+    let turn_ahead_4 = lane >> 2u;
+    if ((lane & 3u) * 4u < u_.s && turn_ahead_4 < u_.m && lane < 64u) {
+        u_ahead = u[((n * u_.m + turn_ahead_4) * u_.s + (lane & 3u) * 4u) >> 2u];
+        c_ahead = c[((n * u_.m + turn_ahead_4) * u_.s + (lane & 3u) * 4u) >> 2u];
     }
     for (var block = 0u; block < u_.m; block += 16u) {
         dt_tile[lane] = dt_ahead;
-        dt_tile[lane + 128u] = dt_ahead_;
-        dt_tile[lane + 256u] = dt_ahead_2;
-        dt_tile[lane + 384u] = dt_ahead_3;
         x_tile[lane] = x_ahead;
+        dt_tile[lane + 128u] = dt_ahead_;
         x_tile[lane + 128u] = x_ahead_;
+        dt_tile[lane + 256u] = dt_ahead_2;
         x_tile[lane + 256u] = x_ahead_2;
+        dt_tile[lane + 384u] = dt_ahead_3;
         x_tile[lane + 384u] = x_ahead_3;
         if (lane < 64u) {
             u_tile[lane] = u_ahead;
-        }
-        if (lane < 64u) {
             c_tile[lane] = c_ahead;
         }
         workgroupBarrier();
-        let turn_ahead_10 = block + 16u + (lane >> 5u);
-        if (inside && turn_ahead_10 < u_.m) {
-            dt_ahead = dt[(n * u_.m + turn_ahead_10) * u_.d + i];
+        let turn_ahead_5 = block + 16u + (lane >> 5u);
+        if (inside && turn_ahead_5 < u_.m) {
+            dt_ahead = dt[(n * u_.m + turn_ahead_5) * u_.d + i];
+            x_ahead = x[(n * u_.m + turn_ahead_5) * u_.d + i];
         }
-        let turn_ahead_11 = block + 16u + ((lane + 128u) >> 5u);
-        if (inside && turn_ahead_11 < u_.m) {
-            dt_ahead_ = dt[(n * u_.m + turn_ahead_11) * u_.d + i];
+        let turn_ahead_6 = block + 16u + ((lane + 128u) >> 5u);
+        if (inside && turn_ahead_6 < u_.m) {
+            dt_ahead_ = dt[(n * u_.m + turn_ahead_6) * u_.d + i];
+            x_ahead_ = x[(n * u_.m + turn_ahead_6) * u_.d + i];
         }
-        let turn_ahead_12 = block + 16u + ((lane + 256u) >> 5u);
-        if (inside && turn_ahead_12 < u_.m) {
-            dt_ahead_2 = dt[(n * u_.m + turn_ahead_12) * u_.d + i];
+        let turn_ahead_7 = block + 16u + ((lane + 256u) >> 5u);
+        if (inside && turn_ahead_7 < u_.m) {
+            dt_ahead_2 = dt[(n * u_.m + turn_ahead_7) * u_.d + i];
+            x_ahead_2 = x[(n * u_.m + turn_ahead_7) * u_.d + i];
         }
-        let turn_ahead_13 = block + 16u + ((lane + 384u) >> 5u);
-        if (inside && turn_ahead_13 < u_.m) {
-            dt_ahead_3 = dt[(n * u_.m + turn_ahead_13) * u_.d + i];
+        let turn_ahead_8 = block + 16u + ((lane + 384u) >> 5u);
+        if (inside && turn_ahead_8 < u_.m) {
+            dt_ahead_3 = dt[(n * u_.m + turn_ahead_8) * u_.d + i];
+            x_ahead_3 = x[(n * u_.m + turn_ahead_8) * u_.d + i];
         }
-        let turn_ahead_14 = block + 16u + (lane >> 5u);
-        if (inside && turn_ahead_14 < u_.m) {
-            x_ahead = x[(n * u_.m + turn_ahead_14) * u_.d + i];
+        let turn_ahead_9 = block + 16u + (lane >> 2u);
+        if ((lane & 3u) * 4u < u_.s && turn_ahead_9 < u_.m && lane < 64u) {
+            u_ahead = u[((n * u_.m + turn_ahead_9) * u_.s + (lane & 3u) * 4u) >> 2u];
+            c_ahead = c[((n * u_.m + turn_ahead_9) * u_.s + (lane & 3u) * 4u) >> 2u];
         }
-        let turn_ahead_15 = block + 16u + ((lane + 128u) >> 5u);
-        if (inside && turn_ahead_15 < u_.m) {
-            x_ahead_ = x[(n * u_.m + turn_ahead_15) * u_.d + i];
-        }
-        let turn_ahead_16 = block + 16u + ((lane + 256u) >> 5u);
-        if (inside && turn_ahead_16 < u_.m) {
-            x_ahead_2 = x[(n * u_.m + turn_ahead_16) * u_.d + i];
-        }
-        let turn_ahead_17 = block + 16u + ((lane + 384u) >> 5u);
-        if (inside && turn_ahead_17 < u_.m) {
-            x_ahead_3 = x[(n * u_.m + turn_ahead_17) * u_.d + i];
-        }
-        let turn_ahead_18 = block + 16u + (lane >> 2u);
-        if ((lane & 3u) * 4u < u_.s && turn_ahead_18 < u_.m && lane < 64u) {
-            u_ahead = u[((n * u_.m + turn_ahead_18) * u_.s + (lane & 3u) * 4u) >> 2u];
-        }
-        let turn_ahead_19 = block + 16u + (lane >> 2u);
-        if ((lane & 3u) * 4u < u_.s && turn_ahead_19 < u_.m && lane < 64u) {
-            c_ahead = c[((n * u_.m + turn_ahead_19) * u_.s + (lane & 3u) * 4u) >> 2u];
-        }
-        if (inside && k < u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 4u) {
+        for (var turn = 0u; turn < 16u; turn += 8u) {
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            if (inside && k < u_.s) {
                 {  // turn 0
                     let t = min(block + turn, u_.m - 1u);
                     let h_new = select(vec4f(0.0), exp(dt_tile[turn * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[turn * 32u + column] * x_tile[turn * 32u + column] * u_tile[turn * 4u + place];
                     let terms_of_four = h_new * c_tile[turn * 4u + place];
-                    terms[turn * 128u + lane] = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
+                    terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
                     h_before = h_new;
                 }
                 {  // turn 1
                     let t = min(block + (turn + 1u), u_.m - 1u);
                     let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 1u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 1u) * 32u + column] * x_tile[(turn + 1u) * 32u + column] * u_tile[(turn + 1u) * 4u + place];
                     let terms_of_four_ = h_new * c_tile[(turn + 1u) * 4u + place];
-                    terms[(turn + 1u) * 128u + lane] = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
+                    terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
                     h_before = h_new;
                 }
                 {  // turn 2
                     let t = min(block + (turn + 2u), u_.m - 1u);
                     let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 2u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 2u) * 32u + column] * x_tile[(turn + 2u) * 32u + column] * u_tile[(turn + 2u) * 4u + place];
                     let terms_of_four_2 = h_new * c_tile[(turn + 2u) * 4u + place];
-                    terms[(turn + 2u) * 128u + lane] = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
+                    terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
                     h_before = h_new;
                 }
                 {  // turn 3
                     let t = min(block + (turn + 3u), u_.m - 1u);
                     let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 3u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 3u) * 32u + column] * x_tile[(turn + 3u) * 32u + column] * u_tile[(turn + 3u) * 4u + place];
                     let terms_of_four_3 = h_new * c_tile[(turn + 3u) * 4u + place];
-                    terms[(turn + 3u) * 128u + lane] = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                    terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + (turn + 4u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 4u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 4u) * 32u + column] * x_tile[(turn + 4u) * 32u + column] * u_tile[(turn + 4u) * 4u + place];
+                    let terms_of_four_4 = h_new * c_tile[(turn + 4u) * 4u + place];
+                    terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + (turn + 5u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 5u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 5u) * 32u + column] * x_tile[(turn + 5u) * 32u + column] * u_tile[(turn + 5u) * 4u + place];
+                    let terms_of_four_5 = h_new * c_tile[(turn + 5u) * 4u + place];
+                    terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + (turn + 6u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 6u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 6u) * 32u + column] * x_tile[(turn + 6u) * 32u + column] * u_tile[(turn + 6u) * 4u + place];
+                    let terms_of_four_6 = h_new * c_tile[(turn + 6u) * 4u + place];
+                    terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + (turn + 7u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 7u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 7u) * 32u + column] * x_tile[(turn + 7u) * 32u + column] * u_tile[(turn + 7u) * 4u + place];
+                    let terms_of_four_7 = h_new * c_tile[(turn + 7u) * 4u + place];
+                    terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
                     h_before = h_new;
                 }
             }
-        }
-        if (k >= u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 1u) {
-                terms[turn * 128u + lane] = 0.0;
-            }
+            terms[(turn >> 2u) * 128u + lane] = terms0;
+            terms[((turn >> 2u) + 1u) * 128u + lane] = terms1;
         }
         workgroupBarrier();
-        for (var joined = place; joined < 16u; joined += 4u) {
-            if (inside && block + joined < u_.m) {
-                let t = block + joined;
-                var total = 0.0;
-                for (var other = 0u; other < 4u; other += 1u) {
-                    total += terms[joined * 128u + other * 32u + column];
-                }
-                y[(n * u_.m + t) * u_.d + i] = total;
+        for (var four = place; four < 4u; four += 4u) {
+            var totals = vec4f(0.0);
+            for (var other = 0u; other < 4u; other += 1u) {
+                totals += terms[four * 128u + other * 32u + column];
+            }
+            let joined = block + four * 4u;
+            if (inside && joined < u_.m) {
+                let t = joined;
+                y[(n * u_.m + t) * u_.d + i] = totals.x;
+            }
+            let joined_ = block + four * 4u + 1u;
+            if (inside && joined_ < u_.m) {
+                let t = joined_;
+                y[(n * u_.m + t) * u_.d + i] = totals.y;
+            }
+            let joined_2 = block + four * 4u + 2u;
+            if (inside && joined_2 < u_.m) {
+                let t = joined_2;
+                y[(n * u_.m + t) * u_.d + i] = totals.z;
+            }
+            let joined_3 = block + four * 4u + 3u;
+            if (inside && joined_3 < u_.m) {
+                let t = joined_3;
+                y[(n * u_.m + t) * u_.d + i] = totals.w;
             }
         }
     }
@@ -215,12 +226,12 @@ fn fours4(
     var h_before: vec4f;
     var a_kept: vec4f;
     var dt_ahead: f32;
-    var dt_ahead_: f32;
-    var dt_ahead_2: f32;
-    var dt_ahead_3: f32;
     var x_ahead: f32;
+    var dt_ahead_: f32;
     var x_ahead_: f32;
+    var dt_ahead_2: f32;
     var x_ahead_2: f32;
+    var dt_ahead_3: f32;
     var x_ahead_3: f32;
     if (inside && k < u_.s) {
         a_kept = a[(i * u_.s + k) >> 2u];
@@ -228,129 +239,148 @@ fn fours4(
     let turn_ahead = lane >> 5u;
     if (inside && turn_ahead < u_.m) {
         dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
+        x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
     }
     let turn_ahead_ = (lane + 128u) >> 5u;
     if (inside && turn_ahead_ < u_.m) {
         dt_ahead_ = dt[(n * u_.m + turn_ahead_) * u_.d + i];
+        x_ahead_ = x[(n * u_.m + turn_ahead_) * u_.d + i];
     }
     let turn_ahead_2 = (lane + 256u) >> 5u;
     if (inside && turn_ahead_2 < u_.m) {
         dt_ahead_2 = dt[(n * u_.m + turn_ahead_2) * u_.d + i];
+        x_ahead_2 = x[(n * u_.m + turn_ahead_2) * u_.d + i];
     }
     let turn_ahead_3 = (lane + 384u) >> 5u;
     if (inside && turn_ahead_3 < u_.m) {
         dt_ahead_3 = dt[(n * u_.m + turn_ahead_3) * u_.d + i];
-    }
-    let turn_ahead_4 = lane >> 5u;
-    if (inside && turn_ahead_4 < u_.m) {
-        x_ahead = x[(n * u_.m + turn_ahead_4) * u_.d + i];
-    }
-    let turn_ahead_5 = (lane + 128u) >> 5u;
-    if (inside && turn_ahead_5 < u_.m) {
-        x_ahead_ = x[(n * u_.m + turn_ahead_5) * u_.d + i];
-    }
-    let turn_ahead_6 = (lane + 256u) >> 5u;
-    if (inside && turn_ahead_6 < u_.m) {
-        x_ahead_2 = x[(n * u_.m + turn_ahead_6) * u_.d + i];
-    }
-    let turn_ahead_7 = (lane + 384u) >> 5u;
-    if (inside && turn_ahead_7 < u_.m) {
-        x_ahead_3 = x[(n * u_.m + turn_ahead_7) * u_.d + i];
+        x_ahead_3 = x[(n * u_.m + turn_ahead_3) * u_.d + i];
     }
     for (var block = 0u; block < u_.m; block += 16u) {
         dt_tile[lane] = dt_ahead;
-        dt_tile[lane + 128u] = dt_ahead_;
-        dt_tile[lane + 256u] = dt_ahead_2;
-        dt_tile[lane + 384u] = dt_ahead_3;
         x_tile[lane] = x_ahead;
+        dt_tile[lane + 128u] = dt_ahead_;
         x_tile[lane + 128u] = x_ahead_;
+        dt_tile[lane + 256u] = dt_ahead_2;
         x_tile[lane + 256u] = x_ahead_2;
+        dt_tile[lane + 384u] = dt_ahead_3;
         x_tile[lane + 384u] = x_ahead_3;
         workgroupBarrier();
-        let turn_ahead_8 = block + 16u + (lane >> 5u);
-        if (inside && turn_ahead_8 < u_.m) {
-            dt_ahead = dt[(n * u_.m + turn_ahead_8) * u_.d + i];
+        let turn_ahead_4 = block + 16u + (lane >> 5u);
+        if (inside && turn_ahead_4 < u_.m) {
+            dt_ahead = dt[(n * u_.m + turn_ahead_4) * u_.d + i];
+            x_ahead = x[(n * u_.m + turn_ahead_4) * u_.d + i];
         }
-        let turn_ahead_9 = block + 16u + ((lane + 128u) >> 5u);
-        if (inside && turn_ahead_9 < u_.m) {
-            dt_ahead_ = dt[(n * u_.m + turn_ahead_9) * u_.d + i];
+        let turn_ahead_5 = block + 16u + ((lane + 128u) >> 5u);
+        if (inside && turn_ahead_5 < u_.m) {
+            dt_ahead_ = dt[(n * u_.m + turn_ahead_5) * u_.d + i];
+            x_ahead_ = x[(n * u_.m + turn_ahead_5) * u_.d + i];
         }
-        let turn_ahead_10 = block + 16u + ((lane + 256u) >> 5u);
-        if (inside && turn_ahead_10 < u_.m) {
-            dt_ahead_2 = dt[(n * u_.m + turn_ahead_10) * u_.d + i];
+        let turn_ahead_6 = block + 16u + ((lane + 256u) >> 5u);
+        if (inside && turn_ahead_6 < u_.m) {
+            dt_ahead_2 = dt[(n * u_.m + turn_ahead_6) * u_.d + i];
+            x_ahead_2 = x[(n * u_.m + turn_ahead_6) * u_.d + i];
         }
-        let turn_ahead_11 = block + 16u + ((lane + 384u) >> 5u);
-        if (inside && turn_ahead_11 < u_.m) {
-            dt_ahead_3 = dt[(n * u_.m + turn_ahead_11) * u_.d + i];
+        let turn_ahead_7 = block + 16u + ((lane + 384u) >> 5u);
+        if (inside && turn_ahead_7 < u_.m) {
+            dt_ahead_3 = dt[(n * u_.m + turn_ahead_7) * u_.d + i];
+            x_ahead_3 = x[(n * u_.m + turn_ahead_7) * u_.d + i];
         }
-        let turn_ahead_12 = block + 16u + (lane >> 5u);
-        if (inside && turn_ahead_12 < u_.m) {
-            x_ahead = x[(n * u_.m + turn_ahead_12) * u_.d + i];
-        }
-        let turn_ahead_13 = block + 16u + ((lane + 128u) >> 5u);
-        if (inside && turn_ahead_13 < u_.m) {
-            x_ahead_ = x[(n * u_.m + turn_ahead_13) * u_.d + i];
-        }
-        let turn_ahead_14 = block + 16u + ((lane + 256u) >> 5u);
-        if (inside && turn_ahead_14 < u_.m) {
-            x_ahead_2 = x[(n * u_.m + turn_ahead_14) * u_.d + i];
-        }
-        let turn_ahead_15 = block + 16u + ((lane + 384u) >> 5u);
-        if (inside && turn_ahead_15 < u_.m) {
-            x_ahead_3 = x[(n * u_.m + turn_ahead_15) * u_.d + i];
-        }
-        if (inside && k < u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 4u) {
+        for (var turn = 0u; turn < 16u; turn += 8u) {
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            if (inside && k < u_.s) {
                 {  // turn 0
                     let t = min(block + turn, u_.m - 1u);
                     let h_new = select(vec4f(0.0), exp(dt_tile[turn * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[turn * 32u + column] * x_tile[turn * 32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
                     let terms_of_four = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[turn * 128u + lane] = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
+                    terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
                     h_before = h_new;
                 }
                 {  // turn 1
                     let t = min(block + (turn + 1u), u_.m - 1u);
                     let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 1u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 1u) * 32u + column] * x_tile[(turn + 1u) * 32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
                     let terms_of_four_ = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[(turn + 1u) * 128u + lane] = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
+                    terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
                     h_before = h_new;
                 }
                 {  // turn 2
                     let t = min(block + (turn + 2u), u_.m - 1u);
                     let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 2u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 2u) * 32u + column] * x_tile[(turn + 2u) * 32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
                     let terms_of_four_2 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[(turn + 2u) * 128u + lane] = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
+                    terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
                     h_before = h_new;
                 }
                 {  // turn 3
                     let t = min(block + (turn + 3u), u_.m - 1u);
                     let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 3u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 3u) * 32u + column] * x_tile[(turn + 3u) * 32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
                     let terms_of_four_3 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[(turn + 3u) * 128u + lane] = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                    terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + (turn + 4u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 4u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 4u) * 32u + column] * x_tile[(turn + 4u) * 32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_4 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + (turn + 5u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 5u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 5u) * 32u + column] * x_tile[(turn + 5u) * 32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_5 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + (turn + 6u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 6u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 6u) * 32u + column] * x_tile[(turn + 6u) * 32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_6 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + (turn + 7u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 7u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 7u) * 32u + column] * x_tile[(turn + 7u) * 32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_7 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
                     h_before = h_new;
                 }
             }
-        }
-        if (k >= u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 1u) {
-                terms[turn * 128u + lane] = 0.0;
-            }
+            terms[(turn >> 2u) * 128u + lane] = terms0;
+            terms[((turn >> 2u) + 1u) * 128u + lane] = terms1;
         }
         workgroupBarrier();
-        for (var joined = place; joined < 16u; joined += 4u) {
-            if (inside && block + joined < u_.m) {
-                let t = block + joined;
-                var total = 0.0;
-                for (var other = 0u; other < 4u; other += 1u) {
-                    total += terms[joined * 128u + other * 32u + column];
-                }
-                y[(n * u_.m + t) * u_.d + i] = total;
+        for (var four = place; four < 4u; four += 4u) {
+            var totals = vec4f(0.0);
+            for (var other = 0u; other < 4u; other += 1u) {
+                totals += terms[four * 128u + other * 32u + column];
+            }
+            let joined = block + four * 4u;
+            if (inside && joined < u_.m) {
+                let t = joined;
+                y[(n * u_.m + t) * u_.d + i] = totals.x;
+            }
+            let joined_ = block + four * 4u + 1u;
+            if (inside && joined_ < u_.m) {
+                let t = joined_;
+                y[(n * u_.m + t) * u_.d + i] = totals.y;
+            }
+            let joined_2 = block + four * 4u + 2u;
+            if (inside && joined_2 < u_.m) {
+                let t = joined_2;
+                y[(n * u_.m + t) * u_.d + i] = totals.z;
+            }
+            let joined_3 = block + four * 4u + 3u;
+            if (inside && joined_3 < u_.m) {
+                let t = joined_3;
+                y[(n * u_.m + t) * u_.d + i] = totals.w;
             }
         }
     }
 }
 
-var<workgroup> terms_fours16_aligned: array<f32, 1024>;
+var<workgroup> terms_fours16_aligned: array<vec4f, 256>;
 var<workgroup> dt_tile_fours16_aligned: array<f32, 64>;
 var<workgroup> x_tile_fours16_aligned: array<f32, 64>;
 var<workgroup> u_tile_fours16_aligned: array<vec4f, 128>;
@@ -382,91 +412,118 @@ fn fours16_aligned(
     let turn_ahead = lane >> 3u;
     if (inside && turn_ahead < u_.m && lane < 64u) {
         dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
+        x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
     }
-    let turn_ahead_ = lane >> 3u;
-    if (inside && turn_ahead_ < u_.m && lane < 64u) {
-        x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
-    }
-    let turn_ahead_2 = lane >> 4u;
-    if ((lane & 15u) * 4u < u_.s && turn_ahead_2 < u_.m) {
-        u_ahead = u[((n * u_.m + turn_ahead_2) * u_.s + (lane & 15u) * 4u) >> 2u];
-    }
-    let turn_ahead_3 = lane >> 4u;
-    if ((lane & 15u) * 4u < u_.s && turn_ahead_3 < u_.m) {
-        c_ahead = c[((n * u_.m + turn_ahead_3) * u_.s + (lane & 15u) * 4u) >> 2u];
+    let turn_ahead_ = lane >> 4u;
+    if ((lane & 15u) * 4u < u_.s && turn_ahead_ < u_.m) {
+        u_ahead = u[((n * u_.m + turn_ahead_) * u_.s + (lane & 15u) * 4u) >> 2u];
+        c_ahead = c[((n * u_.m + turn_ahead_) * u_.s + (lane & 15u) * 4u) >> 2u];
     }
     for (var block = 0u; block < u_.m; block += 8u) {
         if (lane < 64u) {
             dt_tile_fours16_aligned[lane] = dt_ahead;
-        }
-        if (lane < 64u) {
             x_tile_fours16_aligned[lane] = x_ahead;
         }
         u_tile_fours16_aligned[lane] = u_ahead;
         c_tile_fours16_aligned[lane] = c_ahead;
         workgroupBarrier();
-        let turn_ahead_4 = block + 8u + (lane >> 3u);
-        if (inside && turn_ahead_4 < u_.m && lane < 64u) {
-            dt_ahead = dt[(n * u_.m + turn_ahead_4) * u_.d + i];
+        let turn_ahead_2 = block + 8u + (lane >> 3u);
+        if (inside && turn_ahead_2 < u_.m && lane < 64u) {
+            dt_ahead = dt[(n * u_.m + turn_ahead_2) * u_.d + i];
+            x_ahead = x[(n * u_.m + turn_ahead_2) * u_.d + i];
         }
-        let turn_ahead_5 = block + 8u + (lane >> 3u);
-        if (inside && turn_ahead_5 < u_.m && lane < 64u) {
-            x_ahead = x[(n * u_.m + turn_ahead_5) * u_.d + i];
+        let turn_ahead_3 = block + 8u + (lane >> 4u);
+        if ((lane & 15u) * 4u < u_.s && turn_ahead_3 < u_.m) {
+            u_ahead = u[((n * u_.m + turn_ahead_3) * u_.s + (lane & 15u) * 4u) >> 2u];
+            c_ahead = c[((n * u_.m + turn_ahead_3) * u_.s + (lane & 15u) * 4u) >> 2u];
         }
-        let turn_ahead_6 = block + 8u + (lane >> 4u);
-        if ((lane & 15u) * 4u < u_.s && turn_ahead_6 < u_.m) {
-            u_ahead = u[((n * u_.m + turn_ahead_6) * u_.s + (lane & 15u) * 4u) >> 2u];
-        }
-        let turn_ahead_7 = block + 8u + (lane >> 4u);
-        if ((lane & 15u) * 4u < u_.s && turn_ahead_7 < u_.m) {
-            c_ahead = c[((n * u_.m + turn_ahead_7) * u_.s + (lane & 15u) * 4u) >> 2u];
-        }
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
         if (inside && k < u_.s) {
-            for (var turn = 0u; turn < 8u; turn += 4u) {
-                {  // turn 0
-                    let t = min(block + turn, u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[turn * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[turn * 8u + column] * x_tile_fours16_aligned[turn * 8u + column] * u_tile_fours16_aligned[turn * 16u + place];
-                    let terms_of_four = h_new * c_tile_fours16_aligned[turn * 16u + place];
-                    terms_fours16_aligned[turn * 128u + lane] = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + (turn + 1u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 1u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 1u) * 8u + column] * x_tile_fours16_aligned[(turn + 1u) * 8u + column] * u_tile_fours16_aligned[(turn + 1u) * 16u + place];
-                    let terms_of_four_ = h_new * c_tile_fours16_aligned[(turn + 1u) * 16u + place];
-                    terms_fours16_aligned[(turn + 1u) * 128u + lane] = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + (turn + 2u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 2u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 2u) * 8u + column] * x_tile_fours16_aligned[(turn + 2u) * 8u + column] * u_tile_fours16_aligned[(turn + 2u) * 16u + place];
-                    let terms_of_four_2 = h_new * c_tile_fours16_aligned[(turn + 2u) * 16u + place];
-                    terms_fours16_aligned[(turn + 2u) * 128u + lane] = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + (turn + 3u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 3u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 3u) * 8u + column] * x_tile_fours16_aligned[(turn + 3u) * 8u + column] * u_tile_fours16_aligned[(turn + 3u) * 16u + place];
-                    let terms_of_four_3 = h_new * c_tile_fours16_aligned[(turn + 3u) * 16u + place];
-                    terms_fours16_aligned[(turn + 3u) * 128u + lane] = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
-                    h_before = h_new;
-                }
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[column] * x_tile_fours16_aligned[column] * u_tile_fours16_aligned[place];
+                let terms_of_four = h_new * c_tile_fours16_aligned[place];
+                terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
+                h_before = h_new;
+            }
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[8u + column] * x_tile_fours16_aligned[8u + column] * u_tile_fours16_aligned[16u + place];
+                let terms_of_four_ = h_new * c_tile_fours16_aligned[16u + place];
+                terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[16u + column] * x_tile_fours16_aligned[16u + column] * u_tile_fours16_aligned[32u + place];
+                let terms_of_four_2 = h_new * c_tile_fours16_aligned[32u + place];
+                terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[24u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[24u + column] * x_tile_fours16_aligned[24u + column] * u_tile_fours16_aligned[48u + place];
+                let terms_of_four_3 = h_new * c_tile_fours16_aligned[48u + place];
+                terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[32u + column] * x_tile_fours16_aligned[32u + column] * u_tile_fours16_aligned[64u + place];
+                let terms_of_four_4 = h_new * c_tile_fours16_aligned[64u + place];
+                terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[40u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[40u + column] * x_tile_fours16_aligned[40u + column] * u_tile_fours16_aligned[80u + place];
+                let terms_of_four_5 = h_new * c_tile_fours16_aligned[80u + place];
+                terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[48u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[48u + column] * x_tile_fours16_aligned[48u + column] * u_tile_fours16_aligned[96u + place];
+                let terms_of_four_6 = h_new * c_tile_fours16_aligned[96u + place];
+                terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[56u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[56u + column] * x_tile_fours16_aligned[56u + column] * u_tile_fours16_aligned[112u + place];
+                let terms_of_four_7 = h_new * c_tile_fours16_aligned[112u + place];
+                terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
+                h_before = h_new;
             }
         }
-        if (k >= u_.s) {
-            for (var turn = 0u; turn < 8u; turn += 1u) {
-                terms_fours16_aligned[turn * 128u + lane] = 0.0;
-            }
-        }
+        terms_fours16_aligned[lane] = terms0;
+        terms_fours16_aligned[128u + lane] = terms1;
         workgroupBarrier();
-        for (var joined = place; joined < 8u; joined += 16u) {
-            if (inside && block + joined < u_.m) {
-                let t = block + joined;
-                var total = 0.0;
-                for (var other = 0u; other < 16u; other += 1u) {
-                    total += terms_fours16_aligned[joined * 128u + other * 8u + column];
-                }
-                y[(n * u_.m + t) * u_.d + i] = total;
+        for (var four = place; four < 2u; four += 16u) {
+            var totals = vec4f(0.0);
+            for (var other = 0u; other < 16u; other += 1u) {
+                totals += terms_fours16_aligned[four * 128u + other * 8u + column];
+            }
+            let joined = block + four * 4u;
+            if (inside && joined < u_.m) {
+                let t = joined;
+                y[(n * u_.m + t) * u_.d + i] = totals.x;
+            }
+            let joined_ = block + four * 4u + 1u;
+            if (inside && joined_ < u_.m) {
+                let t = joined_;
+                y[(n * u_.m + t) * u_.d + i] = totals.y;
+            }
+            let joined_2 = block + four * 4u + 2u;
+            if (inside && joined_2 < u_.m) {
+                let t = joined_2;
+                y[(n * u_.m + t) * u_.d + i] = totals.z;
+            }
+            let joined_3 = block + four * 4u + 3u;
+            if (inside && joined_3 < u_.m) {
+                let t = joined_3;
+                y[(n * u_.m + t) * u_.d + i] = totals.w;
             }
         }
     }
@@ -499,69 +556,106 @@ fn fours16(
     let turn_ahead = lane >> 3u;
     if (inside && turn_ahead < u_.m) {
         dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
-    }
-    let turn_ahead_ = lane >> 3u;
-    if (inside && turn_ahead_ < u_.m) {
-        x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
+        x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
     }
     for (var block = 0u; block < u_.m; block += 16u) {
         dt_tile_fours16[lane] = dt_ahead;
         x_tile_fours16[lane] = x_ahead;
         workgroupBarrier();
-        let turn_ahead_2 = block + 16u + (lane >> 3u);
-        if (inside && turn_ahead_2 < u_.m) {
-            dt_ahead = dt[(n * u_.m + turn_ahead_2) * u_.d + i];
+        let turn_ahead_ = block + 16u + (lane >> 3u);
+        if (inside && turn_ahead_ < u_.m) {
+            dt_ahead = dt[(n * u_.m + turn_ahead_) * u_.d + i];
+            x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
         }
-        let turn_ahead_3 = block + 16u + (lane >> 3u);
-        if (inside && turn_ahead_3 < u_.m) {
-            x_ahead = x[(n * u_.m + turn_ahead_3) * u_.d + i];
-        }
-        if (inside && k < u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 4u) {
+        for (var turn = 0u; turn < 16u; turn += 8u) {
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            if (inside && k < u_.s) {
                 {  // turn 0
                     let t = min(block + turn, u_.m - 1u);
                     let h_new = select(vec4f(0.0), exp(dt_tile_fours16[turn * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[turn * 8u + column] * x_tile_fours16[turn * 8u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
                     let terms_of_four = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[turn * 128u + lane] = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
+                    terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
                     h_before = h_new;
                 }
                 {  // turn 1
                     let t = min(block + (turn + 1u), u_.m - 1u);
                     let h_new = select(vec4f(0.0), exp(dt_tile_fours16[(turn + 1u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 1u) * 8u + column] * x_tile_fours16[(turn + 1u) * 8u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
                     let terms_of_four_ = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[(turn + 1u) * 128u + lane] = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
+                    terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
                     h_before = h_new;
                 }
                 {  // turn 2
                     let t = min(block + (turn + 2u), u_.m - 1u);
                     let h_new = select(vec4f(0.0), exp(dt_tile_fours16[(turn + 2u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 2u) * 8u + column] * x_tile_fours16[(turn + 2u) * 8u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
                     let terms_of_four_2 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[(turn + 2u) * 128u + lane] = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
+                    terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
                     h_before = h_new;
                 }
                 {  // turn 3
                     let t = min(block + (turn + 3u), u_.m - 1u);
                     let h_new = select(vec4f(0.0), exp(dt_tile_fours16[(turn + 3u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 3u) * 8u + column] * x_tile_fours16[(turn + 3u) * 8u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
                     let terms_of_four_3 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms[(turn + 3u) * 128u + lane] = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                    terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + (turn + 4u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16[(turn + 4u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 4u) * 8u + column] * x_tile_fours16[(turn + 4u) * 8u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_4 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + (turn + 5u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16[(turn + 5u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 5u) * 8u + column] * x_tile_fours16[(turn + 5u) * 8u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_5 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + (turn + 6u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16[(turn + 6u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 6u) * 8u + column] * x_tile_fours16[(turn + 6u) * 8u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_6 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + (turn + 7u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16[(turn + 7u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 7u) * 8u + column] * x_tile_fours16[(turn + 7u) * 8u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_7 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
                     h_before = h_new;
                 }
             }
-        }
-        if (k >= u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 1u) {
-                terms[turn * 128u + lane] = 0.0;
-            }
+            terms[(turn >> 2u) * 128u + lane] = terms0;
+            terms[((turn >> 2u) + 1u) * 128u + lane] = terms1;
         }
         workgroupBarrier();
-        for (var joined = place; joined < 16u; joined += 16u) {
-            if (inside && block + joined < u_.m) {
-                let t = block + joined;
-                var total = 0.0;
-                for (var other = 0u; other < 16u; other += 1u) {
-                    total += terms[joined * 128u + other * 8u + column];
-                }
-                y[(n * u_.m + t) * u_.d + i] = total;
+        for (var four = place; four < 4u; four += 16u) {
+            var totals = vec4f(0.0);
+            for (var other = 0u; other < 16u; other += 1u) {
+                totals += terms[four * 128u + other * 8u + column];
+            }
+            let joined = block + four * 4u;
+            if (inside && joined < u_.m) {
+                let t = joined;
+                y[(n * u_.m + t) * u_.d + i] = totals.x;
+            }
+            let joined_ = block + four * 4u + 1u;
+            if (inside && joined_ < u_.m) {
+                let t = joined_;
+                y[(n * u_.m + t) * u_.d + i] = totals.y;
+            }
+            let joined_2 = block + four * 4u + 2u;
+            if (inside && joined_2 < u_.m) {
+                let t = joined_2;
+                y[(n * u_.m + t) * u_.d + i] = totals.z;
+            }
+            let joined_3 = block + four * 4u + 3u;
+            if (inside && joined_3 < u_.m) {
+                let t = joined_3;
+                y[(n * u_.m + t) * u_.d + i] = totals.w;
             }
         }
     }
@@ -588,12 +682,12 @@ fn lanes4(
     var h_before: f32;
     var a_kept: f32;
     var dt_ahead: f32;
-    var dt_ahead_: f32;
-    var dt_ahead_2: f32;
-    var dt_ahead_3: f32;
     var x_ahead: f32;
+    var dt_ahead_: f32;
     var x_ahead_: f32;
+    var dt_ahead_2: f32;
     var x_ahead_2: f32;
+    var dt_ahead_3: f32;
     var x_ahead_3: f32;
     if (inside && k < u_.s) {
         a_kept = a_lanes4[i * u_.s + k];
@@ -601,119 +695,134 @@ fn lanes4(
     let turn_ahead = lane >> 5u;
     if (inside && turn_ahead < u_.m) {
         dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
+        x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
     }
     let turn_ahead_ = (lane + 128u) >> 5u;
     if (inside && turn_ahead_ < u_.m) {
         dt_ahead_ = dt[(n * u_.m + turn_ahead_) * u_.d + i];
+        x_ahead_ = x[(n * u_.m + turn_ahead_) * u_.d + i];
     }
     let turn_ahead_2 = (lane + 256u) >> 5u;
     if (inside && turn_ahead_2 < u_.m) {
         dt_ahead_2 = dt[(n * u_.m + turn_ahead_2) * u_.d + i];
+        x_ahead_2 = x[(n * u_.m + turn_ahead_2) * u_.d + i];
     }
     let turn_ahead_3 = (lane + 384u) >> 5u;
     if (inside && turn_ahead_3 < u_.m) {
         dt_ahead_3 = dt[(n * u_.m + turn_ahead_3) * u_.d + i];
-    }
-    let turn_ahead_4 = lane >> 5u;
-    if (inside && turn_ahead_4 < u_.m) {
-        x_ahead = x[(n * u_.m + turn_ahead_4) * u_.d + i];
-    }
-    let turn_ahead_5 = (lane + 128u) >> 5u;
-    if (inside && turn_ahead_5 < u_.m) {
-        x_ahead_ = x[(n * u_.m + turn_ahead_5) * u_.d + i];
-    }
-    let turn_ahead_6 = (lane + 256u) >> 5u;
-    if (inside && turn_ahead_6 < u_.m) {
-        x_ahead_2 = x[(n * u_.m + turn_ahead_6) * u_.d + i];
-    }
-    let turn_ahead_7 = (lane + 384u) >> 5u;
-    if (inside && turn_ahead_7 < u_.m) {
-        x_ahead_3 = x[(n * u_.m + turn_ahead_7) * u_.d + i];
+        x_ahead_3 = x[(n * u_.m + turn_ahead_3) * u_.d + i];
     }
     for (var block = 0u; block < u_.m; block += 16u) {
         dt_tile[lane] = dt_ahead;
-        dt_tile[lane + 128u] = dt_ahead_;
-        dt_tile[lane + 256u] = dt_ahead_2;
-        dt_tile[lane + 384u] = dt_ahead_3;
         x_tile[lane] = x_ahead;
+        dt_tile[lane + 128u] = dt_ahead_;
         x_tile[lane + 128u] = x_ahead_;
+        dt_tile[lane + 256u] = dt_ahead_2;
         x_tile[lane + 256u] = x_ahead_2;
+        dt_tile[lane + 384u] = dt_ahead_3;
         x_tile[lane + 384u] = x_ahead_3;
         workgroupBarrier();
-        let turn_ahead_8 = block + 16u + (lane >> 5u);
-        if (inside && turn_ahead_8 < u_.m) {
-            dt_ahead = dt[(n * u_.m + turn_ahead_8) * u_.d + i];
+        let turn_ahead_4 = block + 16u + (lane >> 5u);
+        if (inside && turn_ahead_4 < u_.m) {
+            dt_ahead = dt[(n * u_.m + turn_ahead_4) * u_.d + i];
+            x_ahead = x[(n * u_.m + turn_ahead_4) * u_.d + i];
         }
-        let turn_ahead_9 = block + 16u + ((lane + 128u) >> 5u);
-        if (inside && turn_ahead_9 < u_.m) {
-            dt_ahead_ = dt[(n * u_.m + turn_ahead_9) * u_.d + i];
+        let turn_ahead_5 = block + 16u + ((lane + 128u) >> 5u);
+        if (inside && turn_ahead_5 < u_.m) {
+            dt_ahead_ = dt[(n * u_.m + turn_ahead_5) * u_.d + i];
+            x_ahead_ = x[(n * u_.m + turn_ahead_5) * u_.d + i];
         }
-        let turn_ahead_10 = block + 16u + ((lane + 256u) >> 5u);
-        if (inside && turn_ahead_10 < u_.m) {
-            dt_ahead_2 = dt[(n * u_.m + turn_ahead_10) * u_.d + i];
+        let turn_ahead_6 = block + 16u + ((lane + 256u) >> 5u);
+        if (inside && turn_ahead_6 < u_.m) {
+            dt_ahead_2 = dt[(n * u_.m + turn_ahead_6) * u_.d + i];
+            x_ahead_2 = x[(n * u_.m + turn_ahead_6) * u_.d + i];
         }
-        let turn_ahead_11 = block + 16u + ((lane + 384u) >> 5u);
-        if (inside && turn_ahead_11 < u_.m) {
-            dt_ahead_3 = dt[(n * u_.m + turn_ahead_11) * u_.d + i];
+        let turn_ahead_7 = block + 16u + ((lane + 384u) >> 5u);
+        if (inside && turn_ahead_7 < u_.m) {
+            dt_ahead_3 = dt[(n * u_.m + turn_ahead_7) * u_.d + i];
+            x_ahead_3 = x[(n * u_.m + turn_ahead_7) * u_.d + i];
         }
-        let turn_ahead_12 = block + 16u + (lane >> 5u);
-        if (inside && turn_ahead_12 < u_.m) {
-            x_ahead = x[(n * u_.m + turn_ahead_12) * u_.d + i];
-        }
-        let turn_ahead_13 = block + 16u + ((lane + 128u) >> 5u);
-        if (inside && turn_ahead_13 < u_.m) {
-            x_ahead_ = x[(n * u_.m + turn_ahead_13) * u_.d + i];
-        }
-        let turn_ahead_14 = block + 16u + ((lane + 256u) >> 5u);
-        if (inside && turn_ahead_14 < u_.m) {
-            x_ahead_2 = x[(n * u_.m + turn_ahead_14) * u_.d + i];
-        }
-        let turn_ahead_15 = block + 16u + ((lane + 384u) >> 5u);
-        if (inside && turn_ahead_15 < u_.m) {
-            x_ahead_3 = x[(n * u_.m + turn_ahead_15) * u_.d + i];
-        }
-        if (inside && k < u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 4u) {
+        for (var turn = 0u; turn < 16u; turn += 8u) {
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            if (inside && k < u_.s) {
                 {  // turn 0
                     let t = min(block + turn, u_.m - 1u);
                     let h_new = select(0.0, exp(dt_tile[turn * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[turn * 32u + column] * x_tile[turn * 32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[turn * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 1
                     let t = min(block + (turn + 1u), u_.m - 1u);
                     let h_new = select(0.0, exp(dt_tile[(turn + 1u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 1u) * 32u + column] * x_tile[(turn + 1u) * 32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 1u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 2
                     let t = min(block + (turn + 2u), u_.m - 1u);
                     let h_new = select(0.0, exp(dt_tile[(turn + 2u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 2u) * 32u + column] * x_tile[(turn + 2u) * 32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 2u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 3
                     let t = min(block + (turn + 3u), u_.m - 1u);
                     let h_new = select(0.0, exp(dt_tile[(turn + 3u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 3u) * 32u + column] * x_tile[(turn + 3u) * 32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 3u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + (turn + 4u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile[(turn + 4u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 4u) * 32u + column] * x_tile[(turn + 4u) * 32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + (turn + 5u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile[(turn + 5u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 5u) * 32u + column] * x_tile[(turn + 5u) * 32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + (turn + 6u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile[(turn + 6u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 6u) * 32u + column] * x_tile[(turn + 6u) * 32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + (turn + 7u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile[(turn + 7u) * 32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 7u) * 32u + column] * x_tile[(turn + 7u) * 32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
             }
-        }
-        if (k >= u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 1u) {
-                terms[turn * 128u + lane] = 0.0;
-            }
+            terms[(turn >> 2u) * 128u + lane] = terms0;
+            terms[((turn >> 2u) + 1u) * 128u + lane] = terms1;
         }
         workgroupBarrier();
-        for (var joined = place; joined < 16u; joined += 4u) {
-            if (inside && block + joined < u_.m) {
-                let t = block + joined;
-                var total = 0.0;
-                for (var other = 0u; other < 4u; other += 1u) {
-                    total += terms[joined * 128u + other * 32u + column];
-                }
-                y[(n * u_.m + t) * u_.d + i] = total;
+        for (var four = place; four < 4u; four += 4u) {
+            var totals = vec4f(0.0);
+            for (var other = 0u; other < 4u; other += 1u) {
+                totals += terms[four * 128u + other * 32u + column];
+            }
+            let joined = block + four * 4u;
+            if (inside && joined < u_.m) {
+                let t = joined;
+                y[(n * u_.m + t) * u_.d + i] = totals.x;
+            }
+            let joined_ = block + four * 4u + 1u;
+            if (inside && joined_ < u_.m) {
+                let t = joined_;
+                y[(n * u_.m + t) * u_.d + i] = totals.y;
+            }
+            let joined_2 = block + four * 4u + 2u;
+            if (inside && joined_2 < u_.m) {
+                let t = joined_2;
+                y[(n * u_.m + t) * u_.d + i] = totals.z;
+            }
+            let joined_3 = block + four * 4u + 3u;
+            if (inside && joined_3 < u_.m) {
+                let t = joined_3;
+                y[(n * u_.m + t) * u_.d + i] = totals.w;
             }
         }
     }
@@ -743,65 +852,98 @@ fn lanes16(
     let turn_ahead = lane >> 3u;
     if (inside && turn_ahead < u_.m) {
         dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
-    }
-    let turn_ahead_ = lane >> 3u;
-    if (inside && turn_ahead_ < u_.m) {
-        x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
+        x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
     }
     for (var block = 0u; block < u_.m; block += 16u) {
         dt_tile_fours16[lane] = dt_ahead;
         x_tile_fours16[lane] = x_ahead;
         workgroupBarrier();
-        let turn_ahead_2 = block + 16u + (lane >> 3u);
-        if (inside && turn_ahead_2 < u_.m) {
-            dt_ahead = dt[(n * u_.m + turn_ahead_2) * u_.d + i];
+        let turn_ahead_ = block + 16u + (lane >> 3u);
+        if (inside && turn_ahead_ < u_.m) {
+            dt_ahead = dt[(n * u_.m + turn_ahead_) * u_.d + i];
+            x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
         }
-        let turn_ahead_3 = block + 16u + (lane >> 3u);
-        if (inside && turn_ahead_3 < u_.m) {
-            x_ahead = x[(n * u_.m + turn_ahead_3) * u_.d + i];
-        }
-        if (inside && k < u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 4u) {
+        for (var turn = 0u; turn < 16u; turn += 8u) {
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            if (inside && k < u_.s) {
                 {  // turn 0
                     let t = min(block + turn, u_.m - 1u);
                     let h_new = select(0.0, exp(dt_tile_fours16[turn * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[turn * 8u + column] * x_tile_fours16[turn * 8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[turn * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 1
                     let t = min(block + (turn + 1u), u_.m - 1u);
                     let h_new = select(0.0, exp(dt_tile_fours16[(turn + 1u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 1u) * 8u + column] * x_tile_fours16[(turn + 1u) * 8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 1u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 2
                     let t = min(block + (turn + 2u), u_.m - 1u);
                     let h_new = select(0.0, exp(dt_tile_fours16[(turn + 2u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 2u) * 8u + column] * x_tile_fours16[(turn + 2u) * 8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 2u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 3
                     let t = min(block + (turn + 3u), u_.m - 1u);
                     let h_new = select(0.0, exp(dt_tile_fours16[(turn + 3u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 3u) * 8u + column] * x_tile_fours16[(turn + 3u) * 8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 3u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + (turn + 4u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_fours16[(turn + 4u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 4u) * 8u + column] * x_tile_fours16[(turn + 4u) * 8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + (turn + 5u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_fours16[(turn + 5u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 5u) * 8u + column] * x_tile_fours16[(turn + 5u) * 8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + (turn + 6u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_fours16[(turn + 6u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 6u) * 8u + column] * x_tile_fours16[(turn + 6u) * 8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + (turn + 7u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_fours16[(turn + 7u) * 8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[(turn + 7u) * 8u + column] * x_tile_fours16[(turn + 7u) * 8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
             }
-        }
-        if (k >= u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 1u) {
-                terms[turn * 128u + lane] = 0.0;
-            }
+            terms[(turn >> 2u) * 128u + lane] = terms0;
+            terms[((turn >> 2u) + 1u) * 128u + lane] = terms1;
         }
         workgroupBarrier();
-        for (var joined = place; joined < 16u; joined += 16u) {
-            if (inside && block + joined < u_.m) {
-                let t = block + joined;
-                var total = 0.0;
-                for (var other = 0u; other < 16u; other += 1u) {
-                    total += terms[joined * 128u + other * 8u + column];
-                }
-                y[(n * u_.m + t) * u_.d + i] = total;
+        for (var four = place; four < 4u; four += 16u) {
+            var totals = vec4f(0.0);
+            for (var other = 0u; other < 16u; other += 1u) {
+                totals += terms[four * 128u + other * 8u + column];
+            }
+            let joined = block + four * 4u;
+            if (inside && joined < u_.m) {
+                let t = joined;
+                y[(n * u_.m + t) * u_.d + i] = totals.x;
+            }
+            let joined_ = block + four * 4u + 1u;
+            if (inside && joined_ < u_.m) {
+                let t = joined_;
+                y[(n * u_.m + t) * u_.d + i] = totals.y;
+            }
+            let joined_2 = block + four * 4u + 2u;
+            if (inside && joined_2 < u_.m) {
+                let t = joined_2;
+                y[(n * u_.m + t) * u_.d + i] = totals.z;
+            }
+            let joined_3 = block + four * 4u + 3u;
+            if (inside && joined_3 < u_.m) {
+                let t = joined_3;
+                y[(n * u_.m + t) * u_.d + i] = totals.w;
             }
         }
     }
@@ -834,69 +976,100 @@ fn lanes64(
     let turn_ahead = lane >> 1u;
     if (inside && turn_ahead < u_.m && lane < 32u) {
         dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
-    }
-    let turn_ahead_ = lane >> 1u;
-    if (inside && turn_ahead_ < u_.m && lane < 32u) {
-        x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
+        x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
     }
     for (var block = 0u; block < u_.m; block += 16u) {
         if (lane < 32u) {
             dt_tile_lanes64[lane] = dt_ahead;
-        }
-        if (lane < 32u) {
             x_tile_lanes64[lane] = x_ahead;
         }
         workgroupBarrier();
-        let turn_ahead_2 = block + 16u + (lane >> 1u);
-        if (inside && turn_ahead_2 < u_.m && lane < 32u) {
-            dt_ahead = dt[(n * u_.m + turn_ahead_2) * u_.d + i];
+        let turn_ahead_ = block + 16u + (lane >> 1u);
+        if (inside && turn_ahead_ < u_.m && lane < 32u) {
+            dt_ahead = dt[(n * u_.m + turn_ahead_) * u_.d + i];
+            x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
         }
-        let turn_ahead_3 = block + 16u + (lane >> 1u);
-        if (inside && turn_ahead_3 < u_.m && lane < 32u) {
-            x_ahead = x[(n * u_.m + turn_ahead_3) * u_.d + i];
-        }
-        if (inside && k < u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 4u) {
+        for (var turn = 0u; turn < 16u; turn += 8u) {
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            if (inside && k < u_.s) {
                 {  // turn 0
                     let t = min(block + turn, u_.m - 1u);
                     let h_new = select(0.0, exp(dt_tile_lanes64[turn * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn * 2u + column] * x_tile_lanes64[turn * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[turn * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 1
                     let t = min(block + (turn + 1u), u_.m - 1u);
                     let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 1u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 1u) * 2u + column] * x_tile_lanes64[(turn + 1u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 1u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 2
                     let t = min(block + (turn + 2u), u_.m - 1u);
                     let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 2u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 2u) * 2u + column] * x_tile_lanes64[(turn + 2u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 2u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 3
                     let t = min(block + (turn + 3u), u_.m - 1u);
                     let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 3u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 3u) * 2u + column] * x_tile_lanes64[(turn + 3u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms[(turn + 3u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + (turn + 4u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 4u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 4u) * 2u + column] * x_tile_lanes64[(turn + 4u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + (turn + 5u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 5u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 5u) * 2u + column] * x_tile_lanes64[(turn + 5u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + (turn + 6u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 6u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 6u) * 2u + column] * x_tile_lanes64[(turn + 6u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + (turn + 7u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 7u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 7u) * 2u + column] * x_tile_lanes64[(turn + 7u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
             }
-        }
-        if (k >= u_.s) {
-            for (var turn = 0u; turn < 16u; turn += 1u) {
-                terms[turn * 128u + lane] = 0.0;
-            }
+            terms[(turn >> 2u) * 128u + lane] = terms0;
+            terms[((turn >> 2u) + 1u) * 128u + lane] = terms1;
         }
         workgroupBarrier();
-        for (var joined = place; joined < 16u; joined += 64u) {
-            if (inside && block + joined < u_.m) {
-                let t = block + joined;
-                var total = 0.0;
-                for (var other = 0u; other < 64u; other += 1u) {
-                    total += terms[joined * 128u + other * 2u + column];
-                }
-                y[(n * u_.m + t) * u_.d + i] = total;
+        for (var four = place; four < 4u; four += 64u) {
+            var totals = vec4f(0.0);
+            for (var other = 0u; other < 64u; other += 1u) {
+                totals += terms[four * 128u + other * 2u + column];
+            }
+            let joined = block + four * 4u;
+            if (inside && joined < u_.m) {
+                let t = joined;
+                y[(n * u_.m + t) * u_.d + i] = totals.x;
+            }
+            let joined_ = block + four * 4u + 1u;
+            if (inside && joined_ < u_.m) {
+                let t = joined_;
+                y[(n * u_.m + t) * u_.d + i] = totals.y;
+            }
+            let joined_2 = block + four * 4u + 2u;
+            if (inside && joined_2 < u_.m) {
+                let t = joined_2;
+                y[(n * u_.m + t) * u_.d + i] = totals.z;
+            }
+            let joined_3 = block + four * 4u + 3u;
+            if (inside && joined_3 < u_.m) {
+                let t = joined_3;
+                y[(n * u_.m + t) * u_.d + i] = totals.w;
             }
         }
     }
@@ -929,77 +1102,139 @@ fn many(
         let turn_ahead = lane >> 1u;
         if (inside && turn_ahead < u_.m && lane < 32u) {
             dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
-        }
-        let turn_ahead_ = lane >> 1u;
-        if (inside && turn_ahead_ < u_.m && lane < 32u) {
-            x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
+            x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
         }
         for (var block = 0u; block < u_.m; block += 16u) {
             if (lane < 32u) {
                 dt_tile_lanes64[lane] = dt_ahead;
-            }
-            if (lane < 32u) {
                 x_tile_lanes64[lane] = x_ahead;
             }
             workgroupBarrier();
-            let turn_ahead_2 = block + 16u + (lane >> 1u);
-            if (inside && turn_ahead_2 < u_.m && lane < 32u) {
-                dt_ahead = dt[(n * u_.m + turn_ahead_2) * u_.d + i];
+            let turn_ahead_ = block + 16u + (lane >> 1u);
+            if (inside && turn_ahead_ < u_.m && lane < 32u) {
+                dt_ahead = dt[(n * u_.m + turn_ahead_) * u_.d + i];
+                x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
             }
-            let turn_ahead_3 = block + 16u + (lane >> 1u);
-            if (inside && turn_ahead_3 < u_.m && lane < 32u) {
-                x_ahead = x[(n * u_.m + turn_ahead_3) * u_.d + i];
-            }
-            if (inside && k < u_.s) {
-                for (var turn = 0u; turn < 16u; turn += 4u) {
+            for (var turn = 0u; turn < 16u; turn += 8u) {
+                var terms0 = vec4f(0.0);
+                var terms1 = vec4f(0.0);
+                if (inside && k < u_.s) {
                     {  // turn 0
                         let t = min(block + turn, u_.m - 1u);
                         let h_new = select(0.0, exp(dt_tile_lanes64[turn * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn * 2u + column] * x_tile_lanes64[turn * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms[turn * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                         h_before = h_new;
                     }
                     {  // turn 1
                         let t = min(block + (turn + 1u), u_.m - 1u);
                         let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 1u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 1u) * 2u + column] * x_tile_lanes64[(turn + 1u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms[(turn + 1u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                         h_before = h_new;
                     }
                     {  // turn 2
                         let t = min(block + (turn + 2u), u_.m - 1u);
                         let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 2u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 2u) * 2u + column] * x_tile_lanes64[(turn + 2u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms[(turn + 2u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                         h_before = h_new;
                     }
                     {  // turn 3
                         let t = min(block + (turn + 3u), u_.m - 1u);
                         let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 3u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 3u) * 2u + column] * x_tile_lanes64[(turn + 3u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms[(turn + 3u) * 128u + lane] = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        h_before = h_new;
+                    }
+                    {  // turn 4
+                        let t = min(block + (turn + 4u), u_.m - 1u);
+                        let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 4u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 4u) * 2u + column] * x_tile_lanes64[(turn + 4u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        h_before = h_new;
+                    }
+                    {  // turn 5
+                        let t = min(block + (turn + 5u), u_.m - 1u);
+                        let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 5u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 5u) * 2u + column] * x_tile_lanes64[(turn + 5u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        h_before = h_new;
+                    }
+                    {  // turn 6
+                        let t = min(block + (turn + 6u), u_.m - 1u);
+                        let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 6u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 6u) * 2u + column] * x_tile_lanes64[(turn + 6u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        h_before = h_new;
+                    }
+                    {  // turn 7
+                        let t = min(block + (turn + 7u), u_.m - 1u);
+                        let h_new = select(0.0, exp(dt_tile_lanes64[(turn + 7u) * 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[(turn + 7u) * 2u + column] * x_tile_lanes64[(turn + 7u) * 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                         h_before = h_new;
                     }
                 }
-            }
-            if (k >= u_.s) {
-                for (var turn = 0u; turn < 16u; turn += 1u) {
-                    terms[turn * 128u + lane] = 0.0;
-                }
+                terms[(turn >> 2u) * 128u + lane] = terms0;
+                terms[((turn >> 2u) + 1u) * 128u + lane] = terms1;
             }
             workgroupBarrier();
-            for (var joined = place; joined < 16u; joined += 64u) {
-                if (inside && block + joined < u_.m) {
-                    let t = block + joined;
+            for (var four = place; four < 4u; four += 64u) {
+                var totals = vec4f(0.0);
+                for (var other = 0u; other < 64u; other += 1u) {
+                    totals += terms[four * 128u + other * 2u + column];
+                }
+                let joined = block + four * 4u;
+                if (inside && joined < u_.m) {
+                    let t = joined;
                     let address = (n * u_.m + t) * u_.d + i;
-                    var total = 0.0;
+                    var whole = totals.x;
                     if (first > 0u) {
-                        total = sums[address];
-                    }
-                    for (var other = 0u; other < 64u; other += 1u) {
-                        total += terms[joined * 128u + other * 2u + column];
-                    }
-                    if (first + 64u >= u_.s) {
-                        y[(n * u_.m + t) * u_.d + i] = total;
+                        whole = sums[address] + whole;
                     }
                     if (first + 64u < u_.s) {
-                        sums[address] = total;
+                        sums[address] = whole;
+                    }
+                    if (first + 64u >= u_.s) {
+                        y[(n * u_.m + t) * u_.d + i] = whole;
+                    }
+                }
+                let joined_ = block + four * 4u + 1u;
+                if (inside && joined_ < u_.m) {
+                    let t = joined_;
+                    let address_ = (n * u_.m + t) * u_.d + i;
+                    var whole_ = totals.y;
+                    if (first > 0u) {
+                        whole_ = sums[address_] + whole_;
+                    }
+                    if (first + 64u < u_.s) {
+                        sums[address_] = whole_;
+                    }
+                    if (first + 64u >= u_.s) {
+                        y[(n * u_.m + t) * u_.d + i] = whole_;
+                    }
+                }
+                let joined_2 = block + four * 4u + 2u;
+                if (inside && joined_2 < u_.m) {
+                    let t = joined_2;
+                    let address_2 = (n * u_.m + t) * u_.d + i;
+                    var whole_2 = totals.z;
+                    if (first > 0u) {
+                        whole_2 = sums[address_2] + whole_2;
+                    }
+                    if (first + 64u < u_.s) {
+                        sums[address_2] = whole_2;
+                    }
+                    if (first + 64u >= u_.s) {
+                        y[(n * u_.m + t) * u_.d + i] = whole_2;
+                    }
+                }
+                let joined_3 = block + four * 4u + 3u;
+                if (inside && joined_3 < u_.m) {
+                    let t = joined_3;
+                    let address_3 = (n * u_.m + t) * u_.d + i;
+                    var whole_3 = totals.w;
+                    if (first > 0u) {
+                        whole_3 = sums[address_3] + whole_3;
+                    }
+                    if (first + 64u < u_.s) {
+                        sums[address_3] = whole_3;
+                    }
+                    if (first + 64u >= u_.s) {
+                        y[(n * u_.m + t) * u_.d + i] = whole_3;
                     }
                 }
             }

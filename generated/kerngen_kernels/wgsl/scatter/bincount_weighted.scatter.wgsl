@@ -121,9 +121,9 @@ fn sort_few(
 
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
 @group(0) @binding(2) var<storage, read> keys: array<u32>;
-@group(0) @binding(3) var<storage, read> items: array<u32>;
-@group(0) @binding(4) var<storage, read_write> bins: array<f32>;
-@group(0) @binding(5) var<storage, read_write> filled_runs_edge: array<u32>;
+@group(0) @binding(3) var<storage, read_write> bins: array<f32>;
+@group(0) @binding(4) var<storage, read_write> filled_runs_edge: array<u32>;
+@group(0) @binding(5) var<storage, read> items: array<u32>;
 
 // The runs of a bin among 8 terms.
 @compute @workgroup_size(256)

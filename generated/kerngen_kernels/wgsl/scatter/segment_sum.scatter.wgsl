@@ -123,9 +123,9 @@ fn sort_few(
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> y: array<vec4f>;
 @group(0) @binding(3) var<storage, read> keys: array<u32>;
-@group(0) @binding(4) var<storage, read> items: array<u32>;
-@group(0) @binding(5) var<storage, read_write> bins: array<vec4f>;
-@group(0) @binding(6) var<storage, read_write> filled_runs: array<u32>;
+@group(0) @binding(4) var<storage, read_write> bins: array<vec4f>;
+@group(0) @binding(5) var<storage, read_write> filled_runs: array<u32>;
+@group(0) @binding(6) var<storage, read> items: array<u32>;
 
 // The runs of a bin among 8 terms.
 @compute @workgroup_size(256)
@@ -142,20 +142,11 @@ fn runs(
     let column = element % (u.d >> 2u);
     let j = column * 4u;
     let first = part * 8u;
-    var keys_of_part: array<u32, 9>;
-    var values: array<vec4f, 8>;
-    for (var number_ = 0u; number_ < 8u; number_ += 1u) {
-        let at = min(first + number_, u.n - 1u);
-        keys_of_part[number_] = keys[at];
-        let item = items[at];
-        values[number_] = x[(item * u.d + j) >> 2u];
-    }
-    keys_of_part[8u] = keys[min(first + 8u, u.n - 1u)];
     var run = keys[first];
     var carries = first > 0u && keys[first] < u.segments_length && keys[max(first, 1u) - 1u] == keys[first];
     var total = vec4f(0.0);
     for (var number = 0u; number < 9u; number += 1u) {
-        let key = select(u.segments_length, keys_of_part[number], first + number < u.n);
+        let key = select(u.segments_length, keys[min(first + number, u.n - 1u)], first + number < u.n);
         if (number == 8u || key != run) {
             if (carries) {
                 bins[(u.segments_length + part) * (u.d >> 2u) + column] = total;
@@ -177,7 +168,8 @@ fn runs(
             run = key;
         }
         if (number < 8u && key < u.segments_length) {
-            total += values[number];
+            let item = items[first + number];
+            total += x[(item * u.d + j) >> 2u];
         }
     }
 }
@@ -323,7 +315,7 @@ fn finish(
 
 @group(0) @binding(1) var<storage, read> x_runs_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y_runs_edge: array<f32>;
-@group(0) @binding(5) var<storage, read_write> bins_runs_edge: array<f32>;
+@group(0) @binding(4) var<storage, read_write> bins_runs_edge: array<f32>;
 
 // The runs of a bin among 8 terms.
 @compute @workgroup_size(256)
@@ -339,20 +331,11 @@ fn runs_edge(
     let part = element / u.d;
     let column = element % u.d;
     let first = part * 8u;
-    var keys_of_part: array<u32, 9>;
-    var values: array<f32, 8>;
-    for (var number_ = 0u; number_ < 8u; number_ += 1u) {
-        let at = min(first + number_, u.n - 1u);
-        keys_of_part[number_] = keys[at];
-        let item = items[at];
-        values[number_] = x_runs_edge[item * u.d + column];
-    }
-    keys_of_part[8u] = keys[min(first + 8u, u.n - 1u)];
     var run = keys[first];
     var carries = first > 0u && keys[first] < u.segments_length && keys[max(first, 1u) - 1u] == keys[first];
     var total = 0.0;
     for (var number = 0u; number < 9u; number += 1u) {
-        let key = select(u.segments_length, keys_of_part[number], first + number < u.n);
+        let key = select(u.segments_length, keys[min(first + number, u.n - 1u)], first + number < u.n);
         if (number == 8u || key != run) {
             if (carries) {
                 bins_runs_edge[(u.segments_length + part) * u.d + column] = total;
@@ -374,7 +357,8 @@ fn runs_edge(
             run = key;
         }
         if (number < 8u && key < u.segments_length) {
-            total += values[number];
+            let item = items[first + number];
+            total += x_runs_edge[item * u.d + column];
         }
     }
 }
@@ -792,6 +776,7 @@ fn sort_place_first(
     }
 }
 
+@group(0) @binding(4) var<storage, read> items_sort_place: array<u32>;
 @group(0) @binding(5) var<storage, read_write> keys_2_sort_place: array<u32>;
 @group(0) @binding(6) var<storage, read_write> items_2_sort_place: array<u32>;
 
@@ -833,7 +818,7 @@ fn sort_place(
         let last = u.n - 1u;
         for (var term = 0u; term < 8u; term += 1u) {
             word[term] = keys[min(first + (term * 256u + lane), last)];
-            word_[term] = items[min(first + (term * 256u + lane), last)];
+            word_[term] = items_sort_place[min(first + (term * 256u + lane), last)];
         }
         workgroupBarrier();
         for (var term = 0u; term < 8u; term += 1u) {

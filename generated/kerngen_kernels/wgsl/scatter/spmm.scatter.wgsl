@@ -125,9 +125,9 @@ fn sort_few(
 @group(0) @binding(3) var<storage, read> x: array<vec4f>;
 @group(0) @binding(4) var<storage, read_write> y: array<vec4f>;
 @group(0) @binding(5) var<storage, read> keys: array<u32>;
-@group(0) @binding(6) var<storage, read> items: array<u32>;
-@group(0) @binding(7) var<storage, read_write> bins: array<vec4f>;
-@group(0) @binding(8) var<storage, read_write> filled_runs: array<u32>;
+@group(0) @binding(6) var<storage, read_write> bins: array<vec4f>;
+@group(0) @binding(7) var<storage, read_write> filled_runs: array<u32>;
+@group(0) @binding(8) var<storage, read> items: array<u32>;
 
 // The runs of a bin among 8 terms.
 @compute @workgroup_size(256)
@@ -315,7 +315,7 @@ fn finish(
 
 @group(0) @binding(3) var<storage, read> x_runs_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> y_runs_edge: array<f32>;
-@group(0) @binding(7) var<storage, read_write> bins_runs_edge: array<f32>;
+@group(0) @binding(6) var<storage, read_write> bins_runs_edge: array<f32>;
 
 // The runs of a bin among 8 terms.
 @compute @workgroup_size(256)

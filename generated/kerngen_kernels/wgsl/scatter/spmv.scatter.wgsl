@@ -124,8 +124,9 @@ fn sort_few(
 
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
 @group(0) @binding(2) var<storage, read> keys: array<u32>;
-@group(0) @binding(3) var<storage, read> items: array<u32>;
-@group(0) @binding(4) var<storage, read_write> bins: array<f32>;
+@group(0) @binding(3) var<storage, read_write> bins: array<f32>;
+@group(0) @binding(4) var<storage, read_write> filled_runs_edge: array<u32>;
+@group(0) @binding(5) var<storage, read> items: array<u32>;
 
 // The runs of a bin among 8 terms.
 @compute @workgroup_size(256)
@@ -151,13 +152,13 @@ fn runs_edge(
             if (!carries && run < u.rows_length && (number == 8u && key == run)) {
                 bins[run] = total;
                 if (0u == 0u) {
-                    filled[run] = element + 2u;
+                    filled_runs_edge[run] = element + 2u;
                 }
             }
             if (!carries && run < u.rows_length && !(number == 8u && key == run)) {
                 y[run] = total;
                 if (0u == 0u) {
-                    filled[run] = 1u;
+                    filled_runs_edge[run] = 1u;
                 }
             }
             carries = false;

@@ -249,7 +249,7 @@ fn take(
 ) {
     let has_room = tasks_take[0u] <= min(((u.n + 511u) >> 9u) * 2u, 4194304u);
     let total = select(tasks_take[1u], tasks_take[0u], has_room);
-    for (var task = workgroup.y * grid.x + workgroup.x; task < total; task += min(max(max(((u.n + 2047u) >> 11u), ((u.m_minus_1 + 255u) >> 8u)), 1u), 4096u)) {
+    for (var task = workgroup.y * grid.x + workgroup.x; task < total; task += min(max(max(min((u.n + 2047u) >> 11u, 1024u), (u.m_minus_1 + 255u) >> 8u), 1u), 4096u)) {
         let i = tasks_take[select(task + 2u, u.m_minus_1 + (task * 2u + 2u), has_room)];
         let part = select(0u, tasks_take[u.m_minus_1 + (task * 2u + 2u) + 1u], has_room);
         let e_begin = start[i];
@@ -297,7 +297,7 @@ fn finish(
 ) {
     let has_room = tasks_finish[0u] <= min(((u.n + 511u) >> 9u) * 2u, 4194304u);
     let total = select(tasks_finish[1u], tasks_finish[0u], has_room);
-    for (var task = workgroup.y * grid.x + workgroup.x; task < total; task += min(max(max(((u.n + 2047u) >> 11u), ((u.m_minus_1 + 255u) >> 8u)), 1u), 512u)) {
+    for (var task = workgroup.y * grid.x + workgroup.x; task < total; task += min(max(max(min((u.n + 2047u) >> 11u, 1024u), (u.m_minus_1 + 255u) >> 8u), 1u), 512u)) {
         let i = tasks_finish[select(task + 2u, u.m_minus_1 + (task * 2u + 2u), has_room)];
         let part = select(0u, tasks_finish[u.m_minus_1 + (task * 2u + 2u) + 1u], has_room);
         if (part == 0u) {
