@@ -128,7 +128,7 @@ class _Fold:
         if found.elements:
             to.at.update(unravel(shader, body, found.elements, number))
         self._write(to, column, place, inside)
-        per_block = group.lanes + group.turns // UNROLLED + 2
+        per_block = group.turns // UNROLLED + 1
         blocks = ceil_div(extent_size(found.along.extent), group.turns)
         rounds = ceil_div(extent_size(found.own.extent), group.lanes)
         return shader.finish(
@@ -239,29 +239,24 @@ class _Fold:
     def _join(self, to: Lowerer, lane: Lane) -> None:
         """Let the lanes of an element join the terms of four turns each, and finish these."""
         shader, found, group = self._shader, self._found, self._group
-        names = ("four", "totals", "other")
-        four, totals, other = (t.Ident(shader.fresh(name)) for name in names)
+        totals, place = t.Ident(shader.fresh("totals")), lane.place
         kind, type_ = found.reduce.kind, found.reduce.type
         joins = to.nested({})
-        at = four * INVOCATIONS + other * group.elements + lane.column
-        take = accumulate(kind, totals, self._terms[at])
-        joins.block.extend(
-            (
-                t.Var(totals.name, identity(shader, kind, type_, LANES)),
-                t.count_up(other.name, 0, t.u32(group.lanes), 1, take),
-            )
-        )
+        first = place * INVOCATIONS + lane.column
+        joins.block.append(t.Var(totals.name, identity(shader, kind, type_, LANES)))
+        # Not a loop: a checked shader counts its turns, which takes longer than a turn.
+        for other in range(group.lanes):
+            part = self._terms[first + other * group.elements]
+            joins.block.append(accumulate(kind, totals, part))
         length = shader.extent(found.along.extent)
         for number, component in enumerate(COMPONENTS):
             turn = t.Ident(shader.fresh("joined"))
-            joins.block.append(t.Let(turn.name, self._block + four * LANES + number))
+            joins.block.append(t.Let(turn.name, self._block + place * LANES + number))
             finish = joins.nested({})
             self._finish_turn(finish, turn, t.Member(totals, component))
             inside = t.all_of(lane.has_element, turn < length)
             joins.block.append(t.If(inside, tuple(finish.block)))
-        fours = t.u32(self._fours)
-        loop = t.count_up(four.name, lane.place, fours, group.lanes, *joins.block)
-        to.block.append(loop)
+        to.block.append(t.If(place < self._fours, tuple(joins.block)))
 
     def _finish_turn(self, to: Lowerer, turn: t.Expr, total: t.Expr) -> None:
         """Do the second stage's steps for a turn, or keep what its terms came to."""

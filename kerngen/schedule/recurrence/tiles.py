@@ -26,7 +26,7 @@ from kerngen.schedule.lowering.values import Value
 from kerngen.schedule.recurrence.folded import Folded
 from kerngen.shader import tree as t
 
-INVOCATIONS: Final = 128
+INVOCATIONS: Final = 64
 """The lanes of a workgroup."""
 
 MOST_TURNS: Final = 16
