@@ -175,7 +175,7 @@ class Tiles:
             self._to.block.append(t.If(self._lane.has_state, read))
 
     def read(self, block: t.Expr) -> Iterator[t.Stmt]:
-        """Yield what reads a block into registers, as far as there are such turns."""
+        """Yield the reads of a block into registers, as far as there are such turns."""
         lane, tile, own = self._lane, self._of_lane, self._found.own
         yield from self._read(self._of_element, block, {}, lane.has_element)
         first = lane.first + self._to.shader.lane % tile.columns * self._group.each
@@ -205,7 +205,7 @@ class Tiles:
         return (place < count,) if count % INVOCATIONS else ()
 
     def store(self) -> Iterator[t.Stmt]:
-        """Yield what puts the registers into the tiles."""
+        """Yield the stores of the registers into the tiles."""
         for tile in (self._of_element, self._of_lane):
             for place, registers in self._shares(tile):
                 stores = [
@@ -216,7 +216,7 @@ class Tiles:
                 yield from [t.If(t.all_of(*inside), (*stores,))] if inside else stores
 
     def values(self, turn: t.Expr) -> dict[Load, Value]:
-        """Return what is read in a turn of the block, and what is the same in all."""
+        """Return the values of a turn's reads, in tiles and in registers."""
         lane, found = self._lane, dict[Load, t.Expr](self._fixed)
         places = ((self._of_element, lane.column), (self._of_lane, lane.place))
         for tile, place in places:
