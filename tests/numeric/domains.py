@@ -244,7 +244,7 @@ DOMAINS: Mapping[str, Domain] = {
     "ema": Domain(scalars={"decay": (0.9, 0.0, 1.0)}),
     **_all("linear_recurrence linear_recurrence_gradient", Domain(inputs={"a": unit})),
     "selective_scan": Domain(
-        lengths={**_bounded("b m", 0, 12), **_bounded("d s", 1, 9)},
+        lengths={**_bounded("b m", 0, 12), **_bounded("d s", 1, 17)},
         inputs={"a": decaying, "dt": unit},
     ),
     **_all("huber huber_gradient", Domain(scalars={"delta": (1.0, 0.3)})),

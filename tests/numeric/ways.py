@@ -26,7 +26,7 @@ from .cases import Arrays, Case, Scalars, standard_kernels
 from .domains import Dims
 from .tolerance import SUMMATIONS, Summation, expect, shader_arithmetic
 
-STEPS = (1, 4, 128)
+STEPS = (1, 4, 16, 128)
 MOST = (5000, 4096, 2048, 1024, 512, 128, 32, 16, 8, 4)
 """Sizes that are multiples of a step and not above a limit suit most variants.
 

@@ -29,6 +29,16 @@ kernel back(a: f32[d, s], x: f32[m]) -> y: f32[m] {
     y[t] = sum[i] most[i, t];
 }
 """
+READS = """
+kernel reads(
+    x: f16[b, m, d], a: f32[d, s], g: f32[b, m], u: f32[b, m, s], e: f32[m, d, s], w: f32[b, m, s],
+) -> y: f32[b, m, d] {
+    let h[n, t, i, k] =
+        (if t > 0 { a[i, k] * g[n, t - 1] * h[n, t - 1, i, k] } else { 0.0 })
+        + g[n, t] * x[n, t, i] * u[n, t, k] + e[t, i, k];
+    y[n, t, i] = sum[k] h[n, t, i, k] * w[n, t, k];
+}
+"""
 SIZES = (1, 4, 5, 12, 16, 17, 64, 130)
 """Lanes for each number of states, and more states than lanes."""
 
@@ -61,6 +71,38 @@ def test_every_number_of_states(ctx: gpu.Context, kind: str) -> None:
                 found = getattr(np, kind)(terms, axis=-1)
                 wanted = (w * found).swapaxes(0, 1) + 1
                 np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("variant", "sizes"),
+    [
+        ("fours4_aligned", (2, 37, 32, 16)),
+        ("fours4", (2, 18, 33, 12)),
+        ("fours16_aligned", (3, 9, 8, 20)),
+        ("lanes16", (2, 17, 3, 9)),
+    ],
+)
+def test_reads_by_what_they_depend_on(
+    ctx: gpu.Context, variant: str, sizes: tuple[int, int, int, int]
+) -> None:
+    """Elements, states, both, none; shared by a workgroup's elements, and of f16."""
+    b, m, d, s = sizes
+    random = np.random.default_rng(1)
+    shapes = (b, m, d), (d, s), (b, m), (b, m, s), (m, d, s), (b, m, s)
+    x, a, g, u, e, w = (random.uniform(-1, 1, z).astype(np.float32) for z in shapes)
+    x = x.astype(np.float16)
+    with built(READS) as (reads,):
+        (choice,) = ctx.backend.choices(reads, {"b": b, "m": m, "d": d, "s": s})
+        given = (ctx.tensor(x, gpu.f16), *map(ctx.tensor, (a, g, u, e, w)))
+        (y,) = reads.launch(ctx, given, (), (None,))
+    assert choice.shaders == (f"reads.fold:{variant}",)
+    h, wanted = np.zeros((b, d, s)), np.zeros((b, m, d))
+    for t in range(m):
+        h *= a * g[:, t - 1, None, None] if t else 0.0
+        h += (g[:, t, None] * x[:, t].astype(float))[..., None] * u[:, t, None]
+        h += e[t]
+        wanted[:, t] = (h * w[:, t, None]).sum(-1)
+    np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_from_the_end(ctx: gpu.Context) -> None:

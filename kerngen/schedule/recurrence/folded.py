@@ -55,7 +55,7 @@ class Folded:
 
     @property
     def values(self) -> tuple[Expr, ...]:
-        """What a turn computes, the term last."""
+        """The values that a turn computes, the term last."""
         return (*(step.value for step in turns_of(self.steps)), self.term)
 
 

@@ -11,7 +11,7 @@ registers.  What is the same in all turns is in registers from the beginning.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -26,7 +26,7 @@ from kerngen.schedule.lowering.values import Value
 from kerngen.schedule.recurrence.folded import Folded
 from kerngen.shader import tree as t
 
-INVOCATIONS: Final = 128
+INVOCATIONS: Final = 64
 """The lanes of a workgroup."""
 
 MOST_TURNS: Final = 16
@@ -120,15 +120,14 @@ class Lane:
 @final
 @dataclass(frozen=True)
 class _Tile:
-    """What a read yields in a block: a row for each turn, of so many `columns`.
+    """Reads of a block in workgroup memory: a row for each turn, of so many `columns`.
 
-    `registers` have the lane's share of the next block's.
+    Each of `registers` has a lane's share of the next block, by `INVOCATIONS` places.
     """
 
-    load: Load
-    memory: t.Expr
     columns: int
-    registers: tuple[t.Ident, ...]
+    memory: dict[Load, t.Expr]
+    registers: tuple[dict[Load, t.Ident], ...]
 
 
 @final
@@ -141,8 +140,8 @@ class Tiles:
         """Declare tiles and registers; `to` knows the lane's element and its state."""
         self._to, self._found, self._group, self._lane = to, found, group, lane
         self._fixed = {load: self._register(load, "kept") for load in reads.fixed}
-        self._of_element = [self._tile(x, group.elements) for x in reads.of_element]
-        self._of_lane = [self._tile(load, group.lanes) for load in reads.of_lane]
+        self._of_element = self._tile(reads.of_element, group.elements)
+        self._of_lane = self._tile(reads.of_lane, group.lanes)
 
     def _width(self, load: Load) -> int:
         """Return how many numbers a lane reads: one for each state, if they differ."""
@@ -154,73 +153,80 @@ class Tiles:
         self._to.block.append(t.Var(name, type=type_))
         return t.Ident(name)
 
-    def _tile(self, load: Load, columns: int) -> _Tile:
-        count, width = self._group.turns * columns, self._width(load)
-        memory = self._to.shader.workgroup_array(
-            f"{load.tensor.name}_tile",
-            f"array<{wgsl_type(load.type, width)}, {count}>",
-            count * width * value_bytes(load.type),
+    def _tile(self, reads: tuple[Load, ...], columns: int) -> _Tile:
+        count = self._group.turns * columns
+        memory = {load: self._array(load, count) for load in reads}
+        registers = tuple(
+            {load: self._register(load, "ahead") for load in reads}
+            for _ in range(0, count, INVOCATIONS)
         )
-        shares = range(0, count, INVOCATIONS)
-        registers = tuple(self._register(load, "ahead") for _ in shares)
-        return _Tile(load, memory, columns, registers)
+        return _Tile(columns, memory, registers if reads else ())
+
+    def _array(self, load: Load, count: int) -> t.Expr:
+        width, name = self._width(load), f"{load.tensor.name}_tile"
+        type_ = f"array<{wgsl_type(load.type, width)}, {count}>"
+        size = count * width * value_bytes(load.type)
+        return self._to.shader.workgroup_array(name, type_, size)
 
     def keep(self) -> None:
         """Read what is the same in all turns."""
-        inner = self._to.nested({})
-        for load, register in self._fixed.items():
-            inner.block.append(t.Assign(register, inner.lower(load).expr))
         if self._fixed:
-            self._to.block.append(t.If(self._lane.has_state, tuple(inner.block)))
+            read = _reads(self._to.nested({}), self._fixed)
+            self._to.block.append(t.If(self._lane.has_state, read))
 
     def read(self, block: t.Expr) -> Iterator[t.Stmt]:
-        """Yield what reads a block into registers, as far as there are such turns."""
-        found, shader = self._found, self._to.shader
-        for tile in self._of_element:
-            yield from self._read(tile, block, {}, self._lane.has_element)
-        for tile in self._of_lane:
-            own = self._lane.first + shader.lane % tile.columns * self._group.each
-            has_state = own < shader.extent(found.own.extent)
-            yield from self._read(tile, block, {found.own: own}, has_state)
+        """Yield the reads of a block into registers, as far as there are such turns."""
+        lane, tile, own = self._lane, self._of_lane, self._found.own
+        yield from self._read(self._of_element, block, {}, lane.has_element)
+        first = lane.first + self._to.shader.lane % tile.columns * self._group.each
+        has_state = first < self._to.shader.extent(own.extent)
+        yield from self._read(tile, block, {own: first}, has_state)
 
     def _read(
         self, tile: _Tile, block: t.Expr, at: dict[Index, t.Expr], exists: t.Expr
     ) -> Iterator[t.Stmt]:
         found, shader = self._found, self._to.shader
         length = shader.extent(found.along.extent)
-        for flat, register in self._shares(tile):
+        for place, registers in self._shares(tile):
             turn = t.Ident(shader.fresh("turn_ahead"))
-            yield t.Let(turn.name, block + flat // tile.columns)
-            element = found.element(turn, length)
-            inner = self._to.nested({**at, found.along: element})
-            value = inner.lower(tile.load).expr
-            read = (*inner.block, t.Assign(register, value))
-            inside = (turn < length, *self._inside(tile, flat))
-            yield t.If(t.all_of(exists, *inside), read)
+            yield t.Let(turn.name, block + place // tile.columns)
+            inner = self._to.nested({**at, found.along: found.element(turn, length)})
+            inside = (turn < length, *self._inside(tile, place))
+            yield t.If(t.all_of(exists, *inside), _reads(inner, registers))
 
-    def _shares(self, tile: _Tile) -> Iterator[tuple[t.Expr, t.Ident]]:
-        """Yield the places in a tile that the lane fills, and the register of each."""
-        for number, register in enumerate(tile.registers):
-            yield self._to.shader.lane + number * INVOCATIONS, register
+    def _shares(self, tile: _Tile) -> Iterator[tuple[t.Expr, dict[Load, t.Ident]]]:
+        """Yield the places in a tile that the lane fills, and the registers of each."""
+        for number, registers in enumerate(tile.registers):
+            yield self._to.shader.lane + number * INVOCATIONS, registers
 
-    def _inside(self, tile: _Tile, flat: t.Expr) -> tuple[t.Expr, ...]:
+    def _inside(self, tile: _Tile, place: t.Expr) -> tuple[t.Expr, ...]:
         """Return the condition on a place to be inside of the tile, if some are not."""
         count = self._group.turns * tile.columns
-        return (flat < count,) if count % INVOCATIONS else ()
+        return (place < count,) if count % INVOCATIONS else ()
 
     def store(self) -> Iterator[t.Stmt]:
-        """Yield what puts the registers into the tiles."""
-        for tile in (*self._of_element, *self._of_lane):
-            for flat, register in self._shares(tile):
-                store = t.Assign(tile.memory[flat], register)
-                inside = self._inside(tile, flat)
-                yield t.If(t.all_of(*inside), (store,)) if inside else store
+        """Yield the stores of the registers into the tiles."""
+        for tile in (self._of_element, self._of_lane):
+            for place, registers in self._shares(tile):
+                stores = [
+                    t.Assign(tile.memory[load][place], register)
+                    for load, register in registers.items()
+                ]
+                inside = self._inside(tile, place)
+                yield from [t.If(t.all_of(*inside), (*stores,))] if inside else stores
 
     def values(self, turn: t.Expr) -> dict[Load, Value]:
-        """Return what is read in a turn of the block, and what is the same in all."""
+        """Return the values of a turn's reads, in tiles and in registers."""
         lane, found = self._lane, dict[Load, t.Expr](self._fixed)
         places = ((self._of_element, lane.column), (self._of_lane, lane.place))
-        for tiles, place in places:
-            for tile in tiles:
-                found[tile.load] = tile.memory[turn * tile.columns + place]
+        for tile, place in places:
+            at = turn * tile.columns + place
+            found |= {load: memory[at] for load, memory in tile.memory.items()}
         return {x: Value(value, self._width(x) > 1) for x, value in found.items()}
+
+
+def _reads(to: Lowerer, registers: Mapping[Load, t.Ident]) -> tuple[t.Stmt, ...]:
+    """Return the statements that read into registers."""
+    for load, register in registers.items():
+        to.block.append(t.Assign(register, to.lower(load).expr))
+    return tuple(to.block)

@@ -37,6 +37,7 @@ from kerngen.schedule.sort.tile import (
     TILE,
     TileSort,
     sums_before,
+    written_out,
 )
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
@@ -207,17 +208,23 @@ def _count(
 ) -> Iterator[t.Stmt]:
     """Yield the statements that count a tile's digits: all reads come first."""
     count, digit = to_wgsl(terms.count, shader), terms.digit(shader)
-    words, number = (t.Ident(shader.fresh(name)) for name in ("words", "number"))
-    place, block = first + number * DIGITS, list[t.Stmt]()
-    word = terms.read(shader, block, t.call("min", place, count - 1), 0)
-    block.append(t.Assign(words[number], word))
+    words = t.Ident(shader.fresh("words"))
+
+    def read(number: t.Expr) -> Iterator[t.Stmt]:
+        block = list[t.Stmt]()
+        place = t.call("min", first + number * DIGITS, count - 1)
+        word = terms.read(shader, block, place, 0)
+        yield from (*block, t.Assign(words[number], word))
+
+    def add(number: t.Expr) -> Iterator[t.Stmt]:
+        block = list[t.Stmt]()
+        counter = t.Unary("&", own[digit(block, words[number])])
+        block.append(t.Evaluate(t.call("atomicAdd", counter, t.ONE)))
+        yield t.If(first + number * DIGITS < count, tuple(block))
+
     yield t.Var(words.name, type=f"array<u32, {EACH}>")
-    yield t.count_up(number.name, 0, t.u32(EACH), 1, *block)
-    counting = list[t.Stmt]()
-    counter = t.Unary("&", own[digit(counting, words[number])])
-    counting.append(t.Evaluate(t.call("atomicAdd", counter, t.ONE)))
-    counted = t.If(place < count, tuple(counting))
-    yield t.count_up(number.name, 0, t.u32(EACH), 1, counted)
+    yield from written_out(EACH, "term", read)
+    yield from written_out(EACH, "term", add)
 
 
 def scanning(terms: Terms) -> Shader:

@@ -16,22 +16,22 @@ struct Uniform {
 @group(0) @binding(4) var<storage, read> u: array<vec4f>;
 @group(0) @binding(5) var<storage, read> c: array<vec4f>;
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;
-var<workgroup> terms: array<vec4f, 512>;
-var<workgroup> dt_tile: array<f32, 512>;
-var<workgroup> x_tile: array<f32, 512>;
+var<workgroup> terms: array<vec4f, 256>;
+var<workgroup> dt_tile: array<f32, 256>;
+var<workgroup> x_tile: array<f32, 256>;
 var<workgroup> u_tile: array<vec4f, 64>;
 var<workgroup> c_tile: array<vec4f, 64>;
 
 // 4 lanes per element, along t.
-@compute @workgroup_size(128)
+@compute @workgroup_size(64)
 fn fours4_aligned(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let column = lane & 31u;
-    let place = lane >> 5u;
-    let element = (workgroup.y * grid.x + workgroup.x) * 32u + column;
+    let column = lane & 15u;
+    let place = lane >> 4u;
+    let element = (workgroup.y * grid.x + workgroup.x) * 16u + column;
     let inside = element < u_.b * u_.d;
     let n = element / u_.d;
     let i = element % u_.d;
@@ -39,258 +39,167 @@ fn fours4_aligned(
     var h_before: vec4f;
     var a_kept: vec4f;
     var dt_ahead: f32;
-    var dt_ahead_: f32;
-    var dt_ahead_2: f32;
-    var dt_ahead_3: f32;
     var x_ahead: f32;
+    var dt_ahead_: f32;
     var x_ahead_: f32;
+    var dt_ahead_2: f32;
     var x_ahead_2: f32;
+    var dt_ahead_3: f32;
     var x_ahead_3: f32;
     var u_ahead: vec4f;
     var c_ahead: vec4f;
     if (inside && k < u_.s) {
         a_kept = a[(i * u_.s + k) >> 2u];
     }
-    let turn_ahead = lane >> 5u;
+    let turn_ahead = lane >> 4u;
     if (inside && turn_ahead < u_.m) {
         dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
+        x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
     }
-    let turn_ahead_ = (lane + 128u) >> 5u;
+    let turn_ahead_ = (lane + 64u) >> 4u;
     if (inside && turn_ahead_ < u_.m) {
         dt_ahead_ = dt[(n * u_.m + turn_ahead_) * u_.d + i];
+        x_ahead_ = x[(n * u_.m + turn_ahead_) * u_.d + i];
     }
-    let turn_ahead_2 = (lane + 256u) >> 5u;
+    let turn_ahead_2 = (lane + 128u) >> 4u;
     if (inside && turn_ahead_2 < u_.m) {
         dt_ahead_2 = dt[(n * u_.m + turn_ahead_2) * u_.d + i];
+        x_ahead_2 = x[(n * u_.m + turn_ahead_2) * u_.d + i];
     }
-    let turn_ahead_3 = (lane + 384u) >> 5u;
+    let turn_ahead_3 = (lane + 192u) >> 4u;
     if (inside && turn_ahead_3 < u_.m) {
         dt_ahead_3 = dt[(n * u_.m + turn_ahead_3) * u_.d + i];
+        x_ahead_3 = x[(n * u_.m + turn_ahead_3) * u_.d + i];
     }
-    let turn_ahead_4 = lane >> 5u;
-    if (inside && turn_ahead_4 < u_.m) {
-        x_ahead = x[(n * u_.m + turn_ahead_4) * u_.d + i];
-    }
-    let turn_ahead_5 = (lane + 128u) >> 5u;
-    if (inside && turn_ahead_5 < u_.m) {
-        x_ahead_ = x[(n * u_.m + turn_ahead_5) * u_.d + i];
-    }
-    let turn_ahead_6 = (lane + 256u) >> 5u;
-    if (inside && turn_ahead_6 < u_.m) {
-        x_ahead_2 = x[(n * u_.m + turn_ahead_6) * u_.d + i];
-    }
-    let turn_ahead_7 = (lane + 384u) >> 5u;
-    if (inside && turn_ahead_7 < u_.m) {
-        x_ahead_3 = x[(n * u_.m + turn_ahead_7) * u_.d + i];
-    }
-    let turn_ahead_8 = lane >> 2u;
-    if ((lane & 3u) * 4u < u_.s && turn_ahead_8 < u_.m && lane < 64u) {
-        u_ahead = u[((n * u_.m + turn_ahead_8) * u_.s + (lane & 3u) * 4u) >> 2u];
-    }
-    let turn_ahead_9 = lane >> 2u;
-    if ((lane & 3u) * 4u < u_.s && turn_ahead_9 < u_.m && lane < 64u) {
-        c_ahead = c[((n * u_.m + turn_ahead_9) * u_.s + (lane & 3u) * 4u) >> 2u];
+    let turn_ahead_4 = lane >> 2u;
+    if ((lane & 3u) * 4u < u_.s && turn_ahead_4 < u_.m) {
+        u_ahead = u[((n * u_.m + turn_ahead_4) * u_.s + (lane & 3u) * 4u) >> 2u];
+        c_ahead = c[((n * u_.m + turn_ahead_4) * u_.s + (lane & 3u) * 4u) >> 2u];
     }
     for (var block = 0u; block < u_.m; block += 16u) {
         dt_tile[lane] = dt_ahead;
-        dt_tile[lane + 128u] = dt_ahead_;
-        dt_tile[lane + 256u] = dt_ahead_2;
-        dt_tile[lane + 384u] = dt_ahead_3;
         x_tile[lane] = x_ahead;
-        x_tile[lane + 128u] = x_ahead_;
-        x_tile[lane + 256u] = x_ahead_2;
-        x_tile[lane + 384u] = x_ahead_3;
-        if (lane < 64u) {
-            u_tile[lane] = u_ahead;
+        dt_tile[lane + 64u] = dt_ahead_;
+        x_tile[lane + 64u] = x_ahead_;
+        dt_tile[lane + 128u] = dt_ahead_2;
+        x_tile[lane + 128u] = x_ahead_2;
+        dt_tile[lane + 192u] = dt_ahead_3;
+        x_tile[lane + 192u] = x_ahead_3;
+        u_tile[lane] = u_ahead;
+        c_tile[lane] = c_ahead;
+        workgroupBarrier();
+        let turn_ahead_5 = block + 16u + (lane >> 4u);
+        if (inside && turn_ahead_5 < u_.m) {
+            dt_ahead = dt[(n * u_.m + turn_ahead_5) * u_.d + i];
+            x_ahead = x[(n * u_.m + turn_ahead_5) * u_.d + i];
         }
-        if (lane < 64u) {
-            c_tile[lane] = c_ahead;
+        let turn_ahead_6 = block + 16u + ((lane + 64u) >> 4u);
+        if (inside && turn_ahead_6 < u_.m) {
+            dt_ahead_ = dt[(n * u_.m + turn_ahead_6) * u_.d + i];
+            x_ahead_ = x[(n * u_.m + turn_ahead_6) * u_.d + i];
+        }
+        let turn_ahead_7 = block + 16u + ((lane + 128u) >> 4u);
+        if (inside && turn_ahead_7 < u_.m) {
+            dt_ahead_2 = dt[(n * u_.m + turn_ahead_7) * u_.d + i];
+            x_ahead_2 = x[(n * u_.m + turn_ahead_7) * u_.d + i];
+        }
+        let turn_ahead_8 = block + 16u + ((lane + 192u) >> 4u);
+        if (inside && turn_ahead_8 < u_.m) {
+            dt_ahead_3 = dt[(n * u_.m + turn_ahead_8) * u_.d + i];
+            x_ahead_3 = x[(n * u_.m + turn_ahead_8) * u_.d + i];
+        }
+        let turn_ahead_9 = block + 16u + (lane >> 2u);
+        if ((lane & 3u) * 4u < u_.s && turn_ahead_9 < u_.m) {
+            u_ahead = u[((n * u_.m + turn_ahead_9) * u_.s + (lane & 3u) * 4u) >> 2u];
+            c_ahead = c[((n * u_.m + turn_ahead_9) * u_.s + (lane & 3u) * 4u) >> 2u];
+        }
+        for (var turn = 0u; turn < 16u; turn += 8u) {
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            if (inside && k < u_.s) {
+                {  // turn 0
+                    let t = min(block + turn, u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[turn * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[turn * 16u + column] * x_tile[turn * 16u + column] * u_tile[turn * 4u + place];
+                    let terms_of_four = h_new * c_tile[turn * 4u + place];
+                    terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
+                    h_before = h_new;
+                }
+                {  // turn 1
+                    let t = min(block + (turn + 1u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 1u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 1u) * 16u + column] * x_tile[(turn + 1u) * 16u + column] * u_tile[(turn + 1u) * 4u + place];
+                    let terms_of_four_ = h_new * c_tile[(turn + 1u) * 4u + place];
+                    terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
+                    h_before = h_new;
+                }
+                {  // turn 2
+                    let t = min(block + (turn + 2u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 2u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 2u) * 16u + column] * x_tile[(turn + 2u) * 16u + column] * u_tile[(turn + 2u) * 4u + place];
+                    let terms_of_four_2 = h_new * c_tile[(turn + 2u) * 4u + place];
+                    terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
+                    h_before = h_new;
+                }
+                {  // turn 3
+                    let t = min(block + (turn + 3u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 3u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 3u) * 16u + column] * x_tile[(turn + 3u) * 16u + column] * u_tile[(turn + 3u) * 4u + place];
+                    let terms_of_four_3 = h_new * c_tile[(turn + 3u) * 4u + place];
+                    terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + (turn + 4u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 4u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 4u) * 16u + column] * x_tile[(turn + 4u) * 16u + column] * u_tile[(turn + 4u) * 4u + place];
+                    let terms_of_four_4 = h_new * c_tile[(turn + 4u) * 4u + place];
+                    terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + (turn + 5u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 5u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 5u) * 16u + column] * x_tile[(turn + 5u) * 16u + column] * u_tile[(turn + 5u) * 4u + place];
+                    let terms_of_four_5 = h_new * c_tile[(turn + 5u) * 4u + place];
+                    terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + (turn + 6u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 6u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 6u) * 16u + column] * x_tile[(turn + 6u) * 16u + column] * u_tile[(turn + 6u) * 4u + place];
+                    let terms_of_four_6 = h_new * c_tile[(turn + 6u) * 4u + place];
+                    terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + (turn + 7u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 7u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 7u) * 16u + column] * x_tile[(turn + 7u) * 16u + column] * u_tile[(turn + 7u) * 4u + place];
+                    let terms_of_four_7 = h_new * c_tile[(turn + 7u) * 4u + place];
+                    terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
+                    h_before = h_new;
+                }
+            }
+            terms[(turn >> 2u) * 64u + lane] = terms0;
+            terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
         }
         workgroupBarrier();
-        let turn_ahead_10 = block + 16u + (lane >> 5u);
-        if (inside && turn_ahead_10 < u_.m) {
-            dt_ahead = dt[(n * u_.m + turn_ahead_10) * u_.d + i];
-        }
-        let turn_ahead_11 = block + 16u + ((lane + 128u) >> 5u);
-        if (inside && turn_ahead_11 < u_.m) {
-            dt_ahead_ = dt[(n * u_.m + turn_ahead_11) * u_.d + i];
-        }
-        let turn_ahead_12 = block + 16u + ((lane + 256u) >> 5u);
-        if (inside && turn_ahead_12 < u_.m) {
-            dt_ahead_2 = dt[(n * u_.m + turn_ahead_12) * u_.d + i];
-        }
-        let turn_ahead_13 = block + 16u + ((lane + 384u) >> 5u);
-        if (inside && turn_ahead_13 < u_.m) {
-            dt_ahead_3 = dt[(n * u_.m + turn_ahead_13) * u_.d + i];
-        }
-        let turn_ahead_14 = block + 16u + (lane >> 5u);
-        if (inside && turn_ahead_14 < u_.m) {
-            x_ahead = x[(n * u_.m + turn_ahead_14) * u_.d + i];
-        }
-        let turn_ahead_15 = block + 16u + ((lane + 128u) >> 5u);
-        if (inside && turn_ahead_15 < u_.m) {
-            x_ahead_ = x[(n * u_.m + turn_ahead_15) * u_.d + i];
-        }
-        let turn_ahead_16 = block + 16u + ((lane + 256u) >> 5u);
-        if (inside && turn_ahead_16 < u_.m) {
-            x_ahead_2 = x[(n * u_.m + turn_ahead_16) * u_.d + i];
-        }
-        let turn_ahead_17 = block + 16u + ((lane + 384u) >> 5u);
-        if (inside && turn_ahead_17 < u_.m) {
-            x_ahead_3 = x[(n * u_.m + turn_ahead_17) * u_.d + i];
-        }
-        let turn_ahead_18 = block + 16u + (lane >> 2u);
-        if ((lane & 3u) * 4u < u_.s && turn_ahead_18 < u_.m && lane < 64u) {
-            u_ahead = u[((n * u_.m + turn_ahead_18) * u_.s + (lane & 3u) * 4u) >> 2u];
-        }
-        let turn_ahead_19 = block + 16u + (lane >> 2u);
-        if ((lane & 3u) * 4u < u_.s && turn_ahead_19 < u_.m && lane < 64u) {
-            c_ahead = c[((n * u_.m + turn_ahead_19) * u_.s + (lane & 3u) * 4u) >> 2u];
-        }
-        var terms0 = vec4f(0.0);
-        var terms1 = vec4f(0.0);
-        var terms2 = vec4f(0.0);
-        var terms3 = vec4f(0.0);
-        if (inside && k < u_.s) {
-            {  // turn 0
-                let t = min(block, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[column] * a_kept) * h_before, i32(t) > 0) + dt_tile[column] * x_tile[column] * u_tile[place];
-                let terms_of_four = h_new * c_tile[place];
-                terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
-                h_before = h_new;
-            }
-            {  // turn 1
-                let t = min(block + 1u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[32u + column] * x_tile[32u + column] * u_tile[4u + place];
-                let terms_of_four_ = h_new * c_tile[4u + place];
-                terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
-                h_before = h_new;
-            }
-            {  // turn 2
-                let t = min(block + 2u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[64u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[64u + column] * x_tile[64u + column] * u_tile[8u + place];
-                let terms_of_four_2 = h_new * c_tile[8u + place];
-                terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
-                h_before = h_new;
-            }
-            {  // turn 3
-                let t = min(block + 3u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[96u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[96u + column] * x_tile[96u + column] * u_tile[12u + place];
-                let terms_of_four_3 = h_new * c_tile[12u + place];
-                terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
-                h_before = h_new;
-            }
-            {  // turn 4
-                let t = min(block + 4u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[128u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[128u + column] * x_tile[128u + column] * u_tile[16u + place];
-                let terms_of_four_4 = h_new * c_tile[16u + place];
-                terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
-                h_before = h_new;
-            }
-            {  // turn 5
-                let t = min(block + 5u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[160u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[160u + column] * x_tile[160u + column] * u_tile[20u + place];
-                let terms_of_four_5 = h_new * c_tile[20u + place];
-                terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
-                h_before = h_new;
-            }
-            {  // turn 6
-                let t = min(block + 6u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[192u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[192u + column] * x_tile[192u + column] * u_tile[24u + place];
-                let terms_of_four_6 = h_new * c_tile[24u + place];
-                terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
-                h_before = h_new;
-            }
-            {  // turn 7
-                let t = min(block + 7u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[224u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[224u + column] * x_tile[224u + column] * u_tile[28u + place];
-                let terms_of_four_7 = h_new * c_tile[28u + place];
-                terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
-                h_before = h_new;
-            }
-            {  // turn 8
-                let t = min(block + 8u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[256u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[256u + column] * x_tile[256u + column] * u_tile[32u + place];
-                let terms_of_four_8 = h_new * c_tile[32u + place];
-                terms2.x = terms_of_four_8.x + terms_of_four_8.y + (terms_of_four_8.z + terms_of_four_8.w);
-                h_before = h_new;
-            }
-            {  // turn 9
-                let t = min(block + 9u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[288u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[288u + column] * x_tile[288u + column] * u_tile[36u + place];
-                let terms_of_four_9 = h_new * c_tile[36u + place];
-                terms2.y = terms_of_four_9.x + terms_of_four_9.y + (terms_of_four_9.z + terms_of_four_9.w);
-                h_before = h_new;
-            }
-            {  // turn 10
-                let t = min(block + 10u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[320u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[320u + column] * x_tile[320u + column] * u_tile[40u + place];
-                let terms_of_four_10 = h_new * c_tile[40u + place];
-                terms2.z = terms_of_four_10.x + terms_of_four_10.y + (terms_of_four_10.z + terms_of_four_10.w);
-                h_before = h_new;
-            }
-            {  // turn 11
-                let t = min(block + 11u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[352u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[352u + column] * x_tile[352u + column] * u_tile[44u + place];
-                let terms_of_four_11 = h_new * c_tile[44u + place];
-                terms2.w = terms_of_four_11.x + terms_of_four_11.y + (terms_of_four_11.z + terms_of_four_11.w);
-                h_before = h_new;
-            }
-            {  // turn 12
-                let t = min(block + 12u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[384u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[384u + column] * x_tile[384u + column] * u_tile[48u + place];
-                let terms_of_four_12 = h_new * c_tile[48u + place];
-                terms3.x = terms_of_four_12.x + terms_of_four_12.y + (terms_of_four_12.z + terms_of_four_12.w);
-                h_before = h_new;
-            }
-            {  // turn 13
-                let t = min(block + 13u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[416u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[416u + column] * x_tile[416u + column] * u_tile[52u + place];
-                let terms_of_four_13 = h_new * c_tile[52u + place];
-                terms3.y = terms_of_four_13.x + terms_of_four_13.y + (terms_of_four_13.z + terms_of_four_13.w);
-                h_before = h_new;
-            }
-            {  // turn 14
-                let t = min(block + 14u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[448u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[448u + column] * x_tile[448u + column] * u_tile[56u + place];
-                let terms_of_four_14 = h_new * c_tile[56u + place];
-                terms3.z = terms_of_four_14.x + terms_of_four_14.y + (terms_of_four_14.z + terms_of_four_14.w);
-                h_before = h_new;
-            }
-            {  // turn 15
-                let t = min(block + 15u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[480u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[480u + column] * x_tile[480u + column] * u_tile[60u + place];
-                let terms_of_four_15 = h_new * c_tile[60u + place];
-                terms3.w = terms_of_four_15.x + terms_of_four_15.y + (terms_of_four_15.z + terms_of_four_15.w);
-                h_before = h_new;
-            }
-        }
-        terms[lane] = terms0;
-        terms[lane + 128u] = terms1;
-        terms[lane + 256u] = terms2;
-        terms[lane + 384u] = terms3;
-        workgroupBarrier();
-        for (var four = place; four < 4u; four += 4u) {
+        if (place < 4u) {
             var totals = vec4f(0.0);
-            for (var other = 0u; other < 4u; other += 1u) {
-                totals += terms[four * 128u + other * 32u + column];
-            }
-            let joined = block + four * 4u;
+            totals += terms[place * 64u + column];
+            totals += terms[place * 64u + column + 16u];
+            totals += terms[place * 64u + column + 32u];
+            totals += terms[place * 64u + column + 48u];
+            let joined = block + place * 4u;
             if (inside && joined < u_.m) {
                 let t = joined;
                 y[(n * u_.m + t) * u_.d + i] = totals.x;
             }
-            let joined_ = block + four * 4u + 1u;
+            let joined_ = block + place * 4u + 1u;
             if (inside && joined_ < u_.m) {
                 let t = joined_;
                 y[(n * u_.m + t) * u_.d + i] = totals.y;
             }
-            let joined_2 = block + four * 4u + 2u;
+            let joined_2 = block + place * 4u + 2u;
             if (inside && joined_2 < u_.m) {
                 let t = joined_2;
                 y[(n * u_.m + t) * u_.d + i] = totals.z;
             }
-            let joined_3 = block + four * 4u + 3u;
+            let joined_3 = block + place * 4u + 3u;
             if (inside && joined_3 < u_.m) {
                 let t = joined_3;
                 y[(n * u_.m + t) * u_.d + i] = totals.w;
@@ -300,15 +209,15 @@ fn fours4_aligned(
 }
 
 // 4 lanes per element, along t.
-@compute @workgroup_size(128)
+@compute @workgroup_size(64)
 fn fours4(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let column = lane & 31u;
-    let place = lane >> 5u;
-    let element = (workgroup.y * grid.x + workgroup.x) * 32u + column;
+    let column = lane & 15u;
+    let place = lane >> 4u;
+    let element = (workgroup.y * grid.x + workgroup.x) * 16u + column;
     let inside = element < u_.b * u_.d;
     let n = element / u_.d;
     let i = element % u_.d;
@@ -316,234 +225,153 @@ fn fours4(
     var h_before: vec4f;
     var a_kept: vec4f;
     var dt_ahead: f32;
-    var dt_ahead_: f32;
-    var dt_ahead_2: f32;
-    var dt_ahead_3: f32;
     var x_ahead: f32;
+    var dt_ahead_: f32;
     var x_ahead_: f32;
+    var dt_ahead_2: f32;
     var x_ahead_2: f32;
+    var dt_ahead_3: f32;
     var x_ahead_3: f32;
     if (inside && k < u_.s) {
         a_kept = a[(i * u_.s + k) >> 2u];
     }
-    let turn_ahead = lane >> 5u;
+    let turn_ahead = lane >> 4u;
     if (inside && turn_ahead < u_.m) {
         dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
+        x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
     }
-    let turn_ahead_ = (lane + 128u) >> 5u;
+    let turn_ahead_ = (lane + 64u) >> 4u;
     if (inside && turn_ahead_ < u_.m) {
         dt_ahead_ = dt[(n * u_.m + turn_ahead_) * u_.d + i];
+        x_ahead_ = x[(n * u_.m + turn_ahead_) * u_.d + i];
     }
-    let turn_ahead_2 = (lane + 256u) >> 5u;
+    let turn_ahead_2 = (lane + 128u) >> 4u;
     if (inside && turn_ahead_2 < u_.m) {
         dt_ahead_2 = dt[(n * u_.m + turn_ahead_2) * u_.d + i];
+        x_ahead_2 = x[(n * u_.m + turn_ahead_2) * u_.d + i];
     }
-    let turn_ahead_3 = (lane + 384u) >> 5u;
+    let turn_ahead_3 = (lane + 192u) >> 4u;
     if (inside && turn_ahead_3 < u_.m) {
         dt_ahead_3 = dt[(n * u_.m + turn_ahead_3) * u_.d + i];
-    }
-    let turn_ahead_4 = lane >> 5u;
-    if (inside && turn_ahead_4 < u_.m) {
-        x_ahead = x[(n * u_.m + turn_ahead_4) * u_.d + i];
-    }
-    let turn_ahead_5 = (lane + 128u) >> 5u;
-    if (inside && turn_ahead_5 < u_.m) {
-        x_ahead_ = x[(n * u_.m + turn_ahead_5) * u_.d + i];
-    }
-    let turn_ahead_6 = (lane + 256u) >> 5u;
-    if (inside && turn_ahead_6 < u_.m) {
-        x_ahead_2 = x[(n * u_.m + turn_ahead_6) * u_.d + i];
-    }
-    let turn_ahead_7 = (lane + 384u) >> 5u;
-    if (inside && turn_ahead_7 < u_.m) {
-        x_ahead_3 = x[(n * u_.m + turn_ahead_7) * u_.d + i];
+        x_ahead_3 = x[(n * u_.m + turn_ahead_3) * u_.d + i];
     }
     for (var block = 0u; block < u_.m; block += 16u) {
         dt_tile[lane] = dt_ahead;
-        dt_tile[lane + 128u] = dt_ahead_;
-        dt_tile[lane + 256u] = dt_ahead_2;
-        dt_tile[lane + 384u] = dt_ahead_3;
         x_tile[lane] = x_ahead;
-        x_tile[lane + 128u] = x_ahead_;
-        x_tile[lane + 256u] = x_ahead_2;
-        x_tile[lane + 384u] = x_ahead_3;
+        dt_tile[lane + 64u] = dt_ahead_;
+        x_tile[lane + 64u] = x_ahead_;
+        dt_tile[lane + 128u] = dt_ahead_2;
+        x_tile[lane + 128u] = x_ahead_2;
+        dt_tile[lane + 192u] = dt_ahead_3;
+        x_tile[lane + 192u] = x_ahead_3;
         workgroupBarrier();
-        let turn_ahead_8 = block + 16u + (lane >> 5u);
-        if (inside && turn_ahead_8 < u_.m) {
-            dt_ahead = dt[(n * u_.m + turn_ahead_8) * u_.d + i];
+        let turn_ahead_4 = block + 16u + (lane >> 4u);
+        if (inside && turn_ahead_4 < u_.m) {
+            dt_ahead = dt[(n * u_.m + turn_ahead_4) * u_.d + i];
+            x_ahead = x[(n * u_.m + turn_ahead_4) * u_.d + i];
         }
-        let turn_ahead_9 = block + 16u + ((lane + 128u) >> 5u);
-        if (inside && turn_ahead_9 < u_.m) {
-            dt_ahead_ = dt[(n * u_.m + turn_ahead_9) * u_.d + i];
+        let turn_ahead_5 = block + 16u + ((lane + 64u) >> 4u);
+        if (inside && turn_ahead_5 < u_.m) {
+            dt_ahead_ = dt[(n * u_.m + turn_ahead_5) * u_.d + i];
+            x_ahead_ = x[(n * u_.m + turn_ahead_5) * u_.d + i];
         }
-        let turn_ahead_10 = block + 16u + ((lane + 256u) >> 5u);
-        if (inside && turn_ahead_10 < u_.m) {
-            dt_ahead_2 = dt[(n * u_.m + turn_ahead_10) * u_.d + i];
+        let turn_ahead_6 = block + 16u + ((lane + 128u) >> 4u);
+        if (inside && turn_ahead_6 < u_.m) {
+            dt_ahead_2 = dt[(n * u_.m + turn_ahead_6) * u_.d + i];
+            x_ahead_2 = x[(n * u_.m + turn_ahead_6) * u_.d + i];
         }
-        let turn_ahead_11 = block + 16u + ((lane + 384u) >> 5u);
-        if (inside && turn_ahead_11 < u_.m) {
-            dt_ahead_3 = dt[(n * u_.m + turn_ahead_11) * u_.d + i];
+        let turn_ahead_7 = block + 16u + ((lane + 192u) >> 4u);
+        if (inside && turn_ahead_7 < u_.m) {
+            dt_ahead_3 = dt[(n * u_.m + turn_ahead_7) * u_.d + i];
+            x_ahead_3 = x[(n * u_.m + turn_ahead_7) * u_.d + i];
         }
-        let turn_ahead_12 = block + 16u + (lane >> 5u);
-        if (inside && turn_ahead_12 < u_.m) {
-            x_ahead = x[(n * u_.m + turn_ahead_12) * u_.d + i];
+        for (var turn = 0u; turn < 16u; turn += 8u) {
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            if (inside && k < u_.s) {
+                {  // turn 0
+                    let t = min(block + turn, u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[turn * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[turn * 16u + column] * x_tile[turn * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
+                    h_before = h_new;
+                }
+                {  // turn 1
+                    let t = min(block + (turn + 1u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 1u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 1u) * 16u + column] * x_tile[(turn + 1u) * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_ = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
+                    h_before = h_new;
+                }
+                {  // turn 2
+                    let t = min(block + (turn + 2u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 2u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 2u) * 16u + column] * x_tile[(turn + 2u) * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_2 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
+                    h_before = h_new;
+                }
+                {  // turn 3
+                    let t = min(block + (turn + 3u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 3u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 3u) * 16u + column] * x_tile[(turn + 3u) * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_3 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + (turn + 4u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 4u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 4u) * 16u + column] * x_tile[(turn + 4u) * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_4 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + (turn + 5u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 5u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 5u) * 16u + column] * x_tile[(turn + 5u) * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_5 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + (turn + 6u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 6u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 6u) * 16u + column] * x_tile[(turn + 6u) * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_6 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + (turn + 7u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 7u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 7u) * 16u + column] * x_tile[(turn + 7u) * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_7 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
+                    h_before = h_new;
+                }
+            }
+            terms[(turn >> 2u) * 64u + lane] = terms0;
+            terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
         }
-        let turn_ahead_13 = block + 16u + ((lane + 128u) >> 5u);
-        if (inside && turn_ahead_13 < u_.m) {
-            x_ahead_ = x[(n * u_.m + turn_ahead_13) * u_.d + i];
-        }
-        let turn_ahead_14 = block + 16u + ((lane + 256u) >> 5u);
-        if (inside && turn_ahead_14 < u_.m) {
-            x_ahead_2 = x[(n * u_.m + turn_ahead_14) * u_.d + i];
-        }
-        let turn_ahead_15 = block + 16u + ((lane + 384u) >> 5u);
-        if (inside && turn_ahead_15 < u_.m) {
-            x_ahead_3 = x[(n * u_.m + turn_ahead_15) * u_.d + i];
-        }
-        var terms0 = vec4f(0.0);
-        var terms1 = vec4f(0.0);
-        var terms2 = vec4f(0.0);
-        var terms3 = vec4f(0.0);
-        if (inside && k < u_.s) {
-            {  // turn 0
-                let t = min(block, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[column] * a_kept) * h_before, i32(t) > 0) + dt_tile[column] * x_tile[column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
-                h_before = h_new;
-            }
-            {  // turn 1
-                let t = min(block + 1u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[32u + column] * x_tile[32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_ = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
-                h_before = h_new;
-            }
-            {  // turn 2
-                let t = min(block + 2u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[64u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[64u + column] * x_tile[64u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_2 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
-                h_before = h_new;
-            }
-            {  // turn 3
-                let t = min(block + 3u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[96u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[96u + column] * x_tile[96u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_3 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
-                h_before = h_new;
-            }
-            {  // turn 4
-                let t = min(block + 4u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[128u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[128u + column] * x_tile[128u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_4 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
-                h_before = h_new;
-            }
-            {  // turn 5
-                let t = min(block + 5u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[160u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[160u + column] * x_tile[160u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_5 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
-                h_before = h_new;
-            }
-            {  // turn 6
-                let t = min(block + 6u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[192u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[192u + column] * x_tile[192u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_6 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
-                h_before = h_new;
-            }
-            {  // turn 7
-                let t = min(block + 7u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[224u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[224u + column] * x_tile[224u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_7 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
-                h_before = h_new;
-            }
-            {  // turn 8
-                let t = min(block + 8u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[256u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[256u + column] * x_tile[256u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_8 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms2.x = terms_of_four_8.x + terms_of_four_8.y + (terms_of_four_8.z + terms_of_four_8.w);
-                h_before = h_new;
-            }
-            {  // turn 9
-                let t = min(block + 9u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[288u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[288u + column] * x_tile[288u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_9 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms2.y = terms_of_four_9.x + terms_of_four_9.y + (terms_of_four_9.z + terms_of_four_9.w);
-                h_before = h_new;
-            }
-            {  // turn 10
-                let t = min(block + 10u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[320u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[320u + column] * x_tile[320u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_10 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms2.z = terms_of_four_10.x + terms_of_four_10.y + (terms_of_four_10.z + terms_of_four_10.w);
-                h_before = h_new;
-            }
-            {  // turn 11
-                let t = min(block + 11u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[352u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[352u + column] * x_tile[352u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_11 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms2.w = terms_of_four_11.x + terms_of_four_11.y + (terms_of_four_11.z + terms_of_four_11.w);
-                h_before = h_new;
-            }
-            {  // turn 12
-                let t = min(block + 12u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[384u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[384u + column] * x_tile[384u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_12 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms3.x = terms_of_four_12.x + terms_of_four_12.y + (terms_of_four_12.z + terms_of_four_12.w);
-                h_before = h_new;
-            }
-            {  // turn 13
-                let t = min(block + 13u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[416u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[416u + column] * x_tile[416u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_13 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms3.y = terms_of_four_13.x + terms_of_four_13.y + (terms_of_four_13.z + terms_of_four_13.w);
-                h_before = h_new;
-            }
-            {  // turn 14
-                let t = min(block + 14u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[448u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[448u + column] * x_tile[448u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_14 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms3.z = terms_of_four_14.x + terms_of_four_14.y + (terms_of_four_14.z + terms_of_four_14.w);
-                h_before = h_new;
-            }
-            {  // turn 15
-                let t = min(block + 15u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile[480u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[480u + column] * x_tile[480u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_15 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms3.w = terms_of_four_15.x + terms_of_four_15.y + (terms_of_four_15.z + terms_of_four_15.w);
-                h_before = h_new;
-            }
-        }
-        terms[lane] = terms0;
-        terms[lane + 128u] = terms1;
-        terms[lane + 256u] = terms2;
-        terms[lane + 384u] = terms3;
         workgroupBarrier();
-        for (var four = place; four < 4u; four += 4u) {
+        if (place < 4u) {
             var totals = vec4f(0.0);
-            for (var other = 0u; other < 4u; other += 1u) {
-                totals += terms[four * 128u + other * 32u + column];
-            }
-            let joined = block + four * 4u;
+            totals += terms[place * 64u + column];
+            totals += terms[place * 64u + column + 16u];
+            totals += terms[place * 64u + column + 32u];
+            totals += terms[place * 64u + column + 48u];
+            let joined = block + place * 4u;
             if (inside && joined < u_.m) {
                 let t = joined;
                 y[(n * u_.m + t) * u_.d + i] = totals.x;
             }
-            let joined_ = block + four * 4u + 1u;
+            let joined_ = block + place * 4u + 1u;
             if (inside && joined_ < u_.m) {
                 let t = joined_;
                 y[(n * u_.m + t) * u_.d + i] = totals.y;
             }
-            let joined_2 = block + four * 4u + 2u;
+            let joined_2 = block + place * 4u + 2u;
             if (inside && joined_2 < u_.m) {
                 let t = joined_2;
                 y[(n * u_.m + t) * u_.d + i] = totals.z;
             }
-            let joined_3 = block + four * 4u + 3u;
+            let joined_3 = block + place * 4u + 3u;
             if (inside && joined_3 < u_.m) {
                 let t = joined_3;
                 y[(n * u_.m + t) * u_.d + i] = totals.w;
@@ -552,22 +380,21 @@ fn fours4(
     }
 }
 
-var<workgroup> terms_fours16_aligned: array<vec4f, 256>;
 var<workgroup> dt_tile_fours16_aligned: array<f32, 64>;
 var<workgroup> x_tile_fours16_aligned: array<f32, 64>;
-var<workgroup> u_tile_fours16_aligned: array<vec4f, 128>;
-var<workgroup> c_tile_fours16_aligned: array<vec4f, 128>;
+var<workgroup> u_tile_fours16_aligned: array<vec4f, 256>;
+var<workgroup> c_tile_fours16_aligned: array<vec4f, 256>;
 
 // 16 lanes per element, along t.
-@compute @workgroup_size(128)
+@compute @workgroup_size(64)
 fn fours16_aligned(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let column = lane & 7u;
-    let place = lane >> 3u;
-    let element = (workgroup.y * grid.x + workgroup.x) * 8u + column;
+    let column = lane & 3u;
+    let place = lane >> 2u;
+    let element = (workgroup.y * grid.x + workgroup.x) * 4u + column;
     let inside = element < u_.b * u_.d;
     let n = element / u_.d;
     let i = element % u_.d;
@@ -578,135 +405,176 @@ fn fours16_aligned(
     var x_ahead: f32;
     var u_ahead: vec4f;
     var c_ahead: vec4f;
+    var u_ahead_: vec4f;
+    var c_ahead_: vec4f;
+    var u_ahead_2: vec4f;
+    var c_ahead_2: vec4f;
+    var u_ahead_3: vec4f;
+    var c_ahead_3: vec4f;
     if (inside && k < u_.s) {
         a_kept = a[(i * u_.s + k) >> 2u];
     }
-    let turn_ahead = lane >> 3u;
-    if (inside && turn_ahead < u_.m && lane < 64u) {
+    let turn_ahead = lane >> 2u;
+    if (inside && turn_ahead < u_.m) {
         dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
+        x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
     }
-    let turn_ahead_ = lane >> 3u;
-    if (inside && turn_ahead_ < u_.m && lane < 64u) {
-        x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
+    let turn_ahead_ = lane >> 4u;
+    if ((lane & 15u) * 4u < u_.s && turn_ahead_ < u_.m) {
+        u_ahead = u[((n * u_.m + turn_ahead_) * u_.s + (lane & 15u) * 4u) >> 2u];
+        c_ahead = c[((n * u_.m + turn_ahead_) * u_.s + (lane & 15u) * 4u) >> 2u];
     }
-    let turn_ahead_2 = lane >> 4u;
+    let turn_ahead_2 = (lane + 64u) >> 4u;
     if ((lane & 15u) * 4u < u_.s && turn_ahead_2 < u_.m) {
-        u_ahead = u[((n * u_.m + turn_ahead_2) * u_.s + (lane & 15u) * 4u) >> 2u];
+        u_ahead_ = u[((n * u_.m + turn_ahead_2) * u_.s + (lane & 15u) * 4u) >> 2u];
+        c_ahead_ = c[((n * u_.m + turn_ahead_2) * u_.s + (lane & 15u) * 4u) >> 2u];
     }
-    let turn_ahead_3 = lane >> 4u;
+    let turn_ahead_3 = (lane + 128u) >> 4u;
     if ((lane & 15u) * 4u < u_.s && turn_ahead_3 < u_.m) {
-        c_ahead = c[((n * u_.m + turn_ahead_3) * u_.s + (lane & 15u) * 4u) >> 2u];
+        u_ahead_2 = u[((n * u_.m + turn_ahead_3) * u_.s + (lane & 15u) * 4u) >> 2u];
+        c_ahead_2 = c[((n * u_.m + turn_ahead_3) * u_.s + (lane & 15u) * 4u) >> 2u];
     }
-    for (var block = 0u; block < u_.m; block += 8u) {
-        if (lane < 64u) {
-            dt_tile_fours16_aligned[lane] = dt_ahead;
-        }
-        if (lane < 64u) {
-            x_tile_fours16_aligned[lane] = x_ahead;
-        }
+    let turn_ahead_4 = (lane + 192u) >> 4u;
+    if ((lane & 15u) * 4u < u_.s && turn_ahead_4 < u_.m) {
+        u_ahead_3 = u[((n * u_.m + turn_ahead_4) * u_.s + (lane & 15u) * 4u) >> 2u];
+        c_ahead_3 = c[((n * u_.m + turn_ahead_4) * u_.s + (lane & 15u) * 4u) >> 2u];
+    }
+    for (var block = 0u; block < u_.m; block += 16u) {
+        dt_tile_fours16_aligned[lane] = dt_ahead;
+        x_tile_fours16_aligned[lane] = x_ahead;
         u_tile_fours16_aligned[lane] = u_ahead;
         c_tile_fours16_aligned[lane] = c_ahead;
+        u_tile_fours16_aligned[lane + 64u] = u_ahead_;
+        c_tile_fours16_aligned[lane + 64u] = c_ahead_;
+        u_tile_fours16_aligned[lane + 128u] = u_ahead_2;
+        c_tile_fours16_aligned[lane + 128u] = c_ahead_2;
+        u_tile_fours16_aligned[lane + 192u] = u_ahead_3;
+        c_tile_fours16_aligned[lane + 192u] = c_ahead_3;
         workgroupBarrier();
-        let turn_ahead_4 = block + 8u + (lane >> 3u);
-        if (inside && turn_ahead_4 < u_.m && lane < 64u) {
-            dt_ahead = dt[(n * u_.m + turn_ahead_4) * u_.d + i];
-        }
-        let turn_ahead_5 = block + 8u + (lane >> 3u);
-        if (inside && turn_ahead_5 < u_.m && lane < 64u) {
+        let turn_ahead_5 = block + 16u + (lane >> 2u);
+        if (inside && turn_ahead_5 < u_.m) {
+            dt_ahead = dt[(n * u_.m + turn_ahead_5) * u_.d + i];
             x_ahead = x[(n * u_.m + turn_ahead_5) * u_.d + i];
         }
-        let turn_ahead_6 = block + 8u + (lane >> 4u);
+        let turn_ahead_6 = block + 16u + (lane >> 4u);
         if ((lane & 15u) * 4u < u_.s && turn_ahead_6 < u_.m) {
             u_ahead = u[((n * u_.m + turn_ahead_6) * u_.s + (lane & 15u) * 4u) >> 2u];
+            c_ahead = c[((n * u_.m + turn_ahead_6) * u_.s + (lane & 15u) * 4u) >> 2u];
         }
-        let turn_ahead_7 = block + 8u + (lane >> 4u);
+        let turn_ahead_7 = block + 16u + ((lane + 64u) >> 4u);
         if ((lane & 15u) * 4u < u_.s && turn_ahead_7 < u_.m) {
-            c_ahead = c[((n * u_.m + turn_ahead_7) * u_.s + (lane & 15u) * 4u) >> 2u];
+            u_ahead_ = u[((n * u_.m + turn_ahead_7) * u_.s + (lane & 15u) * 4u) >> 2u];
+            c_ahead_ = c[((n * u_.m + turn_ahead_7) * u_.s + (lane & 15u) * 4u) >> 2u];
         }
-        var terms0 = vec4f(0.0);
-        var terms1 = vec4f(0.0);
-        if (inside && k < u_.s) {
-            {  // turn 0
-                let t = min(block, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[column] * x_tile_fours16_aligned[column] * u_tile_fours16_aligned[place];
-                let terms_of_four = h_new * c_tile_fours16_aligned[place];
-                terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
-                h_before = h_new;
-            }
-            {  // turn 1
-                let t = min(block + 1u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[8u + column] * x_tile_fours16_aligned[8u + column] * u_tile_fours16_aligned[16u + place];
-                let terms_of_four_ = h_new * c_tile_fours16_aligned[16u + place];
-                terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
-                h_before = h_new;
-            }
-            {  // turn 2
-                let t = min(block + 2u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[16u + column] * x_tile_fours16_aligned[16u + column] * u_tile_fours16_aligned[32u + place];
-                let terms_of_four_2 = h_new * c_tile_fours16_aligned[32u + place];
-                terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
-                h_before = h_new;
-            }
-            {  // turn 3
-                let t = min(block + 3u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[24u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[24u + column] * x_tile_fours16_aligned[24u + column] * u_tile_fours16_aligned[48u + place];
-                let terms_of_four_3 = h_new * c_tile_fours16_aligned[48u + place];
-                terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
-                h_before = h_new;
-            }
-            {  // turn 4
-                let t = min(block + 4u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[32u + column] * x_tile_fours16_aligned[32u + column] * u_tile_fours16_aligned[64u + place];
-                let terms_of_four_4 = h_new * c_tile_fours16_aligned[64u + place];
-                terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
-                h_before = h_new;
-            }
-            {  // turn 5
-                let t = min(block + 5u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[40u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[40u + column] * x_tile_fours16_aligned[40u + column] * u_tile_fours16_aligned[80u + place];
-                let terms_of_four_5 = h_new * c_tile_fours16_aligned[80u + place];
-                terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
-                h_before = h_new;
-            }
-            {  // turn 6
-                let t = min(block + 6u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[48u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[48u + column] * x_tile_fours16_aligned[48u + column] * u_tile_fours16_aligned[96u + place];
-                let terms_of_four_6 = h_new * c_tile_fours16_aligned[96u + place];
-                terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
-                h_before = h_new;
-            }
-            {  // turn 7
-                let t = min(block + 7u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[56u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[56u + column] * x_tile_fours16_aligned[56u + column] * u_tile_fours16_aligned[112u + place];
-                let terms_of_four_7 = h_new * c_tile_fours16_aligned[112u + place];
-                terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
-                h_before = h_new;
-            }
+        let turn_ahead_8 = block + 16u + ((lane + 128u) >> 4u);
+        if ((lane & 15u) * 4u < u_.s && turn_ahead_8 < u_.m) {
+            u_ahead_2 = u[((n * u_.m + turn_ahead_8) * u_.s + (lane & 15u) * 4u) >> 2u];
+            c_ahead_2 = c[((n * u_.m + turn_ahead_8) * u_.s + (lane & 15u) * 4u) >> 2u];
         }
-        terms_fours16_aligned[lane] = terms0;
-        terms_fours16_aligned[lane + 128u] = terms1;
+        let turn_ahead_9 = block + 16u + ((lane + 192u) >> 4u);
+        if ((lane & 15u) * 4u < u_.s && turn_ahead_9 < u_.m) {
+            u_ahead_3 = u[((n * u_.m + turn_ahead_9) * u_.s + (lane & 15u) * 4u) >> 2u];
+            c_ahead_3 = c[((n * u_.m + turn_ahead_9) * u_.s + (lane & 15u) * 4u) >> 2u];
+        }
+        for (var turn = 0u; turn < 16u; turn += 8u) {
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            if (inside && k < u_.s) {
+                {  // turn 0
+                    let t = min(block + turn, u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[turn * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[turn * 4u + column] * x_tile_fours16_aligned[turn * 4u + column] * u_tile_fours16_aligned[turn * 16u + place];
+                    let terms_of_four = h_new * c_tile_fours16_aligned[turn * 16u + place];
+                    terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
+                    h_before = h_new;
+                }
+                {  // turn 1
+                    let t = min(block + (turn + 1u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 1u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 1u) * 4u + column] * x_tile_fours16_aligned[(turn + 1u) * 4u + column] * u_tile_fours16_aligned[(turn + 1u) * 16u + place];
+                    let terms_of_four_ = h_new * c_tile_fours16_aligned[(turn + 1u) * 16u + place];
+                    terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
+                    h_before = h_new;
+                }
+                {  // turn 2
+                    let t = min(block + (turn + 2u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 2u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 2u) * 4u + column] * x_tile_fours16_aligned[(turn + 2u) * 4u + column] * u_tile_fours16_aligned[(turn + 2u) * 16u + place];
+                    let terms_of_four_2 = h_new * c_tile_fours16_aligned[(turn + 2u) * 16u + place];
+                    terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
+                    h_before = h_new;
+                }
+                {  // turn 3
+                    let t = min(block + (turn + 3u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 3u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 3u) * 4u + column] * x_tile_fours16_aligned[(turn + 3u) * 4u + column] * u_tile_fours16_aligned[(turn + 3u) * 16u + place];
+                    let terms_of_four_3 = h_new * c_tile_fours16_aligned[(turn + 3u) * 16u + place];
+                    terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + (turn + 4u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 4u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 4u) * 4u + column] * x_tile_fours16_aligned[(turn + 4u) * 4u + column] * u_tile_fours16_aligned[(turn + 4u) * 16u + place];
+                    let terms_of_four_4 = h_new * c_tile_fours16_aligned[(turn + 4u) * 16u + place];
+                    terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + (turn + 5u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 5u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 5u) * 4u + column] * x_tile_fours16_aligned[(turn + 5u) * 4u + column] * u_tile_fours16_aligned[(turn + 5u) * 16u + place];
+                    let terms_of_four_5 = h_new * c_tile_fours16_aligned[(turn + 5u) * 16u + place];
+                    terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + (turn + 6u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 6u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 6u) * 4u + column] * x_tile_fours16_aligned[(turn + 6u) * 4u + column] * u_tile_fours16_aligned[(turn + 6u) * 16u + place];
+                    let terms_of_four_6 = h_new * c_tile_fours16_aligned[(turn + 6u) * 16u + place];
+                    terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + (turn + 7u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 7u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 7u) * 4u + column] * x_tile_fours16_aligned[(turn + 7u) * 4u + column] * u_tile_fours16_aligned[(turn + 7u) * 16u + place];
+                    let terms_of_four_7 = h_new * c_tile_fours16_aligned[(turn + 7u) * 16u + place];
+                    terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
+                    h_before = h_new;
+                }
+            }
+            terms[(turn >> 2u) * 64u + lane] = terms0;
+            terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
+        }
         workgroupBarrier();
-        for (var four = place; four < 2u; four += 16u) {
+        if (place < 4u) {
             var totals = vec4f(0.0);
-            for (var other = 0u; other < 16u; other += 1u) {
-                totals += terms_fours16_aligned[four * 128u + other * 8u + column];
-            }
-            let joined = block + four * 4u;
+            totals += terms[place * 64u + column];
+            totals += terms[place * 64u + column + 4u];
+            totals += terms[place * 64u + column + 8u];
+            totals += terms[place * 64u + column + 12u];
+            totals += terms[place * 64u + column + 16u];
+            totals += terms[place * 64u + column + 20u];
+            totals += terms[place * 64u + column + 24u];
+            totals += terms[place * 64u + column + 28u];
+            totals += terms[place * 64u + column + 32u];
+            totals += terms[place * 64u + column + 36u];
+            totals += terms[place * 64u + column + 40u];
+            totals += terms[place * 64u + column + 44u];
+            totals += terms[place * 64u + column + 48u];
+            totals += terms[place * 64u + column + 52u];
+            totals += terms[place * 64u + column + 56u];
+            totals += terms[place * 64u + column + 60u];
+            let joined = block + place * 4u;
             if (inside && joined < u_.m) {
                 let t = joined;
                 y[(n * u_.m + t) * u_.d + i] = totals.x;
             }
-            let joined_ = block + four * 4u + 1u;
+            let joined_ = block + place * 4u + 1u;
             if (inside && joined_ < u_.m) {
                 let t = joined_;
                 y[(n * u_.m + t) * u_.d + i] = totals.y;
             }
-            let joined_2 = block + four * 4u + 2u;
+            let joined_2 = block + place * 4u + 2u;
             if (inside && joined_2 < u_.m) {
                 let t = joined_2;
                 y[(n * u_.m + t) * u_.d + i] = totals.z;
             }
-            let joined_3 = block + four * 4u + 3u;
+            let joined_3 = block + place * 4u + 3u;
             if (inside && joined_3 < u_.m) {
                 let t = joined_3;
                 y[(n * u_.m + t) * u_.d + i] = totals.w;
@@ -715,19 +583,16 @@ fn fours16_aligned(
     }
 }
 
-var<workgroup> dt_tile_fours16: array<f32, 128>;
-var<workgroup> x_tile_fours16: array<f32, 128>;
-
 // 16 lanes per element, along t.
-@compute @workgroup_size(128)
+@compute @workgroup_size(64)
 fn fours16(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let column = lane & 7u;
-    let place = lane >> 3u;
-    let element = (workgroup.y * grid.x + workgroup.x) * 8u + column;
+    let column = lane & 3u;
+    let place = lane >> 2u;
+    let element = (workgroup.y * grid.x + workgroup.x) * 4u + column;
     let inside = element < u_.b * u_.d;
     let n = element / u_.d;
     let i = element % u_.d;
@@ -739,170 +604,119 @@ fn fours16(
     if (inside && k < u_.s) {
         a_kept = a[(i * u_.s + k) >> 2u];
     }
-    let turn_ahead = lane >> 3u;
+    let turn_ahead = lane >> 2u;
     if (inside && turn_ahead < u_.m) {
         dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
-    }
-    let turn_ahead_ = lane >> 3u;
-    if (inside && turn_ahead_ < u_.m) {
-        x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
+        x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
     }
     for (var block = 0u; block < u_.m; block += 16u) {
-        dt_tile_fours16[lane] = dt_ahead;
-        x_tile_fours16[lane] = x_ahead;
+        dt_tile_fours16_aligned[lane] = dt_ahead;
+        x_tile_fours16_aligned[lane] = x_ahead;
         workgroupBarrier();
-        let turn_ahead_2 = block + 16u + (lane >> 3u);
-        if (inside && turn_ahead_2 < u_.m) {
-            dt_ahead = dt[(n * u_.m + turn_ahead_2) * u_.d + i];
+        let turn_ahead_ = block + 16u + (lane >> 2u);
+        if (inside && turn_ahead_ < u_.m) {
+            dt_ahead = dt[(n * u_.m + turn_ahead_) * u_.d + i];
+            x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
         }
-        let turn_ahead_3 = block + 16u + (lane >> 3u);
-        if (inside && turn_ahead_3 < u_.m) {
-            x_ahead = x[(n * u_.m + turn_ahead_3) * u_.d + i];
+        for (var turn = 0u; turn < 16u; turn += 8u) {
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            if (inside && k < u_.s) {
+                {  // turn 0
+                    let t = min(block + turn, u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[turn * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[turn * 4u + column] * x_tile_fours16_aligned[turn * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
+                    h_before = h_new;
+                }
+                {  // turn 1
+                    let t = min(block + (turn + 1u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 1u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 1u) * 4u + column] * x_tile_fours16_aligned[(turn + 1u) * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_ = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
+                    h_before = h_new;
+                }
+                {  // turn 2
+                    let t = min(block + (turn + 2u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 2u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 2u) * 4u + column] * x_tile_fours16_aligned[(turn + 2u) * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_2 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
+                    h_before = h_new;
+                }
+                {  // turn 3
+                    let t = min(block + (turn + 3u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 3u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 3u) * 4u + column] * x_tile_fours16_aligned[(turn + 3u) * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_3 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + (turn + 4u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 4u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 4u) * 4u + column] * x_tile_fours16_aligned[(turn + 4u) * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_4 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + (turn + 5u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 5u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 5u) * 4u + column] * x_tile_fours16_aligned[(turn + 5u) * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_5 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + (turn + 6u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 6u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 6u) * 4u + column] * x_tile_fours16_aligned[(turn + 6u) * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_6 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + (turn + 7u), u_.m - 1u);
+                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 7u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 7u) * 4u + column] * x_tile_fours16_aligned[(turn + 7u) * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                    let terms_of_four_7 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                    terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
+                    h_before = h_new;
+                }
+            }
+            terms[(turn >> 2u) * 64u + lane] = terms0;
+            terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
         }
-        var terms0 = vec4f(0.0);
-        var terms1 = vec4f(0.0);
-        var terms2 = vec4f(0.0);
-        var terms3 = vec4f(0.0);
-        if (inside && k < u_.s) {
-            {  // turn 0
-                let t = min(block, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[column] * x_tile_fours16[column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
-                h_before = h_new;
-            }
-            {  // turn 1
-                let t = min(block + 1u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[8u + column] * x_tile_fours16[8u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_ = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
-                h_before = h_new;
-            }
-            {  // turn 2
-                let t = min(block + 2u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[16u + column] * x_tile_fours16[16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_2 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
-                h_before = h_new;
-            }
-            {  // turn 3
-                let t = min(block + 3u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[24u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[24u + column] * x_tile_fours16[24u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_3 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
-                h_before = h_new;
-            }
-            {  // turn 4
-                let t = min(block + 4u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[32u + column] * x_tile_fours16[32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_4 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
-                h_before = h_new;
-            }
-            {  // turn 5
-                let t = min(block + 5u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[40u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[40u + column] * x_tile_fours16[40u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_5 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
-                h_before = h_new;
-            }
-            {  // turn 6
-                let t = min(block + 6u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[48u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[48u + column] * x_tile_fours16[48u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_6 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
-                h_before = h_new;
-            }
-            {  // turn 7
-                let t = min(block + 7u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[56u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[56u + column] * x_tile_fours16[56u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_7 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
-                h_before = h_new;
-            }
-            {  // turn 8
-                let t = min(block + 8u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[64u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[64u + column] * x_tile_fours16[64u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_8 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms2.x = terms_of_four_8.x + terms_of_four_8.y + (terms_of_four_8.z + terms_of_four_8.w);
-                h_before = h_new;
-            }
-            {  // turn 9
-                let t = min(block + 9u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[72u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[72u + column] * x_tile_fours16[72u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_9 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms2.y = terms_of_four_9.x + terms_of_four_9.y + (terms_of_four_9.z + terms_of_four_9.w);
-                h_before = h_new;
-            }
-            {  // turn 10
-                let t = min(block + 10u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[80u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[80u + column] * x_tile_fours16[80u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_10 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms2.z = terms_of_four_10.x + terms_of_four_10.y + (terms_of_four_10.z + terms_of_four_10.w);
-                h_before = h_new;
-            }
-            {  // turn 11
-                let t = min(block + 11u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[88u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[88u + column] * x_tile_fours16[88u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_11 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms2.w = terms_of_four_11.x + terms_of_four_11.y + (terms_of_four_11.z + terms_of_four_11.w);
-                h_before = h_new;
-            }
-            {  // turn 12
-                let t = min(block + 12u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[96u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[96u + column] * x_tile_fours16[96u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_12 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms3.x = terms_of_four_12.x + terms_of_four_12.y + (terms_of_four_12.z + terms_of_four_12.w);
-                h_before = h_new;
-            }
-            {  // turn 13
-                let t = min(block + 13u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[104u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[104u + column] * x_tile_fours16[104u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_13 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms3.y = terms_of_four_13.x + terms_of_four_13.y + (terms_of_four_13.z + terms_of_four_13.w);
-                h_before = h_new;
-            }
-            {  // turn 14
-                let t = min(block + 14u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[112u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[112u + column] * x_tile_fours16[112u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_14 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms3.z = terms_of_four_14.x + terms_of_four_14.y + (terms_of_four_14.z + terms_of_four_14.w);
-                h_before = h_new;
-            }
-            {  // turn 15
-                let t = min(block + 15u, u_.m - 1u);
-                let h_new = select(vec4f(0.0), exp(dt_tile_fours16[120u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[120u + column] * x_tile_fours16[120u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                let terms_of_four_15 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                terms3.w = terms_of_four_15.x + terms_of_four_15.y + (terms_of_four_15.z + terms_of_four_15.w);
-                h_before = h_new;
-            }
-        }
-        terms[lane] = terms0;
-        terms[lane + 128u] = terms1;
-        terms[lane + 256u] = terms2;
-        terms[lane + 384u] = terms3;
         workgroupBarrier();
-        for (var four = place; four < 4u; four += 16u) {
+        if (place < 4u) {
             var totals = vec4f(0.0);
-            for (var other = 0u; other < 16u; other += 1u) {
-                totals += terms[four * 128u + other * 8u + column];
-            }
-            let joined = block + four * 4u;
+            totals += terms[place * 64u + column];
+            totals += terms[place * 64u + column + 4u];
+            totals += terms[place * 64u + column + 8u];
+            totals += terms[place * 64u + column + 12u];
+            totals += terms[place * 64u + column + 16u];
+            totals += terms[place * 64u + column + 20u];
+            totals += terms[place * 64u + column + 24u];
+            totals += terms[place * 64u + column + 28u];
+            totals += terms[place * 64u + column + 32u];
+            totals += terms[place * 64u + column + 36u];
+            totals += terms[place * 64u + column + 40u];
+            totals += terms[place * 64u + column + 44u];
+            totals += terms[place * 64u + column + 48u];
+            totals += terms[place * 64u + column + 52u];
+            totals += terms[place * 64u + column + 56u];
+            totals += terms[place * 64u + column + 60u];
+            let joined = block + place * 4u;
             if (inside && joined < u_.m) {
                 let t = joined;
                 y[(n * u_.m + t) * u_.d + i] = totals.x;
             }
-            let joined_ = block + four * 4u + 1u;
+            let joined_ = block + place * 4u + 1u;
             if (inside && joined_ < u_.m) {
                 let t = joined_;
                 y[(n * u_.m + t) * u_.d + i] = totals.y;
             }
-            let joined_2 = block + four * 4u + 2u;
+            let joined_2 = block + place * 4u + 2u;
             if (inside && joined_2 < u_.m) {
                 let t = joined_2;
                 y[(n * u_.m + t) * u_.d + i] = totals.z;
             }
-            let joined_3 = block + four * 4u + 3u;
+            let joined_3 = block + place * 4u + 3u;
             if (inside && joined_3 < u_.m) {
                 let t = joined_3;
                 y[(n * u_.m + t) * u_.d + i] = totals.w;
@@ -916,15 +730,15 @@ fn fours16(
 @group(0) @binding(5) var<storage, read> c_lanes4: array<f32>;
 
 // 4 lanes per element, along t.
-@compute @workgroup_size(128)
+@compute @workgroup_size(64)
 fn lanes4(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let column = lane & 31u;
-    let place = lane >> 5u;
-    let element = (workgroup.y * grid.x + workgroup.x) * 32u + column;
+    let column = lane & 15u;
+    let place = lane >> 4u;
+    let element = (workgroup.y * grid.x + workgroup.x) * 16u + column;
     let inside = element < u_.b * u_.d;
     let n = element / u_.d;
     let i = element % u_.d;
@@ -932,218 +746,145 @@ fn lanes4(
     var h_before: f32;
     var a_kept: f32;
     var dt_ahead: f32;
-    var dt_ahead_: f32;
-    var dt_ahead_2: f32;
-    var dt_ahead_3: f32;
     var x_ahead: f32;
+    var dt_ahead_: f32;
     var x_ahead_: f32;
+    var dt_ahead_2: f32;
     var x_ahead_2: f32;
+    var dt_ahead_3: f32;
     var x_ahead_3: f32;
     if (inside && k < u_.s) {
         a_kept = a_lanes4[i * u_.s + k];
     }
-    let turn_ahead = lane >> 5u;
+    let turn_ahead = lane >> 4u;
     if (inside && turn_ahead < u_.m) {
         dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
+        x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
     }
-    let turn_ahead_ = (lane + 128u) >> 5u;
+    let turn_ahead_ = (lane + 64u) >> 4u;
     if (inside && turn_ahead_ < u_.m) {
         dt_ahead_ = dt[(n * u_.m + turn_ahead_) * u_.d + i];
+        x_ahead_ = x[(n * u_.m + turn_ahead_) * u_.d + i];
     }
-    let turn_ahead_2 = (lane + 256u) >> 5u;
+    let turn_ahead_2 = (lane + 128u) >> 4u;
     if (inside && turn_ahead_2 < u_.m) {
         dt_ahead_2 = dt[(n * u_.m + turn_ahead_2) * u_.d + i];
+        x_ahead_2 = x[(n * u_.m + turn_ahead_2) * u_.d + i];
     }
-    let turn_ahead_3 = (lane + 384u) >> 5u;
+    let turn_ahead_3 = (lane + 192u) >> 4u;
     if (inside && turn_ahead_3 < u_.m) {
         dt_ahead_3 = dt[(n * u_.m + turn_ahead_3) * u_.d + i];
-    }
-    let turn_ahead_4 = lane >> 5u;
-    if (inside && turn_ahead_4 < u_.m) {
-        x_ahead = x[(n * u_.m + turn_ahead_4) * u_.d + i];
-    }
-    let turn_ahead_5 = (lane + 128u) >> 5u;
-    if (inside && turn_ahead_5 < u_.m) {
-        x_ahead_ = x[(n * u_.m + turn_ahead_5) * u_.d + i];
-    }
-    let turn_ahead_6 = (lane + 256u) >> 5u;
-    if (inside && turn_ahead_6 < u_.m) {
-        x_ahead_2 = x[(n * u_.m + turn_ahead_6) * u_.d + i];
-    }
-    let turn_ahead_7 = (lane + 384u) >> 5u;
-    if (inside && turn_ahead_7 < u_.m) {
-        x_ahead_3 = x[(n * u_.m + turn_ahead_7) * u_.d + i];
+        x_ahead_3 = x[(n * u_.m + turn_ahead_3) * u_.d + i];
     }
     for (var block = 0u; block < u_.m; block += 16u) {
         dt_tile[lane] = dt_ahead;
-        dt_tile[lane + 128u] = dt_ahead_;
-        dt_tile[lane + 256u] = dt_ahead_2;
-        dt_tile[lane + 384u] = dt_ahead_3;
         x_tile[lane] = x_ahead;
-        x_tile[lane + 128u] = x_ahead_;
-        x_tile[lane + 256u] = x_ahead_2;
-        x_tile[lane + 384u] = x_ahead_3;
+        dt_tile[lane + 64u] = dt_ahead_;
+        x_tile[lane + 64u] = x_ahead_;
+        dt_tile[lane + 128u] = dt_ahead_2;
+        x_tile[lane + 128u] = x_ahead_2;
+        dt_tile[lane + 192u] = dt_ahead_3;
+        x_tile[lane + 192u] = x_ahead_3;
         workgroupBarrier();
-        let turn_ahead_8 = block + 16u + (lane >> 5u);
-        if (inside && turn_ahead_8 < u_.m) {
-            dt_ahead = dt[(n * u_.m + turn_ahead_8) * u_.d + i];
+        let turn_ahead_4 = block + 16u + (lane >> 4u);
+        if (inside && turn_ahead_4 < u_.m) {
+            dt_ahead = dt[(n * u_.m + turn_ahead_4) * u_.d + i];
+            x_ahead = x[(n * u_.m + turn_ahead_4) * u_.d + i];
         }
-        let turn_ahead_9 = block + 16u + ((lane + 128u) >> 5u);
-        if (inside && turn_ahead_9 < u_.m) {
-            dt_ahead_ = dt[(n * u_.m + turn_ahead_9) * u_.d + i];
+        let turn_ahead_5 = block + 16u + ((lane + 64u) >> 4u);
+        if (inside && turn_ahead_5 < u_.m) {
+            dt_ahead_ = dt[(n * u_.m + turn_ahead_5) * u_.d + i];
+            x_ahead_ = x[(n * u_.m + turn_ahead_5) * u_.d + i];
         }
-        let turn_ahead_10 = block + 16u + ((lane + 256u) >> 5u);
-        if (inside && turn_ahead_10 < u_.m) {
-            dt_ahead_2 = dt[(n * u_.m + turn_ahead_10) * u_.d + i];
+        let turn_ahead_6 = block + 16u + ((lane + 128u) >> 4u);
+        if (inside && turn_ahead_6 < u_.m) {
+            dt_ahead_2 = dt[(n * u_.m + turn_ahead_6) * u_.d + i];
+            x_ahead_2 = x[(n * u_.m + turn_ahead_6) * u_.d + i];
         }
-        let turn_ahead_11 = block + 16u + ((lane + 384u) >> 5u);
-        if (inside && turn_ahead_11 < u_.m) {
-            dt_ahead_3 = dt[(n * u_.m + turn_ahead_11) * u_.d + i];
+        let turn_ahead_7 = block + 16u + ((lane + 192u) >> 4u);
+        if (inside && turn_ahead_7 < u_.m) {
+            dt_ahead_3 = dt[(n * u_.m + turn_ahead_7) * u_.d + i];
+            x_ahead_3 = x[(n * u_.m + turn_ahead_7) * u_.d + i];
         }
-        let turn_ahead_12 = block + 16u + (lane >> 5u);
-        if (inside && turn_ahead_12 < u_.m) {
-            x_ahead = x[(n * u_.m + turn_ahead_12) * u_.d + i];
+        for (var turn = 0u; turn < 16u; turn += 8u) {
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            if (inside && k < u_.s) {
+                {  // turn 0
+                    let t = min(block + turn, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile[turn * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[turn * 16u + column] * x_tile[turn * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 1
+                    let t = min(block + (turn + 1u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile[(turn + 1u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 1u) * 16u + column] * x_tile[(turn + 1u) * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 2
+                    let t = min(block + (turn + 2u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile[(turn + 2u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 2u) * 16u + column] * x_tile[(turn + 2u) * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 3
+                    let t = min(block + (turn + 3u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile[(turn + 3u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 3u) * 16u + column] * x_tile[(turn + 3u) * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + (turn + 4u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile[(turn + 4u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 4u) * 16u + column] * x_tile[(turn + 4u) * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + (turn + 5u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile[(turn + 5u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 5u) * 16u + column] * x_tile[(turn + 5u) * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + (turn + 6u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile[(turn + 6u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 6u) * 16u + column] * x_tile[(turn + 6u) * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + (turn + 7u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile[(turn + 7u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 7u) * 16u + column] * x_tile[(turn + 7u) * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+            }
+            terms[(turn >> 2u) * 64u + lane] = terms0;
+            terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
         }
-        let turn_ahead_13 = block + 16u + ((lane + 128u) >> 5u);
-        if (inside && turn_ahead_13 < u_.m) {
-            x_ahead_ = x[(n * u_.m + turn_ahead_13) * u_.d + i];
-        }
-        let turn_ahead_14 = block + 16u + ((lane + 256u) >> 5u);
-        if (inside && turn_ahead_14 < u_.m) {
-            x_ahead_2 = x[(n * u_.m + turn_ahead_14) * u_.d + i];
-        }
-        let turn_ahead_15 = block + 16u + ((lane + 384u) >> 5u);
-        if (inside && turn_ahead_15 < u_.m) {
-            x_ahead_3 = x[(n * u_.m + turn_ahead_15) * u_.d + i];
-        }
-        var terms0 = vec4f(0.0);
-        var terms1 = vec4f(0.0);
-        var terms2 = vec4f(0.0);
-        var terms3 = vec4f(0.0);
-        if (inside && k < u_.s) {
-            {  // turn 0
-                let t = min(block, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[column] * a_kept) * h_before, i32(t) > 0) + dt_tile[column] * x_tile[column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 1
-                let t = min(block + 1u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[32u + column] * x_tile[32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 2
-                let t = min(block + 2u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[64u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[64u + column] * x_tile[64u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 3
-                let t = min(block + 3u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[96u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[96u + column] * x_tile[96u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 4
-                let t = min(block + 4u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[128u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[128u + column] * x_tile[128u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 5
-                let t = min(block + 5u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[160u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[160u + column] * x_tile[160u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 6
-                let t = min(block + 6u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[192u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[192u + column] * x_tile[192u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 7
-                let t = min(block + 7u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[224u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[224u + column] * x_tile[224u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 8
-                let t = min(block + 8u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[256u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[256u + column] * x_tile[256u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms2.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 9
-                let t = min(block + 9u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[288u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[288u + column] * x_tile[288u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms2.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 10
-                let t = min(block + 10u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[320u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[320u + column] * x_tile[320u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms2.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 11
-                let t = min(block + 11u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[352u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[352u + column] * x_tile[352u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms2.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 12
-                let t = min(block + 12u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[384u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[384u + column] * x_tile[384u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms3.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 13
-                let t = min(block + 13u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[416u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[416u + column] * x_tile[416u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms3.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 14
-                let t = min(block + 14u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[448u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[448u + column] * x_tile[448u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms3.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 15
-                let t = min(block + 15u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile[480u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[480u + column] * x_tile[480u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms3.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-        }
-        terms[lane] = terms0;
-        terms[lane + 128u] = terms1;
-        terms[lane + 256u] = terms2;
-        terms[lane + 384u] = terms3;
         workgroupBarrier();
-        for (var four = place; four < 4u; four += 4u) {
+        if (place < 4u) {
             var totals = vec4f(0.0);
-            for (var other = 0u; other < 4u; other += 1u) {
-                totals += terms[four * 128u + other * 32u + column];
-            }
-            let joined = block + four * 4u;
+            totals += terms[place * 64u + column];
+            totals += terms[place * 64u + column + 16u];
+            totals += terms[place * 64u + column + 32u];
+            totals += terms[place * 64u + column + 48u];
+            let joined = block + place * 4u;
             if (inside && joined < u_.m) {
                 let t = joined;
                 y[(n * u_.m + t) * u_.d + i] = totals.x;
             }
-            let joined_ = block + four * 4u + 1u;
+            let joined_ = block + place * 4u + 1u;
             if (inside && joined_ < u_.m) {
                 let t = joined_;
                 y[(n * u_.m + t) * u_.d + i] = totals.y;
             }
-            let joined_2 = block + four * 4u + 2u;
+            let joined_2 = block + place * 4u + 2u;
             if (inside && joined_2 < u_.m) {
                 let t = joined_2;
                 y[(n * u_.m + t) * u_.d + i] = totals.z;
             }
-            let joined_3 = block + four * 4u + 3u;
+            let joined_3 = block + place * 4u + 3u;
             if (inside && joined_3 < u_.m) {
                 let t = joined_3;
                 y[(n * u_.m + t) * u_.d + i] = totals.w;
@@ -1153,15 +894,15 @@ fn lanes4(
 }
 
 // 16 lanes per element, along t.
-@compute @workgroup_size(128)
+@compute @workgroup_size(64)
 fn lanes16(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let column = lane & 7u;
-    let place = lane >> 3u;
-    let element = (workgroup.y * grid.x + workgroup.x) * 8u + column;
+    let column = lane & 3u;
+    let place = lane >> 2u;
+    let element = (workgroup.y * grid.x + workgroup.x) * 4u + column;
     let inside = element < u_.b * u_.d;
     let n = element / u_.d;
     let i = element % u_.d;
@@ -1173,154 +914,111 @@ fn lanes16(
     if (inside && k < u_.s) {
         a_kept = a_lanes4[i * u_.s + k];
     }
-    let turn_ahead = lane >> 3u;
+    let turn_ahead = lane >> 2u;
     if (inside && turn_ahead < u_.m) {
         dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
-    }
-    let turn_ahead_ = lane >> 3u;
-    if (inside && turn_ahead_ < u_.m) {
-        x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
+        x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
     }
     for (var block = 0u; block < u_.m; block += 16u) {
-        dt_tile_fours16[lane] = dt_ahead;
-        x_tile_fours16[lane] = x_ahead;
+        dt_tile_fours16_aligned[lane] = dt_ahead;
+        x_tile_fours16_aligned[lane] = x_ahead;
         workgroupBarrier();
-        let turn_ahead_2 = block + 16u + (lane >> 3u);
-        if (inside && turn_ahead_2 < u_.m) {
-            dt_ahead = dt[(n * u_.m + turn_ahead_2) * u_.d + i];
+        let turn_ahead_ = block + 16u + (lane >> 2u);
+        if (inside && turn_ahead_ < u_.m) {
+            dt_ahead = dt[(n * u_.m + turn_ahead_) * u_.d + i];
+            x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
         }
-        let turn_ahead_3 = block + 16u + (lane >> 3u);
-        if (inside && turn_ahead_3 < u_.m) {
-            x_ahead = x[(n * u_.m + turn_ahead_3) * u_.d + i];
+        for (var turn = 0u; turn < 16u; turn += 8u) {
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            if (inside && k < u_.s) {
+                {  // turn 0
+                    let t = min(block + turn, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[turn * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[turn * 4u + column] * x_tile_fours16_aligned[turn * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 1
+                    let t = min(block + (turn + 1u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[(turn + 1u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 1u) * 4u + column] * x_tile_fours16_aligned[(turn + 1u) * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 2
+                    let t = min(block + (turn + 2u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[(turn + 2u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 2u) * 4u + column] * x_tile_fours16_aligned[(turn + 2u) * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 3
+                    let t = min(block + (turn + 3u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[(turn + 3u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 3u) * 4u + column] * x_tile_fours16_aligned[(turn + 3u) * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + (turn + 4u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[(turn + 4u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 4u) * 4u + column] * x_tile_fours16_aligned[(turn + 4u) * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + (turn + 5u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[(turn + 5u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 5u) * 4u + column] * x_tile_fours16_aligned[(turn + 5u) * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + (turn + 6u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[(turn + 6u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 6u) * 4u + column] * x_tile_fours16_aligned[(turn + 6u) * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + (turn + 7u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[(turn + 7u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 7u) * 4u + column] * x_tile_fours16_aligned[(turn + 7u) * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+            }
+            terms[(turn >> 2u) * 64u + lane] = terms0;
+            terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
         }
-        var terms0 = vec4f(0.0);
-        var terms1 = vec4f(0.0);
-        var terms2 = vec4f(0.0);
-        var terms3 = vec4f(0.0);
-        if (inside && k < u_.s) {
-            {  // turn 0
-                let t = min(block, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[column] * x_tile_fours16[column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 1
-                let t = min(block + 1u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[8u + column] * x_tile_fours16[8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 2
-                let t = min(block + 2u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[16u + column] * x_tile_fours16[16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 3
-                let t = min(block + 3u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[24u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[24u + column] * x_tile_fours16[24u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 4
-                let t = min(block + 4u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[32u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[32u + column] * x_tile_fours16[32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 5
-                let t = min(block + 5u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[40u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[40u + column] * x_tile_fours16[40u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 6
-                let t = min(block + 6u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[48u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[48u + column] * x_tile_fours16[48u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 7
-                let t = min(block + 7u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[56u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[56u + column] * x_tile_fours16[56u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 8
-                let t = min(block + 8u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[64u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[64u + column] * x_tile_fours16[64u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms2.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 9
-                let t = min(block + 9u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[72u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[72u + column] * x_tile_fours16[72u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms2.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 10
-                let t = min(block + 10u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[80u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[80u + column] * x_tile_fours16[80u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms2.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 11
-                let t = min(block + 11u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[88u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[88u + column] * x_tile_fours16[88u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms2.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 12
-                let t = min(block + 12u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[96u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[96u + column] * x_tile_fours16[96u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms3.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 13
-                let t = min(block + 13u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[104u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[104u + column] * x_tile_fours16[104u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms3.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 14
-                let t = min(block + 14u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[112u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[112u + column] * x_tile_fours16[112u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms3.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 15
-                let t = min(block + 15u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_fours16[120u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16[120u + column] * x_tile_fours16[120u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms3.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-        }
-        terms[lane] = terms0;
-        terms[lane + 128u] = terms1;
-        terms[lane + 256u] = terms2;
-        terms[lane + 384u] = terms3;
         workgroupBarrier();
-        for (var four = place; four < 4u; four += 16u) {
+        if (place < 4u) {
             var totals = vec4f(0.0);
-            for (var other = 0u; other < 16u; other += 1u) {
-                totals += terms[four * 128u + other * 8u + column];
-            }
-            let joined = block + four * 4u;
+            totals += terms[place * 64u + column];
+            totals += terms[place * 64u + column + 4u];
+            totals += terms[place * 64u + column + 8u];
+            totals += terms[place * 64u + column + 12u];
+            totals += terms[place * 64u + column + 16u];
+            totals += terms[place * 64u + column + 20u];
+            totals += terms[place * 64u + column + 24u];
+            totals += terms[place * 64u + column + 28u];
+            totals += terms[place * 64u + column + 32u];
+            totals += terms[place * 64u + column + 36u];
+            totals += terms[place * 64u + column + 40u];
+            totals += terms[place * 64u + column + 44u];
+            totals += terms[place * 64u + column + 48u];
+            totals += terms[place * 64u + column + 52u];
+            totals += terms[place * 64u + column + 56u];
+            totals += terms[place * 64u + column + 60u];
+            let joined = block + place * 4u;
             if (inside && joined < u_.m) {
                 let t = joined;
                 y[(n * u_.m + t) * u_.d + i] = totals.x;
             }
-            let joined_ = block + four * 4u + 1u;
+            let joined_ = block + place * 4u + 1u;
             if (inside && joined_ < u_.m) {
                 let t = joined_;
                 y[(n * u_.m + t) * u_.d + i] = totals.y;
             }
-            let joined_2 = block + four * 4u + 2u;
+            let joined_2 = block + place * 4u + 2u;
             if (inside && joined_2 < u_.m) {
                 let t = joined_2;
                 y[(n * u_.m + t) * u_.d + i] = totals.z;
             }
-            let joined_3 = block + four * 4u + 3u;
+            let joined_3 = block + place * 4u + 3u;
             if (inside && joined_3 < u_.m) {
                 let t = joined_3;
                 y[(n * u_.m + t) * u_.d + i] = totals.w;
@@ -1329,19 +1027,19 @@ fn lanes16(
     }
 }
 
-var<workgroup> dt_tile_lanes64: array<f32, 32>;
-var<workgroup> x_tile_lanes64: array<f32, 32>;
+var<workgroup> dt_tile_lanes64: array<f32, 16>;
+var<workgroup> x_tile_lanes64: array<f32, 16>;
 
 // 64 lanes per element, along t.
-@compute @workgroup_size(128)
+@compute @workgroup_size(64)
 fn lanes64(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let column = lane & 1u;
-    let place = lane >> 1u;
-    let element = (workgroup.y * grid.x + workgroup.x) * 2u + column;
+    let column = 0u;
+    let place = lane;
+    let element = workgroup.y * grid.x + workgroup.x + column;
     let inside = element < u_.b * u_.d;
     let n = element / u_.d;
     let i = element % u_.d;
@@ -1353,158 +1051,161 @@ fn lanes64(
     if (inside && k < u_.s) {
         a_kept = a_lanes4[i * u_.s + k];
     }
-    let turn_ahead = lane >> 1u;
-    if (inside && turn_ahead < u_.m && lane < 32u) {
+    let turn_ahead = lane;
+    if (inside && turn_ahead < u_.m && lane < 16u) {
         dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
-    }
-    let turn_ahead_ = lane >> 1u;
-    if (inside && turn_ahead_ < u_.m && lane < 32u) {
-        x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
+        x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
     }
     for (var block = 0u; block < u_.m; block += 16u) {
-        if (lane < 32u) {
+        if (lane < 16u) {
             dt_tile_lanes64[lane] = dt_ahead;
-        }
-        if (lane < 32u) {
             x_tile_lanes64[lane] = x_ahead;
         }
         workgroupBarrier();
-        let turn_ahead_2 = block + 16u + (lane >> 1u);
-        if (inside && turn_ahead_2 < u_.m && lane < 32u) {
-            dt_ahead = dt[(n * u_.m + turn_ahead_2) * u_.d + i];
+        let turn_ahead_ = block + 16u + lane;
+        if (inside && turn_ahead_ < u_.m && lane < 16u) {
+            dt_ahead = dt[(n * u_.m + turn_ahead_) * u_.d + i];
+            x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
         }
-        let turn_ahead_3 = block + 16u + (lane >> 1u);
-        if (inside && turn_ahead_3 < u_.m && lane < 32u) {
-            x_ahead = x[(n * u_.m + turn_ahead_3) * u_.d + i];
+        for (var turn = 0u; turn < 16u; turn += 8u) {
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            if (inside && k < u_.s) {
+                {  // turn 0
+                    let t = min(block + turn, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + column] * x_tile_lanes64[turn + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 1
+                    let t = min(block + (turn + 1u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + 1u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 1u + column] * x_tile_lanes64[turn + 1u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 2
+                    let t = min(block + (turn + 2u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 2u + column] * x_tile_lanes64[turn + 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 3
+                    let t = min(block + (turn + 3u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + 3u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 3u + column] * x_tile_lanes64[turn + 3u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + (turn + 4u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 4u + column] * x_tile_lanes64[turn + 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + (turn + 5u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + 5u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 5u + column] * x_tile_lanes64[turn + 5u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + (turn + 6u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + 6u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 6u + column] * x_tile_lanes64[turn + 6u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + (turn + 7u), u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + 7u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 7u + column] * x_tile_lanes64[turn + 7u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+            }
+            terms[(turn >> 2u) * 64u + lane] = terms0;
+            terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
         }
-        var terms0 = vec4f(0.0);
-        var terms1 = vec4f(0.0);
-        var terms2 = vec4f(0.0);
-        var terms3 = vec4f(0.0);
-        if (inside && k < u_.s) {
-            {  // turn 0
-                let t = min(block, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[column] * x_tile_lanes64[column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 1
-                let t = min(block + 1u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[2u + column] * x_tile_lanes64[2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 2
-                let t = min(block + 2u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[4u + column] * x_tile_lanes64[4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 3
-                let t = min(block + 3u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[6u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[6u + column] * x_tile_lanes64[6u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 4
-                let t = min(block + 4u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[8u + column] * x_tile_lanes64[8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 5
-                let t = min(block + 5u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[10u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[10u + column] * x_tile_lanes64[10u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 6
-                let t = min(block + 6u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[12u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[12u + column] * x_tile_lanes64[12u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 7
-                let t = min(block + 7u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[14u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[14u + column] * x_tile_lanes64[14u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 8
-                let t = min(block + 8u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[16u + column] * x_tile_lanes64[16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms2.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 9
-                let t = min(block + 9u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[18u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[18u + column] * x_tile_lanes64[18u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms2.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 10
-                let t = min(block + 10u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[20u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[20u + column] * x_tile_lanes64[20u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms2.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 11
-                let t = min(block + 11u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[22u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[22u + column] * x_tile_lanes64[22u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms2.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 12
-                let t = min(block + 12u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[24u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[24u + column] * x_tile_lanes64[24u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms3.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 13
-                let t = min(block + 13u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[26u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[26u + column] * x_tile_lanes64[26u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms3.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 14
-                let t = min(block + 14u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[28u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[28u + column] * x_tile_lanes64[28u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms3.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-            {  // turn 15
-                let t = min(block + 15u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt_tile_lanes64[30u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[30u + column] * x_tile_lanes64[30u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                terms3.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                h_before = h_new;
-            }
-        }
-        terms[lane] = terms0;
-        terms[lane + 128u] = terms1;
-        terms[lane + 256u] = terms2;
-        terms[lane + 384u] = terms3;
         workgroupBarrier();
-        for (var four = place; four < 4u; four += 64u) {
+        if (place < 4u) {
             var totals = vec4f(0.0);
-            for (var other = 0u; other < 64u; other += 1u) {
-                totals += terms[four * 128u + other * 2u + column];
-            }
-            let joined = block + four * 4u;
+            totals += terms[place * 64u + column];
+            totals += terms[place * 64u + column + 1u];
+            totals += terms[place * 64u + column + 2u];
+            totals += terms[place * 64u + column + 3u];
+            totals += terms[place * 64u + column + 4u];
+            totals += terms[place * 64u + column + 5u];
+            totals += terms[place * 64u + column + 6u];
+            totals += terms[place * 64u + column + 7u];
+            totals += terms[place * 64u + column + 8u];
+            totals += terms[place * 64u + column + 9u];
+            totals += terms[place * 64u + column + 10u];
+            totals += terms[place * 64u + column + 11u];
+            totals += terms[place * 64u + column + 12u];
+            totals += terms[place * 64u + column + 13u];
+            totals += terms[place * 64u + column + 14u];
+            totals += terms[place * 64u + column + 15u];
+            totals += terms[place * 64u + column + 16u];
+            totals += terms[place * 64u + column + 17u];
+            totals += terms[place * 64u + column + 18u];
+            totals += terms[place * 64u + column + 19u];
+            totals += terms[place * 64u + column + 20u];
+            totals += terms[place * 64u + column + 21u];
+            totals += terms[place * 64u + column + 22u];
+            totals += terms[place * 64u + column + 23u];
+            totals += terms[place * 64u + column + 24u];
+            totals += terms[place * 64u + column + 25u];
+            totals += terms[place * 64u + column + 26u];
+            totals += terms[place * 64u + column + 27u];
+            totals += terms[place * 64u + column + 28u];
+            totals += terms[place * 64u + column + 29u];
+            totals += terms[place * 64u + column + 30u];
+            totals += terms[place * 64u + column + 31u];
+            totals += terms[place * 64u + column + 32u];
+            totals += terms[place * 64u + column + 33u];
+            totals += terms[place * 64u + column + 34u];
+            totals += terms[place * 64u + column + 35u];
+            totals += terms[place * 64u + column + 36u];
+            totals += terms[place * 64u + column + 37u];
+            totals += terms[place * 64u + column + 38u];
+            totals += terms[place * 64u + column + 39u];
+            totals += terms[place * 64u + column + 40u];
+            totals += terms[place * 64u + column + 41u];
+            totals += terms[place * 64u + column + 42u];
+            totals += terms[place * 64u + column + 43u];
+            totals += terms[place * 64u + column + 44u];
+            totals += terms[place * 64u + column + 45u];
+            totals += terms[place * 64u + column + 46u];
+            totals += terms[place * 64u + column + 47u];
+            totals += terms[place * 64u + column + 48u];
+            totals += terms[place * 64u + column + 49u];
+            totals += terms[place * 64u + column + 50u];
+            totals += terms[place * 64u + column + 51u];
+            totals += terms[place * 64u + column + 52u];
+            totals += terms[place * 64u + column + 53u];
+            totals += terms[place * 64u + column + 54u];
+            totals += terms[place * 64u + column + 55u];
+            totals += terms[place * 64u + column + 56u];
+            totals += terms[place * 64u + column + 57u];
+            totals += terms[place * 64u + column + 58u];
+            totals += terms[place * 64u + column + 59u];
+            totals += terms[place * 64u + column + 60u];
+            totals += terms[place * 64u + column + 61u];
+            totals += terms[place * 64u + column + 62u];
+            totals += terms[place * 64u + column + 63u];
+            let joined = block + place * 4u;
             if (inside && joined < u_.m) {
                 let t = joined;
                 y[(n * u_.m + t) * u_.d + i] = totals.x;
             }
-            let joined_ = block + four * 4u + 1u;
+            let joined_ = block + place * 4u + 1u;
             if (inside && joined_ < u_.m) {
                 let t = joined_;
                 y[(n * u_.m + t) * u_.d + i] = totals.y;
             }
-            let joined_2 = block + four * 4u + 2u;
+            let joined_2 = block + place * 4u + 2u;
             if (inside && joined_2 < u_.m) {
                 let t = joined_2;
                 y[(n * u_.m + t) * u_.d + i] = totals.z;
             }
-            let joined_3 = block + four * 4u + 3u;
+            let joined_3 = block + place * 4u + 3u;
             if (inside && joined_3 < u_.m) {
                 let t = joined_3;
                 y[(n * u_.m + t) * u_.d + i] = totals.w;
@@ -1516,15 +1217,15 @@ fn lanes64(
 @group(0) @binding(7) var<storage, read_write> sums: array<f32>;
 
 // 64 lanes per element, along t.
-@compute @workgroup_size(128)
+@compute @workgroup_size(64)
 fn many(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let column = lane & 1u;
-    let place = lane >> 1u;
-    let element = (workgroup.y * grid.x + workgroup.x) * 2u + column;
+    let column = 0u;
+    let place = lane;
+    let element = workgroup.y * grid.x + workgroup.x + column;
     let inside = element < u_.b * u_.d;
     let n = element / u_.d;
     let i = element % u_.d;
@@ -1537,143 +1238,146 @@ fn many(
         if (inside && k < u_.s) {
             a_kept = a_lanes4[i * u_.s + k];
         }
-        let turn_ahead = lane >> 1u;
-        if (inside && turn_ahead < u_.m && lane < 32u) {
+        let turn_ahead = lane;
+        if (inside && turn_ahead < u_.m && lane < 16u) {
             dt_ahead = dt[(n * u_.m + turn_ahead) * u_.d + i];
-        }
-        let turn_ahead_ = lane >> 1u;
-        if (inside && turn_ahead_ < u_.m && lane < 32u) {
-            x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
+            x_ahead = x[(n * u_.m + turn_ahead) * u_.d + i];
         }
         for (var block = 0u; block < u_.m; block += 16u) {
-            if (lane < 32u) {
+            if (lane < 16u) {
                 dt_tile_lanes64[lane] = dt_ahead;
-            }
-            if (lane < 32u) {
                 x_tile_lanes64[lane] = x_ahead;
             }
             workgroupBarrier();
-            let turn_ahead_2 = block + 16u + (lane >> 1u);
-            if (inside && turn_ahead_2 < u_.m && lane < 32u) {
-                dt_ahead = dt[(n * u_.m + turn_ahead_2) * u_.d + i];
+            let turn_ahead_ = block + 16u + lane;
+            if (inside && turn_ahead_ < u_.m && lane < 16u) {
+                dt_ahead = dt[(n * u_.m + turn_ahead_) * u_.d + i];
+                x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
             }
-            let turn_ahead_3 = block + 16u + (lane >> 1u);
-            if (inside && turn_ahead_3 < u_.m && lane < 32u) {
-                x_ahead = x[(n * u_.m + turn_ahead_3) * u_.d + i];
+            for (var turn = 0u; turn < 16u; turn += 8u) {
+                var terms0 = vec4f(0.0);
+                var terms1 = vec4f(0.0);
+                if (inside && k < u_.s) {
+                    {  // turn 0
+                        let t = min(block + turn, u_.m - 1u);
+                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + column] * x_tile_lanes64[turn + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        h_before = h_new;
+                    }
+                    {  // turn 1
+                        let t = min(block + (turn + 1u), u_.m - 1u);
+                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + 1u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 1u + column] * x_tile_lanes64[turn + 1u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        h_before = h_new;
+                    }
+                    {  // turn 2
+                        let t = min(block + (turn + 2u), u_.m - 1u);
+                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 2u + column] * x_tile_lanes64[turn + 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        h_before = h_new;
+                    }
+                    {  // turn 3
+                        let t = min(block + (turn + 3u), u_.m - 1u);
+                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + 3u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 3u + column] * x_tile_lanes64[turn + 3u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        h_before = h_new;
+                    }
+                    {  // turn 4
+                        let t = min(block + (turn + 4u), u_.m - 1u);
+                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 4u + column] * x_tile_lanes64[turn + 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        h_before = h_new;
+                    }
+                    {  // turn 5
+                        let t = min(block + (turn + 5u), u_.m - 1u);
+                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + 5u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 5u + column] * x_tile_lanes64[turn + 5u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        h_before = h_new;
+                    }
+                    {  // turn 6
+                        let t = min(block + (turn + 6u), u_.m - 1u);
+                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + 6u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 6u + column] * x_tile_lanes64[turn + 6u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        h_before = h_new;
+                    }
+                    {  // turn 7
+                        let t = min(block + (turn + 7u), u_.m - 1u);
+                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + 7u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 7u + column] * x_tile_lanes64[turn + 7u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                        terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                        h_before = h_new;
+                    }
+                }
+                terms[(turn >> 2u) * 64u + lane] = terms0;
+                terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
             }
-            var terms0 = vec4f(0.0);
-            var terms1 = vec4f(0.0);
-            var terms2 = vec4f(0.0);
-            var terms3 = vec4f(0.0);
-            if (inside && k < u_.s) {
-                {  // turn 0
-                    let t = min(block, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[column] * x_tile_lanes64[column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + 1u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[2u + column] * x_tile_lanes64[2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + 2u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[4u + column] * x_tile_lanes64[4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + 3u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[6u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[6u + column] * x_tile_lanes64[6u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 4
-                    let t = min(block + 4u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[8u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[8u + column] * x_tile_lanes64[8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 5
-                    let t = min(block + 5u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[10u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[10u + column] * x_tile_lanes64[10u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 6
-                    let t = min(block + 6u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[12u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[12u + column] * x_tile_lanes64[12u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 7
-                    let t = min(block + 7u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[14u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[14u + column] * x_tile_lanes64[14u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 8
-                    let t = min(block + 8u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[16u + column] * x_tile_lanes64[16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms2.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 9
-                    let t = min(block + 9u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[18u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[18u + column] * x_tile_lanes64[18u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms2.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 10
-                    let t = min(block + 10u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[20u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[20u + column] * x_tile_lanes64[20u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms2.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 11
-                    let t = min(block + 11u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[22u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[22u + column] * x_tile_lanes64[22u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms2.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 12
-                    let t = min(block + 12u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[24u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[24u + column] * x_tile_lanes64[24u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms3.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 13
-                    let t = min(block + 13u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[26u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[26u + column] * x_tile_lanes64[26u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms3.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 14
-                    let t = min(block + 14u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[28u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[28u + column] * x_tile_lanes64[28u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms3.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 15
-                    let t = min(block + 15u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[30u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[30u + column] * x_tile_lanes64[30u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms3.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-            }
-            terms[lane] = terms0;
-            terms[lane + 128u] = terms1;
-            terms[lane + 256u] = terms2;
-            terms[lane + 384u] = terms3;
             workgroupBarrier();
-            for (var four = place; four < 4u; four += 64u) {
+            if (place < 4u) {
                 var totals = vec4f(0.0);
-                for (var other = 0u; other < 64u; other += 1u) {
-                    totals += terms[four * 128u + other * 2u + column];
-                }
-                let joined = block + four * 4u;
+                totals += terms[place * 64u + column];
+                totals += terms[place * 64u + column + 1u];
+                totals += terms[place * 64u + column + 2u];
+                totals += terms[place * 64u + column + 3u];
+                totals += terms[place * 64u + column + 4u];
+                totals += terms[place * 64u + column + 5u];
+                totals += terms[place * 64u + column + 6u];
+                totals += terms[place * 64u + column + 7u];
+                totals += terms[place * 64u + column + 8u];
+                totals += terms[place * 64u + column + 9u];
+                totals += terms[place * 64u + column + 10u];
+                totals += terms[place * 64u + column + 11u];
+                totals += terms[place * 64u + column + 12u];
+                totals += terms[place * 64u + column + 13u];
+                totals += terms[place * 64u + column + 14u];
+                totals += terms[place * 64u + column + 15u];
+                totals += terms[place * 64u + column + 16u];
+                totals += terms[place * 64u + column + 17u];
+                totals += terms[place * 64u + column + 18u];
+                totals += terms[place * 64u + column + 19u];
+                totals += terms[place * 64u + column + 20u];
+                totals += terms[place * 64u + column + 21u];
+                totals += terms[place * 64u + column + 22u];
+                totals += terms[place * 64u + column + 23u];
+                totals += terms[place * 64u + column + 24u];
+                totals += terms[place * 64u + column + 25u];
+                totals += terms[place * 64u + column + 26u];
+                totals += terms[place * 64u + column + 27u];
+                totals += terms[place * 64u + column + 28u];
+                totals += terms[place * 64u + column + 29u];
+                totals += terms[place * 64u + column + 30u];
+                totals += terms[place * 64u + column + 31u];
+                totals += terms[place * 64u + column + 32u];
+                totals += terms[place * 64u + column + 33u];
+                totals += terms[place * 64u + column + 34u];
+                totals += terms[place * 64u + column + 35u];
+                totals += terms[place * 64u + column + 36u];
+                totals += terms[place * 64u + column + 37u];
+                totals += terms[place * 64u + column + 38u];
+                totals += terms[place * 64u + column + 39u];
+                totals += terms[place * 64u + column + 40u];
+                totals += terms[place * 64u + column + 41u];
+                totals += terms[place * 64u + column + 42u];
+                totals += terms[place * 64u + column + 43u];
+                totals += terms[place * 64u + column + 44u];
+                totals += terms[place * 64u + column + 45u];
+                totals += terms[place * 64u + column + 46u];
+                totals += terms[place * 64u + column + 47u];
+                totals += terms[place * 64u + column + 48u];
+                totals += terms[place * 64u + column + 49u];
+                totals += terms[place * 64u + column + 50u];
+                totals += terms[place * 64u + column + 51u];
+                totals += terms[place * 64u + column + 52u];
+                totals += terms[place * 64u + column + 53u];
+                totals += terms[place * 64u + column + 54u];
+                totals += terms[place * 64u + column + 55u];
+                totals += terms[place * 64u + column + 56u];
+                totals += terms[place * 64u + column + 57u];
+                totals += terms[place * 64u + column + 58u];
+                totals += terms[place * 64u + column + 59u];
+                totals += terms[place * 64u + column + 60u];
+                totals += terms[place * 64u + column + 61u];
+                totals += terms[place * 64u + column + 62u];
+                totals += terms[place * 64u + column + 63u];
+                let joined = block + place * 4u;
                 if (inside && joined < u_.m) {
                     let t = joined;
                     let address = (n * u_.m + t) * u_.d + i;
@@ -1688,7 +1392,7 @@ fn many(
                         y[(n * u_.m + t) * u_.d + i] = whole;
                     }
                 }
-                let joined_ = block + four * 4u + 1u;
+                let joined_ = block + place * 4u + 1u;
                 if (inside && joined_ < u_.m) {
                     let t = joined_;
                     let address_ = (n * u_.m + t) * u_.d + i;
@@ -1703,7 +1407,7 @@ fn many(
                         y[(n * u_.m + t) * u_.d + i] = whole_;
                     }
                 }
-                let joined_2 = block + four * 4u + 2u;
+                let joined_2 = block + place * 4u + 2u;
                 if (inside && joined_2 < u_.m) {
                     let t = joined_2;
                     let address_2 = (n * u_.m + t) * u_.d + i;
@@ -1718,7 +1422,7 @@ fn many(
                         y[(n * u_.m + t) * u_.d + i] = whole_2;
                     }
                 }
-                let joined_3 = block + four * 4u + 3u;
+                let joined_3 = block + place * 4u + 3u;
                 if (inside && joined_3 < u_.m) {
                     let t = joined_3;
                     let address_3 = (n * u_.m + t) * u_.d + i;

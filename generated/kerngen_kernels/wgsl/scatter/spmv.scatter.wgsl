@@ -340,13 +340,37 @@ fn sort_count(
     workgroupBarrier();
     for (var round_ = 0u; round_ < rounds; round_ += 1u) {
         var words: array<u32, 8>;
-        for (var number = 0u; number < 8u; number += 1u) {
-            words[number] = keys[min((block * rounds + round_) * 2048u + lane + number * 256u, u.n - 1u)];
+        words[0u] = keys[min((block * rounds + round_) * 2048u + lane, u.n - 1u)];
+        words[1u] = keys[min((block * rounds + round_) * 2048u + lane + 256u, u.n - 1u)];
+        words[2u] = keys[min((block * rounds + round_) * 2048u + lane + 512u, u.n - 1u)];
+        words[3u] = keys[min((block * rounds + round_) * 2048u + lane + 768u, u.n - 1u)];
+        words[4u] = keys[min((block * rounds + round_) * 2048u + lane + 1024u, u.n - 1u)];
+        words[5u] = keys[min((block * rounds + round_) * 2048u + lane + 1280u, u.n - 1u)];
+        words[6u] = keys[min((block * rounds + round_) * 2048u + lane + 1536u, u.n - 1u)];
+        words[7u] = keys[min((block * rounds + round_) * 2048u + lane + 1792u, u.n - 1u)];
+        if ((block * rounds + round_) * 2048u + lane < u.n) {
+            atomicAdd(&own[(words[0u] >> SHIFT) & 255u], 1u);
         }
-        for (var number = 0u; number < 8u; number += 1u) {
-            if ((block * rounds + round_) * 2048u + lane + number * 256u < u.n) {
-                atomicAdd(&own[(words[number] >> SHIFT) & 255u], 1u);
-            }
+        if ((block * rounds + round_) * 2048u + lane + 256u < u.n) {
+            atomicAdd(&own[(words[1u] >> SHIFT) & 255u], 1u);
+        }
+        if ((block * rounds + round_) * 2048u + lane + 512u < u.n) {
+            atomicAdd(&own[(words[2u] >> SHIFT) & 255u], 1u);
+        }
+        if ((block * rounds + round_) * 2048u + lane + 768u < u.n) {
+            atomicAdd(&own[(words[3u] >> SHIFT) & 255u], 1u);
+        }
+        if ((block * rounds + round_) * 2048u + lane + 1024u < u.n) {
+            atomicAdd(&own[(words[4u] >> SHIFT) & 255u], 1u);
+        }
+        if ((block * rounds + round_) * 2048u + lane + 1280u < u.n) {
+            atomicAdd(&own[(words[5u] >> SHIFT) & 255u], 1u);
+        }
+        if ((block * rounds + round_) * 2048u + lane + 1536u < u.n) {
+            atomicAdd(&own[(words[6u] >> SHIFT) & 255u], 1u);
+        }
+        if ((block * rounds + round_) * 2048u + lane + 1792u < u.n) {
+            atomicAdd(&own[(words[7u] >> SHIFT) & 255u], 1u);
         }
     }
     workgroupBarrier();
@@ -451,128 +475,423 @@ fn sort_place(
         var digit: array<u32, 8>;
         var slot: array<u32, 8>;
         let last = u.n - 1u;
-        for (var term = 0u; term < 8u; term += 1u) {
-            word[term] = keys_sort_place[min(first + (term * 256u + lane), last)];
-            word_[term] = items_sort_place[min(first + (term * 256u + lane), last)];
-        }
+        word[0u] = keys_sort_place[min(first + lane, last)];
+        word_[0u] = items_sort_place[min(first + lane, last)];
+        word[1u] = keys_sort_place[min(first + (256u + lane), last)];
+        word_[1u] = items_sort_place[min(first + (256u + lane), last)];
+        word[2u] = keys_sort_place[min(first + (512u + lane), last)];
+        word_[2u] = items_sort_place[min(first + (512u + lane), last)];
+        word[3u] = keys_sort_place[min(first + (768u + lane), last)];
+        word_[3u] = items_sort_place[min(first + (768u + lane), last)];
+        word[4u] = keys_sort_place[min(first + (1024u + lane), last)];
+        word_[4u] = items_sort_place[min(first + (1024u + lane), last)];
+        word[5u] = keys_sort_place[min(first + (1280u + lane), last)];
+        word_[5u] = items_sort_place[min(first + (1280u + lane), last)];
+        word[6u] = keys_sort_place[min(first + (1536u + lane), last)];
+        word_[6u] = items_sort_place[min(first + (1536u + lane), last)];
+        word[7u] = keys_sort_place[min(first + (1792u + lane), last)];
+        word_[7u] = items_sort_place[min(first + (1792u + lane), last)];
         workgroupBarrier();
-        for (var term = 0u; term < 8u; term += 1u) {
-            tile_sort_place[swizzled(term * 256u + lane)] = word[term];
-        }
+        tile_sort_place[swizzled(lane)] = word[0u];
+        tile_sort_place[swizzled(256u + lane)] = word[1u];
+        tile_sort_place[swizzled(512u + lane)] = word[2u];
+        tile_sort_place[swizzled(768u + lane)] = word[3u];
+        tile_sort_place[swizzled(1024u + lane)] = word[4u];
+        tile_sort_place[swizzled(1280u + lane)] = word[5u];
+        tile_sort_place[swizzled(1536u + lane)] = word[6u];
+        tile_sort_place[swizzled(1792u + lane)] = word[7u];
         workgroupBarrier();
-        for (var term = 0u; term < 8u; term += 1u) {
-            word[term] = tile_sort_place[swizzled(lane * 8u + term)];
-        }
+        word[0u] = tile_sort_place[swizzled(lane * 8u)];
+        word[1u] = tile_sort_place[swizzled(lane * 8u + 1u)];
+        word[2u] = tile_sort_place[swizzled(lane * 8u + 2u)];
+        word[3u] = tile_sort_place[swizzled(lane * 8u + 3u)];
+        word[4u] = tile_sort_place[swizzled(lane * 8u + 4u)];
+        word[5u] = tile_sort_place[swizzled(lane * 8u + 5u)];
+        word[6u] = tile_sort_place[swizzled(lane * 8u + 6u)];
+        word[7u] = tile_sort_place[swizzled(lane * 8u + 7u)];
         workgroupBarrier();
-        for (var term = 0u; term < 8u; term += 1u) {
-            tile_sort_place[swizzled(term * 256u + lane)] = word_[term];
-        }
+        tile_sort_place[swizzled(lane)] = word_[0u];
+        tile_sort_place[swizzled(256u + lane)] = word_[1u];
+        tile_sort_place[swizzled(512u + lane)] = word_[2u];
+        tile_sort_place[swizzled(768u + lane)] = word_[3u];
+        tile_sort_place[swizzled(1024u + lane)] = word_[4u];
+        tile_sort_place[swizzled(1280u + lane)] = word_[5u];
+        tile_sort_place[swizzled(1536u + lane)] = word_[6u];
+        tile_sort_place[swizzled(1792u + lane)] = word_[7u];
         workgroupBarrier();
-        for (var term = 0u; term < 8u; term += 1u) {
-            word_[term] = tile_sort_place[swizzled(lane * 8u + term)];
-        }
+        word_[0u] = tile_sort_place[swizzled(lane * 8u)];
+        word_[1u] = tile_sort_place[swizzled(lane * 8u + 1u)];
+        word_[2u] = tile_sort_place[swizzled(lane * 8u + 2u)];
+        word_[3u] = tile_sort_place[swizzled(lane * 8u + 3u)];
+        word_[4u] = tile_sort_place[swizzled(lane * 8u + 4u)];
+        word_[5u] = tile_sort_place[swizzled(lane * 8u + 5u)];
+        word_[6u] = tile_sort_place[swizzled(lane * 8u + 6u)];
+        word_[7u] = tile_sort_place[swizzled(lane * 8u + 7u)];
         workgroupBarrier();
-        for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            tile_sort_place[swizzled(row_ * 256u + lane)] = 0u;
-        }
-        for (var term = 0u; term < 8u; term += 1u) {
-            digit[term] = (select(255u, (word[term] >> SHIFT) & 255u, lane * 8u + term < many) >> 0u) & 15u;
-            slot[term] = (tile_sort_place[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
-            tile_sort_place[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
-        }
+        tile_sort_place[swizzled(lane)] = 0u;
+        tile_sort_place[swizzled(lane + 256u)] = 0u;
+        tile_sort_place[swizzled(lane + 512u)] = 0u;
+        tile_sort_place[swizzled(lane + 768u)] = 0u;
+        tile_sort_place[swizzled(lane + 1024u)] = 0u;
+        tile_sort_place[swizzled(lane + 1280u)] = 0u;
+        tile_sort_place[swizzled(lane + 1536u)] = 0u;
+        tile_sort_place[swizzled(lane + 1792u)] = 0u;
+        digit[0u] = (select(255u, (word[0u] >> SHIFT) & 255u, lane * 8u < many) >> 0u) & 15u;
+        slot[0u] = (tile_sort_place[swizzled((digit[0u] & 7u) * 256u + lane)] >> ((digit[0u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[0u] & 7u) * 256u + lane)] += 1u << ((digit[0u] >> 3u) * 16u);
+        digit[1u] = (select(255u, (word[1u] >> SHIFT) & 255u, lane * 8u + 1u < many) >> 0u) & 15u;
+        slot[1u] = (tile_sort_place[swizzled((digit[1u] & 7u) * 256u + lane)] >> ((digit[1u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[1u] & 7u) * 256u + lane)] += 1u << ((digit[1u] >> 3u) * 16u);
+        digit[2u] = (select(255u, (word[2u] >> SHIFT) & 255u, lane * 8u + 2u < many) >> 0u) & 15u;
+        slot[2u] = (tile_sort_place[swizzled((digit[2u] & 7u) * 256u + lane)] >> ((digit[2u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[2u] & 7u) * 256u + lane)] += 1u << ((digit[2u] >> 3u) * 16u);
+        digit[3u] = (select(255u, (word[3u] >> SHIFT) & 255u, lane * 8u + 3u < many) >> 0u) & 15u;
+        slot[3u] = (tile_sort_place[swizzled((digit[3u] & 7u) * 256u + lane)] >> ((digit[3u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[3u] & 7u) * 256u + lane)] += 1u << ((digit[3u] >> 3u) * 16u);
+        digit[4u] = (select(255u, (word[4u] >> SHIFT) & 255u, lane * 8u + 4u < many) >> 0u) & 15u;
+        slot[4u] = (tile_sort_place[swizzled((digit[4u] & 7u) * 256u + lane)] >> ((digit[4u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[4u] & 7u) * 256u + lane)] += 1u << ((digit[4u] >> 3u) * 16u);
+        digit[5u] = (select(255u, (word[5u] >> SHIFT) & 255u, lane * 8u + 5u < many) >> 0u) & 15u;
+        slot[5u] = (tile_sort_place[swizzled((digit[5u] & 7u) * 256u + lane)] >> ((digit[5u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[5u] & 7u) * 256u + lane)] += 1u << ((digit[5u] >> 3u) * 16u);
+        digit[6u] = (select(255u, (word[6u] >> SHIFT) & 255u, lane * 8u + 6u < many) >> 0u) & 15u;
+        slot[6u] = (tile_sort_place[swizzled((digit[6u] & 7u) * 256u + lane)] >> ((digit[6u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[6u] & 7u) * 256u + lane)] += 1u << ((digit[6u] >> 3u) * 16u);
+        digit[7u] = (select(255u, (word[7u] >> SHIFT) & 255u, lane * 8u + 7u < many) >> 0u) & 15u;
+        slot[7u] = (tile_sort_place[swizzled((digit[7u] & 7u) * 256u + lane)] >> ((digit[7u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[7u] & 7u) * 256u + lane)] += 1u << ((digit[7u] >> 3u) * 16u);
         workgroupBarrier();
         var sum = 0u;
-        for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            sum += tile_sort_place[swizzled(lane * 8u + row_)];
-        }
+        sum += tile_sort_place[swizzled(lane * 8u)];
+        sum += tile_sort_place[swizzled(lane * 8u + 1u)];
+        sum += tile_sort_place[swizzled(lane * 8u + 2u)];
+        sum += tile_sort_place[swizzled(lane * 8u + 3u)];
+        sum += tile_sort_place[swizzled(lane * 8u + 4u)];
+        sum += tile_sort_place[swizzled(lane * 8u + 5u)];
+        sum += tile_sort_place[swizzled(lane * 8u + 6u)];
+        sum += tile_sort_place[swizzled(lane * 8u + 7u)];
         let found = sums_before(sum, lane);
         var before_ = found.x + (found.y << 16u);
-        for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            let counter = tile_sort_place[swizzled(lane * 8u + row_)];
-            tile_sort_place[swizzled(lane * 8u + row_)] = before_;
-            before_ += counter;
-        }
+        var counter = 0u;
+        counter = tile_sort_place[swizzled(lane * 8u)];
+        tile_sort_place[swizzled(lane * 8u)] = before_;
+        before_ += counter;
+        counter = tile_sort_place[swizzled(lane * 8u + 1u)];
+        tile_sort_place[swizzled(lane * 8u + 1u)] = before_;
+        before_ += counter;
+        counter = tile_sort_place[swizzled(lane * 8u + 2u)];
+        tile_sort_place[swizzled(lane * 8u + 2u)] = before_;
+        before_ += counter;
+        counter = tile_sort_place[swizzled(lane * 8u + 3u)];
+        tile_sort_place[swizzled(lane * 8u + 3u)] = before_;
+        before_ += counter;
+        counter = tile_sort_place[swizzled(lane * 8u + 4u)];
+        tile_sort_place[swizzled(lane * 8u + 4u)] = before_;
+        before_ += counter;
+        counter = tile_sort_place[swizzled(lane * 8u + 5u)];
+        tile_sort_place[swizzled(lane * 8u + 5u)] = before_;
+        before_ += counter;
+        counter = tile_sort_place[swizzled(lane * 8u + 6u)];
+        tile_sort_place[swizzled(lane * 8u + 6u)] = before_;
+        before_ += counter;
+        counter = tile_sort_place[swizzled(lane * 8u + 7u)];
+        tile_sort_place[swizzled(lane * 8u + 7u)] = before_;
+        before_ += counter;
         workgroupBarrier();
-        for (var term = 0u; term < 8u; term += 1u) {
-            slot[term] += (tile_sort_place[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
-        }
+        slot[0u] += (tile_sort_place[swizzled((digit[0u] & 7u) * 256u + lane)] >> ((digit[0u] >> 3u) * 16u)) & 65535u;
+        slot[1u] += (tile_sort_place[swizzled((digit[1u] & 7u) * 256u + lane)] >> ((digit[1u] >> 3u) * 16u)) & 65535u;
+        slot[2u] += (tile_sort_place[swizzled((digit[2u] & 7u) * 256u + lane)] >> ((digit[2u] >> 3u) * 16u)) & 65535u;
+        slot[3u] += (tile_sort_place[swizzled((digit[3u] & 7u) * 256u + lane)] >> ((digit[3u] >> 3u) * 16u)) & 65535u;
+        slot[4u] += (tile_sort_place[swizzled((digit[4u] & 7u) * 256u + lane)] >> ((digit[4u] >> 3u) * 16u)) & 65535u;
+        slot[5u] += (tile_sort_place[swizzled((digit[5u] & 7u) * 256u + lane)] >> ((digit[5u] >> 3u) * 16u)) & 65535u;
+        slot[6u] += (tile_sort_place[swizzled((digit[6u] & 7u) * 256u + lane)] >> ((digit[6u] >> 3u) * 16u)) & 65535u;
+        slot[7u] += (tile_sort_place[swizzled((digit[7u] & 7u) * 256u + lane)] >> ((digit[7u] >> 3u) * 16u)) & 65535u;
         workgroupBarrier();
-        for (var term = 0u; term < 8u; term += 1u) {
-            tile_sort_place[swizzled(slot[term])] = word_[term];
-        }
+        tile_sort_place[swizzled(slot[0u])] = word_[0u];
+        tile_sort_place[swizzled(slot[1u])] = word_[1u];
+        tile_sort_place[swizzled(slot[2u])] = word_[2u];
+        tile_sort_place[swizzled(slot[3u])] = word_[3u];
+        tile_sort_place[swizzled(slot[4u])] = word_[4u];
+        tile_sort_place[swizzled(slot[5u])] = word_[5u];
+        tile_sort_place[swizzled(slot[6u])] = word_[6u];
+        tile_sort_place[swizzled(slot[7u])] = word_[7u];
         workgroupBarrier();
-        for (var term = 0u; term < 8u; term += 1u) {
-            word_[term] = tile_sort_place[swizzled(lane * 8u + term)];
-        }
+        word_[0u] = tile_sort_place[swizzled(lane * 8u)];
+        word_[1u] = tile_sort_place[swizzled(lane * 8u + 1u)];
+        word_[2u] = tile_sort_place[swizzled(lane * 8u + 2u)];
+        word_[3u] = tile_sort_place[swizzled(lane * 8u + 3u)];
+        word_[4u] = tile_sort_place[swizzled(lane * 8u + 4u)];
+        word_[5u] = tile_sort_place[swizzled(lane * 8u + 5u)];
+        word_[6u] = tile_sort_place[swizzled(lane * 8u + 6u)];
+        word_[7u] = tile_sort_place[swizzled(lane * 8u + 7u)];
         workgroupBarrier();
-        for (var term = 0u; term < 8u; term += 1u) {
-            tile_sort_place[swizzled(slot[term])] = word[term];
-        }
+        tile_sort_place[swizzled(slot[0u])] = word[0u];
+        tile_sort_place[swizzled(slot[1u])] = word[1u];
+        tile_sort_place[swizzled(slot[2u])] = word[2u];
+        tile_sort_place[swizzled(slot[3u])] = word[3u];
+        tile_sort_place[swizzled(slot[4u])] = word[4u];
+        tile_sort_place[swizzled(slot[5u])] = word[5u];
+        tile_sort_place[swizzled(slot[6u])] = word[6u];
+        tile_sort_place[swizzled(slot[7u])] = word[7u];
         workgroupBarrier();
-        for (var term = 0u; term < 8u; term += 1u) {
-            word[term] = tile_sort_place[swizzled(lane * 8u + term)];
-        }
+        word[0u] = tile_sort_place[swizzled(lane * 8u)];
+        word[1u] = tile_sort_place[swizzled(lane * 8u + 1u)];
+        word[2u] = tile_sort_place[swizzled(lane * 8u + 2u)];
+        word[3u] = tile_sort_place[swizzled(lane * 8u + 3u)];
+        word[4u] = tile_sort_place[swizzled(lane * 8u + 4u)];
+        word[5u] = tile_sort_place[swizzled(lane * 8u + 5u)];
+        word[6u] = tile_sort_place[swizzled(lane * 8u + 6u)];
+        word[7u] = tile_sort_place[swizzled(lane * 8u + 7u)];
         workgroupBarrier();
-        for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            tile_sort_place[swizzled(row_ * 256u + lane)] = 0u;
-        }
-        for (var term = 0u; term < 8u; term += 1u) {
-            digit[term] = (select(255u, (word[term] >> SHIFT) & 255u, lane * 8u + term < many) >> 4u) & 15u;
-            slot[term] = (tile_sort_place[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
-            tile_sort_place[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
-        }
+        tile_sort_place[swizzled(lane)] = 0u;
+        tile_sort_place[swizzled(lane + 256u)] = 0u;
+        tile_sort_place[swizzled(lane + 512u)] = 0u;
+        tile_sort_place[swizzled(lane + 768u)] = 0u;
+        tile_sort_place[swizzled(lane + 1024u)] = 0u;
+        tile_sort_place[swizzled(lane + 1280u)] = 0u;
+        tile_sort_place[swizzled(lane + 1536u)] = 0u;
+        tile_sort_place[swizzled(lane + 1792u)] = 0u;
+        digit[0u] = (select(255u, (word[0u] >> SHIFT) & 255u, lane * 8u < many) >> 4u) & 15u;
+        slot[0u] = (tile_sort_place[swizzled((digit[0u] & 7u) * 256u + lane)] >> ((digit[0u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[0u] & 7u) * 256u + lane)] += 1u << ((digit[0u] >> 3u) * 16u);
+        digit[1u] = (select(255u, (word[1u] >> SHIFT) & 255u, lane * 8u + 1u < many) >> 4u) & 15u;
+        slot[1u] = (tile_sort_place[swizzled((digit[1u] & 7u) * 256u + lane)] >> ((digit[1u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[1u] & 7u) * 256u + lane)] += 1u << ((digit[1u] >> 3u) * 16u);
+        digit[2u] = (select(255u, (word[2u] >> SHIFT) & 255u, lane * 8u + 2u < many) >> 4u) & 15u;
+        slot[2u] = (tile_sort_place[swizzled((digit[2u] & 7u) * 256u + lane)] >> ((digit[2u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[2u] & 7u) * 256u + lane)] += 1u << ((digit[2u] >> 3u) * 16u);
+        digit[3u] = (select(255u, (word[3u] >> SHIFT) & 255u, lane * 8u + 3u < many) >> 4u) & 15u;
+        slot[3u] = (tile_sort_place[swizzled((digit[3u] & 7u) * 256u + lane)] >> ((digit[3u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[3u] & 7u) * 256u + lane)] += 1u << ((digit[3u] >> 3u) * 16u);
+        digit[4u] = (select(255u, (word[4u] >> SHIFT) & 255u, lane * 8u + 4u < many) >> 4u) & 15u;
+        slot[4u] = (tile_sort_place[swizzled((digit[4u] & 7u) * 256u + lane)] >> ((digit[4u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[4u] & 7u) * 256u + lane)] += 1u << ((digit[4u] >> 3u) * 16u);
+        digit[5u] = (select(255u, (word[5u] >> SHIFT) & 255u, lane * 8u + 5u < many) >> 4u) & 15u;
+        slot[5u] = (tile_sort_place[swizzled((digit[5u] & 7u) * 256u + lane)] >> ((digit[5u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[5u] & 7u) * 256u + lane)] += 1u << ((digit[5u] >> 3u) * 16u);
+        digit[6u] = (select(255u, (word[6u] >> SHIFT) & 255u, lane * 8u + 6u < many) >> 4u) & 15u;
+        slot[6u] = (tile_sort_place[swizzled((digit[6u] & 7u) * 256u + lane)] >> ((digit[6u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[6u] & 7u) * 256u + lane)] += 1u << ((digit[6u] >> 3u) * 16u);
+        digit[7u] = (select(255u, (word[7u] >> SHIFT) & 255u, lane * 8u + 7u < many) >> 4u) & 15u;
+        slot[7u] = (tile_sort_place[swizzled((digit[7u] & 7u) * 256u + lane)] >> ((digit[7u] >> 3u) * 16u)) & 65535u;
+        tile_sort_place[swizzled((digit[7u] & 7u) * 256u + lane)] += 1u << ((digit[7u] >> 3u) * 16u);
         workgroupBarrier();
         var sum_ = 0u;
-        for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            sum_ += tile_sort_place[swizzled(lane * 8u + row_)];
-        }
+        sum_ += tile_sort_place[swizzled(lane * 8u)];
+        sum_ += tile_sort_place[swizzled(lane * 8u + 1u)];
+        sum_ += tile_sort_place[swizzled(lane * 8u + 2u)];
+        sum_ += tile_sort_place[swizzled(lane * 8u + 3u)];
+        sum_ += tile_sort_place[swizzled(lane * 8u + 4u)];
+        sum_ += tile_sort_place[swizzled(lane * 8u + 5u)];
+        sum_ += tile_sort_place[swizzled(lane * 8u + 6u)];
+        sum_ += tile_sort_place[swizzled(lane * 8u + 7u)];
         let found_ = sums_before(sum_, lane);
         var before_2 = found_.x + (found_.y << 16u);
-        for (var row_ = 0u; row_ < 8u; row_ += 1u) {
-            let counter_ = tile_sort_place[swizzled(lane * 8u + row_)];
-            tile_sort_place[swizzled(lane * 8u + row_)] = before_2;
-            before_2 += counter_;
-        }
+        var counter_ = 0u;
+        counter_ = tile_sort_place[swizzled(lane * 8u)];
+        tile_sort_place[swizzled(lane * 8u)] = before_2;
+        before_2 += counter_;
+        counter_ = tile_sort_place[swizzled(lane * 8u + 1u)];
+        tile_sort_place[swizzled(lane * 8u + 1u)] = before_2;
+        before_2 += counter_;
+        counter_ = tile_sort_place[swizzled(lane * 8u + 2u)];
+        tile_sort_place[swizzled(lane * 8u + 2u)] = before_2;
+        before_2 += counter_;
+        counter_ = tile_sort_place[swizzled(lane * 8u + 3u)];
+        tile_sort_place[swizzled(lane * 8u + 3u)] = before_2;
+        before_2 += counter_;
+        counter_ = tile_sort_place[swizzled(lane * 8u + 4u)];
+        tile_sort_place[swizzled(lane * 8u + 4u)] = before_2;
+        before_2 += counter_;
+        counter_ = tile_sort_place[swizzled(lane * 8u + 5u)];
+        tile_sort_place[swizzled(lane * 8u + 5u)] = before_2;
+        before_2 += counter_;
+        counter_ = tile_sort_place[swizzled(lane * 8u + 6u)];
+        tile_sort_place[swizzled(lane * 8u + 6u)] = before_2;
+        before_2 += counter_;
+        counter_ = tile_sort_place[swizzled(lane * 8u + 7u)];
+        tile_sort_place[swizzled(lane * 8u + 7u)] = before_2;
+        before_2 += counter_;
         workgroupBarrier();
-        for (var term = 0u; term < 8u; term += 1u) {
-            slot[term] += (tile_sort_place[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
-        }
+        slot[0u] += (tile_sort_place[swizzled((digit[0u] & 7u) * 256u + lane)] >> ((digit[0u] >> 3u) * 16u)) & 65535u;
+        slot[1u] += (tile_sort_place[swizzled((digit[1u] & 7u) * 256u + lane)] >> ((digit[1u] >> 3u) * 16u)) & 65535u;
+        slot[2u] += (tile_sort_place[swizzled((digit[2u] & 7u) * 256u + lane)] >> ((digit[2u] >> 3u) * 16u)) & 65535u;
+        slot[3u] += (tile_sort_place[swizzled((digit[3u] & 7u) * 256u + lane)] >> ((digit[3u] >> 3u) * 16u)) & 65535u;
+        slot[4u] += (tile_sort_place[swizzled((digit[4u] & 7u) * 256u + lane)] >> ((digit[4u] >> 3u) * 16u)) & 65535u;
+        slot[5u] += (tile_sort_place[swizzled((digit[5u] & 7u) * 256u + lane)] >> ((digit[5u] >> 3u) * 16u)) & 65535u;
+        slot[6u] += (tile_sort_place[swizzled((digit[6u] & 7u) * 256u + lane)] >> ((digit[6u] >> 3u) * 16u)) & 65535u;
+        slot[7u] += (tile_sort_place[swizzled((digit[7u] & 7u) * 256u + lane)] >> ((digit[7u] >> 3u) * 16u)) & 65535u;
         workgroupBarrier();
-        for (var term = 0u; term < 8u; term += 1u) {
-            tile_sort_place[swizzled(slot[term])] = word_[term];
-        }
+        tile_sort_place[swizzled(slot[0u])] = word_[0u];
+        tile_sort_place[swizzled(slot[1u])] = word_[1u];
+        tile_sort_place[swizzled(slot[2u])] = word_[2u];
+        tile_sort_place[swizzled(slot[3u])] = word_[3u];
+        tile_sort_place[swizzled(slot[4u])] = word_[4u];
+        tile_sort_place[swizzled(slot[5u])] = word_[5u];
+        tile_sort_place[swizzled(slot[6u])] = word_[6u];
+        tile_sort_place[swizzled(slot[7u])] = word_[7u];
         workgroupBarrier();
-        for (var term = 0u; term < 8u; term += 1u) {
-            word_[term] = tile_sort_place[swizzled(term * 256u + lane)];
-        }
+        word_[0u] = tile_sort_place[swizzled(lane)];
+        word_[1u] = tile_sort_place[swizzled(256u + lane)];
+        word_[2u] = tile_sort_place[swizzled(512u + lane)];
+        word_[3u] = tile_sort_place[swizzled(768u + lane)];
+        word_[4u] = tile_sort_place[swizzled(1024u + lane)];
+        word_[5u] = tile_sort_place[swizzled(1280u + lane)];
+        word_[6u] = tile_sort_place[swizzled(1536u + lane)];
+        word_[7u] = tile_sort_place[swizzled(1792u + lane)];
         workgroupBarrier();
-        for (var term = 0u; term < 8u; term += 1u) {
-            tile_sort_place[swizzled(slot[term])] = word[term];
-        }
+        tile_sort_place[swizzled(slot[0u])] = word[0u];
+        tile_sort_place[swizzled(slot[1u])] = word[1u];
+        tile_sort_place[swizzled(slot[2u])] = word[2u];
+        tile_sort_place[swizzled(slot[3u])] = word[3u];
+        tile_sort_place[swizzled(slot[4u])] = word[4u];
+        tile_sort_place[swizzled(slot[5u])] = word[5u];
+        tile_sort_place[swizzled(slot[6u])] = word[6u];
+        tile_sort_place[swizzled(slot[7u])] = word[7u];
         workgroupBarrier();
-        for (var term = 0u; term < 8u; term += 1u) {
-            word[term] = tile_sort_place[swizzled(term * 256u + lane)];
+        word[0u] = tile_sort_place[swizzled(lane)];
+        word[1u] = tile_sort_place[swizzled(256u + lane)];
+        word[2u] = tile_sort_place[swizzled(512u + lane)];
+        word[3u] = tile_sort_place[swizzled(768u + lane)];
+        word[4u] = tile_sort_place[swizzled(1024u + lane)];
+        word[5u] = tile_sort_place[swizzled(1280u + lane)];
+        word[6u] = tile_sort_place[swizzled(1536u + lane)];
+        word[7u] = tile_sort_place[swizzled(1792u + lane)];
+        if (lane < many) {
+            let own_digit = (word[0u] >> SHIFT) & 255u;
+            let digit_before = (tile_sort_place[swizzled(max(lane, 1u) - 1u)] >> SHIFT) & 255u;
+            if (lane == 0u || own_digit != digit_before) {
+                base[own_digit] = next[own_digit] - lane;
+            }
         }
-        for (var term = 0u; term < 8u; term += 1u) {
-            if (term * 256u + lane < many) {
-                let own_digit = (word[term] >> SHIFT) & 255u;
-                let digit_before = (tile_sort_place[swizzled(max(term * 256u + lane, 1u) - 1u)] >> SHIFT) & 255u;
-                if (term * 256u + lane == 0u || own_digit != digit_before) {
-                    base[own_digit] = next[own_digit] - (term * 256u + lane);
-                }
+        if (256u + lane < many) {
+            let own_digit_ = (word[1u] >> SHIFT) & 255u;
+            let digit_before_ = (tile_sort_place[swizzled(max(256u + lane, 1u) - 1u)] >> SHIFT) & 255u;
+            if (256u + lane == 0u || own_digit_ != digit_before_) {
+                base[own_digit_] = next[own_digit_] - (256u + lane);
+            }
+        }
+        if (512u + lane < many) {
+            let own_digit_2 = (word[2u] >> SHIFT) & 255u;
+            let digit_before_2 = (tile_sort_place[swizzled(max(512u + lane, 1u) - 1u)] >> SHIFT) & 255u;
+            if (512u + lane == 0u || own_digit_2 != digit_before_2) {
+                base[own_digit_2] = next[own_digit_2] - (512u + lane);
+            }
+        }
+        if (768u + lane < many) {
+            let own_digit_3 = (word[3u] >> SHIFT) & 255u;
+            let digit_before_3 = (tile_sort_place[swizzled(max(768u + lane, 1u) - 1u)] >> SHIFT) & 255u;
+            if (768u + lane == 0u || own_digit_3 != digit_before_3) {
+                base[own_digit_3] = next[own_digit_3] - (768u + lane);
+            }
+        }
+        if (1024u + lane < many) {
+            let own_digit_4 = (word[4u] >> SHIFT) & 255u;
+            let digit_before_4 = (tile_sort_place[swizzled(max(1024u + lane, 1u) - 1u)] >> SHIFT) & 255u;
+            if (1024u + lane == 0u || own_digit_4 != digit_before_4) {
+                base[own_digit_4] = next[own_digit_4] - (1024u + lane);
+            }
+        }
+        if (1280u + lane < many) {
+            let own_digit_5 = (word[5u] >> SHIFT) & 255u;
+            let digit_before_5 = (tile_sort_place[swizzled(max(1280u + lane, 1u) - 1u)] >> SHIFT) & 255u;
+            if (1280u + lane == 0u || own_digit_5 != digit_before_5) {
+                base[own_digit_5] = next[own_digit_5] - (1280u + lane);
+            }
+        }
+        if (1536u + lane < many) {
+            let own_digit_6 = (word[6u] >> SHIFT) & 255u;
+            let digit_before_6 = (tile_sort_place[swizzled(max(1536u + lane, 1u) - 1u)] >> SHIFT) & 255u;
+            if (1536u + lane == 0u || own_digit_6 != digit_before_6) {
+                base[own_digit_6] = next[own_digit_6] - (1536u + lane);
+            }
+        }
+        if (1792u + lane < many) {
+            let own_digit_7 = (word[7u] >> SHIFT) & 255u;
+            let digit_before_7 = (tile_sort_place[swizzled(max(1792u + lane, 1u) - 1u)] >> SHIFT) & 255u;
+            if (1792u + lane == 0u || own_digit_7 != digit_before_7) {
+                base[own_digit_7] = next[own_digit_7] - (1792u + lane);
             }
         }
         workgroupBarrier();
-        for (var term = 0u; term < 8u; term += 1u) {
-            if (term * 256u + lane < many) {
-                let own_digit_ = (word[term] >> SHIFT) & 255u;
-                let to = base[own_digit_] + (term * 256u + lane);
-                keys_2_sort_place[to] = word[term];
-                items_2_sort_place[to] = word_[term];
-                let digit_after = (tile_sort_place[swizzled(min(term * 256u + lane + 1u, 2047u))] >> SHIFT) & 255u;
-                if (term * 256u + lane + 1u == many || own_digit_ != digit_after) {
-                    next[own_digit_] = to + 1u;
-                }
+        if (lane < many) {
+            let own_digit_8 = (word[0u] >> SHIFT) & 255u;
+            let to = base[own_digit_8] + lane;
+            keys_2_sort_place[to] = word[0u];
+            items_2_sort_place[to] = word_[0u];
+            let digit_after = (tile_sort_place[swizzled(min(lane + 1u, 2047u))] >> SHIFT) & 255u;
+            if (lane + 1u == many || own_digit_8 != digit_after) {
+                next[own_digit_8] = to + 1u;
+            }
+        }
+        if (256u + lane < many) {
+            let own_digit_9 = (word[1u] >> SHIFT) & 255u;
+            let to_ = base[own_digit_9] + (256u + lane);
+            keys_2_sort_place[to_] = word[1u];
+            items_2_sort_place[to_] = word_[1u];
+            let digit_after_ = (tile_sort_place[swizzled(min(256u + lane + 1u, 2047u))] >> SHIFT) & 255u;
+            if (256u + lane + 1u == many || own_digit_9 != digit_after_) {
+                next[own_digit_9] = to_ + 1u;
+            }
+        }
+        if (512u + lane < many) {
+            let own_digit_10 = (word[2u] >> SHIFT) & 255u;
+            let to_2 = base[own_digit_10] + (512u + lane);
+            keys_2_sort_place[to_2] = word[2u];
+            items_2_sort_place[to_2] = word_[2u];
+            let digit_after_2 = (tile_sort_place[swizzled(min(512u + lane + 1u, 2047u))] >> SHIFT) & 255u;
+            if (512u + lane + 1u == many || own_digit_10 != digit_after_2) {
+                next[own_digit_10] = to_2 + 1u;
+            }
+        }
+        if (768u + lane < many) {
+            let own_digit_11 = (word[3u] >> SHIFT) & 255u;
+            let to_3 = base[own_digit_11] + (768u + lane);
+            keys_2_sort_place[to_3] = word[3u];
+            items_2_sort_place[to_3] = word_[3u];
+            let digit_after_3 = (tile_sort_place[swizzled(min(768u + lane + 1u, 2047u))] >> SHIFT) & 255u;
+            if (768u + lane + 1u == many || own_digit_11 != digit_after_3) {
+                next[own_digit_11] = to_3 + 1u;
+            }
+        }
+        if (1024u + lane < many) {
+            let own_digit_12 = (word[4u] >> SHIFT) & 255u;
+            let to_4 = base[own_digit_12] + (1024u + lane);
+            keys_2_sort_place[to_4] = word[4u];
+            items_2_sort_place[to_4] = word_[4u];
+            let digit_after_4 = (tile_sort_place[swizzled(min(1024u + lane + 1u, 2047u))] >> SHIFT) & 255u;
+            if (1024u + lane + 1u == many || own_digit_12 != digit_after_4) {
+                next[own_digit_12] = to_4 + 1u;
+            }
+        }
+        if (1280u + lane < many) {
+            let own_digit_13 = (word[5u] >> SHIFT) & 255u;
+            let to_5 = base[own_digit_13] + (1280u + lane);
+            keys_2_sort_place[to_5] = word[5u];
+            items_2_sort_place[to_5] = word_[5u];
+            let digit_after_5 = (tile_sort_place[swizzled(min(1280u + lane + 1u, 2047u))] >> SHIFT) & 255u;
+            if (1280u + lane + 1u == many || own_digit_13 != digit_after_5) {
+                next[own_digit_13] = to_5 + 1u;
+            }
+        }
+        if (1536u + lane < many) {
+            let own_digit_14 = (word[6u] >> SHIFT) & 255u;
+            let to_6 = base[own_digit_14] + (1536u + lane);
+            keys_2_sort_place[to_6] = word[6u];
+            items_2_sort_place[to_6] = word_[6u];
+            let digit_after_6 = (tile_sort_place[swizzled(min(1536u + lane + 1u, 2047u))] >> SHIFT) & 255u;
+            if (1536u + lane + 1u == many || own_digit_14 != digit_after_6) {
+                next[own_digit_14] = to_6 + 1u;
+            }
+        }
+        if (1792u + lane < many) {
+            let own_digit_15 = (word[7u] >> SHIFT) & 255u;
+            let to_7 = base[own_digit_15] + (1792u + lane);
+            keys_2_sort_place[to_7] = word[7u];
+            items_2_sort_place[to_7] = word_[7u];
+            let digit_after_7 = (tile_sort_place[swizzled(min(1792u + lane + 1u, 2047u))] >> SHIFT) & 255u;
+            if (1792u + lane + 1u == many || own_digit_15 != digit_after_7) {
+                next[own_digit_15] = to_7 + 1u;
             }
         }
     }
