@@ -17,7 +17,7 @@ from kerngen.gradient.integers.conditions import (
     conjuncts,
     negated,
 )
-from kerngen.gradient.integers.forms import Facts, Form
+from kerngen.gradient.integers.facts import Facts
 from kerngen.gradient.integers.solve import solved, with_fixed
 from kerngen.gradient.members import key_of
 from kerngen.gradient.partials import partials
@@ -73,7 +73,6 @@ class Reads:
     forward: Forward
     facts: Facts
     fresh: Callable[[str, Expr], Index]
-    nonzero: Callable[[Form], bool]
     places: Callable[[Tensor, Path], tuple[Index, ...]]
     scalar_places: Callable[[str, Path], tuple[Index, ...]]
     let: Callable[[str, tuple[Index, ...], Expr], Load]
@@ -180,7 +179,7 @@ class Reads:
             (as_subscript(substituted(subscript_value(s), by)) if by else s, at, extent)
             for (s, extent), at in zip(axes, places, strict=True)
         ]
-        return solved(term, own, equations, self.facts, self.fresh, self.nonzero)
+        return solved(term, own, equations, self.facts, self.fresh)
 
     # Operators
 

@@ -19,8 +19,7 @@ from kerngen.gradient.exchange import Program, with_sums_exchanged
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forward import Forward, Step, base_name, made_ready
 from kerngen.gradient.indices import free_indices
-from kerngen.gradient.integers.conditions import conjuncts, facts_of
-from kerngen.gradient.integers.forms import Facts, Form, form_of, scaled, variables
+from kerngen.gradient.integers.known import divisors, known_of
 from kerngen.gradient.match import anonymous
 from kerngen.gradient.members import has_real, indices_of, key_of, leaves
 from kerngen.gradient.merge import merged
@@ -128,7 +127,7 @@ class _Derivation:
         self._fresh = Fresh(self.kernel)
         kernel = _recast(self.kernel, self.given)
         forward = made_ready(kernel, self.functions, self.by, self._fresh)
-        self._forward, self._facts = forward, _facts(kernel)
+        self._forward, self._facts = forward, known_of(kernel)
         self._guards = Guards()
         self._lets = dict(forward.named)
         results = {t.name for t in self.kernel.tensors if t.role is Role.OUTPUT}
@@ -165,7 +164,7 @@ class _Derivation:
             self.given,
             self.by,
             tuple(self.dims),
-            self._divisors,
+            divisors(self.kernel),
             self._fresh,
         )
 
@@ -174,7 +173,6 @@ class _Derivation:
             self._forward,
             self._facts,
             self._counted,
-            self._is_nonzero,
             self._places,
             self._scalar_places,
             self._let,
@@ -262,50 +260,6 @@ class _Derivation:
         if isinstance(expr, UniformValue) and expr.name in hosts:
             return self._without_hosts(hosts[expr.name])
         return map_children(expr, self._without_hosts)
-
-    def _is_nonzero(self, form: Form) -> bool:
-        """Whether what a subscript is divided by is surely not 0 where it is used."""
-        whole = self._facts.whole(form)
-        if set(whole) == {()}:
-            return True
-        if len(whole) != 1:
-            return False
-        ((monomial, _),) = whole.items()
-        return all(self._is_positive(v.expr) for v in monomial)
-
-    def _is_positive(self, expr: Expr) -> bool:
-        known = (self._facts.positive, self._divisors, self._multiples)
-        if any(expr in each for each in known):
-            return True
-        match expr:
-            case Binary(op="/", left=left, right=right):
-                # What divides a length leaves at least 1 of it.
-                rest = Binary("%", left, right, Scalar.I32)
-                divides = self._facts.is_never_negative(scaled(form_of(rest), -1))
-                return divides and self._is_positive(left)
-            case _:
-                return False
-
-    @cached_property
-    def _divisors(self) -> frozenset[Expr]:
-        """Scalars that lengths are divided by; the gradient requires them positive."""
-        return frozenset(
-            expr
-            for dim in self.kernel.derived
-            for node in walk(dim.value)
-            if isinstance(node, Binary) and node.op == "/"
-            for expr in variables(self._facts.whole(form_of(node.right)))
-        )
-
-    @cached_property
-    def _multiples(self) -> frozenset[Expr]:
-        """Scalars that lengths are multiples of: where one is 0, nothing is read."""
-        found: set[Expr] = set()
-        for dim in self.kernel.derived:
-            length = self._facts.whole(form_of(dim.value))
-            shared = [{v.expr for v in monomial} for monomial in length]
-            found |= set[Expr]().union(*shared[:1]).intersection(*shared)
-        return frozenset(found)
 
     # Statements
 
@@ -540,18 +494,6 @@ def _recast(kernel: Kernel, given: tuple[str, ...]) -> Kernel:
         for s in kernel.body
     )
     return replace(kernel, body=body)
-
-
-def _facts(kernel: Kernel) -> Facts:
-    defined: dict[Expr, Expr] = {
-        DimValue(dim.name): dim.value for dim in kernel.derived
-    }
-    for host in kernel.hosts:
-        if host.type.is_integer:
-            defined[UniformValue(host.name, host.type)] = host.value
-    required = (c for r in kernel.requires for c in conjuncts(r.condition))
-    assumed = tuple(form for c in required for form in facts_of(c))
-    return Facts(defined, {DimValue(dim) for dim in kernel.dims}, assumed)
 
 
 def _hosts(kernel: Kernel, forward: Forward) -> list[Statement]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from kerngen.gradient.integers.facts import Facts
 from kerngen.gradient.integers.forms import (
-    Facts,
     Form,
     combined,
     form_of,

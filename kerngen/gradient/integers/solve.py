@@ -20,8 +20,8 @@ from kerngen.gradient.integers.conditions import (
     without_known,
 )
 from kerngen.gradient.integers.digits import tightened, with_digits
+from kerngen.gradient.integers.facts import Facts
 from kerngen.gradient.integers.forms import (
-    Facts,
     Form,
     coefficient,
     combined,
@@ -80,7 +80,6 @@ class Solver:
     own: list[Index]
     bound: list[Index]
     fresh: Callable[[str, Expr], Index]
-    nonzero: Callable[[Form], bool]
     conditions: list[Expr]
     terms: dict[Expr, Expr]
     solved: set[Expr] = field(default_factory=set[Expr])
@@ -94,8 +93,22 @@ class Solver:
         """Add the equation of one axis."""
         value = subscript_value(subscript)
         if isinstance(subscript, Clamped):
-            value = self._clamped(value, extent)
+            value = self._clamped(self._chosen(value), extent)
         self.equations.append(Equation(value, IndexValue(place)))
+
+    def _chosen(self, value: Expr) -> Expr:
+        """Return the argument that a minimum or maximum is, where that is known."""
+        match value:
+            case BuiltinCall(builtin="min" | "max" as name, arguments=both, type=t) if (
+                t is _I32
+            ):
+                for least, most in (both, both[::-1]):
+                    room = combined("-", form_of(most), form_of(least))
+                    if self.facts.is_never_negative(room, self._known()):
+                        return self._chosen(least if name == "min" else most)
+            case _:
+                pass
+        return value
 
     def _clamped(self, value: Expr, extent: Extent) -> Expr:
         """Return a subscript with its clamp, unless it surely lies inside of its axis."""
@@ -260,7 +273,7 @@ class Solver:
     def _multiple(self, of: Sequence[Index], equation: Equation) -> bool:
         """Solve `g i + r == K` where g divides what is left."""
         for index, factor, rest in self._linear(equation, of):
-            if not self.nonzero(factor):
+            if not self.facts.is_nonzero(factor):
                 continue
             above = value_of(combined("-", form_of(equation.place), rest))
             by = value_of(factor)
@@ -296,12 +309,18 @@ class Solver:
 
     def _splits(self, whole: Expr, by: Expr) -> bool:
         """Whether a quotient counts from 0, by something that is no unknown."""
-        known = not mentions(by, self._unknown) and self.nonzero(form_of(by))
+        known = not mentions(by, self._unknown) and self.facts.is_nonzero(form_of(by))
         return known and self.facts.is_never_negative(form_of(whole), self._known())
 
     def _quotient(self, equation: Equation) -> bool:
         """Solve `e / c == K`, e = K c + u, and `e % c == K`, e = u c + K, by a new u."""
         match equation.value:
+            case BuiltinCall(builtin="mod", arguments=(whole, by)):
+                return self._wrapped(equation, whole, by)
+            case Binary(op="%", left=whole, right=by) if self._splits(
+                whole, by
+            ) and self._wrapped(equation, whole, by):
+                return True
             case Binary(op="/", left=whole, right=by) if self._splits(whole, by):
                 index = self.fresh("u", by)
                 product = Binary("*", equation.place, by, _I32)
@@ -317,8 +336,6 @@ class Solver:
                 product = Binary("*", IndexValue(index), by, _I32)
                 place = Binary("+", product, equation.place, _I32)
                 self._require("<", equation.place, by)
-            case BuiltinCall(builtin="mod", arguments=(whole, by)):
-                return self._wrapped(equation, whole, by)
             case _:
                 return False
         self.equations.remove(equation)
@@ -352,11 +369,14 @@ class Solver:
 
     def _put(self, index: Index, solution: Expr, by: Equation | None) -> None:
         (self.own if index in self.own else self.bound).remove(index)
-        replace_ = _Replacement(index, solution, by)
+        replace_ = _Replacement(index, solution, by, self._reduced)
         self.conditions = [replace_(c) for c in self.conditions]
         self.solved = {replace_(c) for c in self.solved}
         self.equations = [replace_.equation(e) for e in self.equations]
         self.terms = {key: replace_(value) for key, value in self.terms.items()}
+
+    def _reduced(self, expr: Expr) -> Expr:
+        return self.facts.reduced(expr, self._known())
 
     def _require(self, op: BinaryOp, left: Expr, right: Expr) -> None:
         condition = Binary(op, left, right, BOOL)
@@ -376,6 +396,7 @@ class _Replacement:
     index: Index
     solution: Expr
     by: Equation | None
+    reduced: Callable[[Expr], Expr]
 
     def __call__(self, expr: Expr) -> Expr:
         if self.index not in free_indices(expr):
@@ -404,7 +425,7 @@ class _Replacement:
                     return Binary(op, *_sides(form_of(found)), BOOL)
             case _:
                 pass
-        return map_children(expr, self)
+        return self.reduced(map_children(expr, self))
 
     def equation(self, equation: Equation) -> Equation:
         """Return an equation at the solution, itself if it has not the index."""
@@ -477,7 +498,6 @@ def solved(
     subscripts: Sequence[tuple[Subscript, Index, Extent]],
     facts: Facts,
     fresh: Callable[[str, Expr], Index],
-    nonzero: Callable[[Form], bool],
 ) -> Term:
     """Return the term that a read adds to the adjoint at given positions."""
     factors = list(term.factors)
@@ -486,7 +506,6 @@ def solved(
         list(own),
         list(term.bound),
         fresh,
-        nonzero,
         list(term.conditions),
         {atom: atom for atom in factors},
         set(term.solved),
