@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, final
 
 from kerngen.gradient.adjoint import Reads
@@ -20,6 +20,7 @@ from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forward import Forward, Step, base_name, made_ready
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.known import divisors, known_of
+from kerngen.gradient.keyed import Keys
 from kerngen.gradient.match import anonymous
 from kerngen.gradient.members import has_real, indices_of, key_of, leaves
 from kerngen.gradient.merge import merged
@@ -128,7 +129,7 @@ class _Derivation:
         kernel = _recast(self.kernel, self.given)
         forward = made_ready(kernel, self.functions, self.by, self._fresh)
         self._forward, self._facts = forward, known_of(kernel)
-        self._guards = Guards()
+        self._guards, self._keys = Guards(), Keys(self._facts, self._counted)
         self._lets = dict(forward.named)
         results = {t.name for t in self.kernel.tensors if t.role is Role.OUTPUT}
         for statement in forward.statements:
@@ -242,12 +243,11 @@ class _Derivation:
         self._indices += 1
         own = f"{name}#count{self._indices}"
         count = self._without_hosts(count)
-        while isinstance(count, Cast):
-            count = count.operand
         literal = as_literal(count)
         if literal is not None:
             return Index(own, literal)
-        known = next((dim for dim in self.dims if dim.value == count), None)
+        dims = (*self.kernel.derived, *self.dims)
+        known = next((dim for dim in dims if dim.value == count), None)
         if known is None:
             known = DerivedDim(self._fresh.name(f"{name}_range"), count, "")
             self.dims.append(known)
@@ -255,8 +255,13 @@ class _Derivation:
         return Index(own, known.name)
 
     def _without_hosts(self, expr: Expr) -> Expr:
-        """Return a length with hosts as what they are: they are computed after it."""
+        """Return a length with hosts as what they are, as they are computed after it.
+
+        The host mixes integers of both types.
+        """
         hosts = {host.name: host.value for host in self.kernel.hosts}
+        if isinstance(expr, Cast):
+            return self._without_hosts(expr.operand)
         if isinstance(expr, UniformValue) and expr.name in hosts:
             return self._without_hosts(hosts[expr.name])
         return map_children(expr, self._without_hosts)
@@ -273,10 +278,18 @@ class _Derivation:
             self._lets[key] = target
         return Load(self._lets[key], tuple(map(IndexValue, indices)))
 
+    def _adjoint(
+        self, key: str, indices: tuple[Index, ...], reads: Reads
+    ) -> list[Term]:
+        """Take the terms that a tensor or member has got, simplified."""
+        terms = merged(self.simplifier.shortened(reads.found.pop(key, ())))
+        let = partial(self._let, f"{key.translate(_NO_WORD)}_terms")
+        return [self._keys.with_let(term, indices, let) for term in terms]
+
     def _hand_on(self, statement: Statement, reads: Reads) -> None:
         """Add what a statement reads gets of its target's adjoint."""
         name = key_of(statement.target.name, statement.path)
-        terms = merged(self.simplifier.shortened(reads.found.pop(name, ())))
+        terms = self._adjoint(name, statement.indices, reads)
         if not terms:
             return
         name = name.translate(_NO_WORD)
@@ -414,7 +427,7 @@ class _Derivation:
 
     def _value(self, key: str, reads: Reads, indices: tuple[Index, ...]) -> Expr | None:
         """Return the value of an adjoint, None if it is 0."""
-        terms = merged(self.simplifier.shortened(reads.found.pop(key, ())))
+        terms = self._adjoint(key, indices, reads)
         if not terms:
             return None
         name = key.translate(_NO_WORD)

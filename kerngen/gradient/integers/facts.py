@@ -143,7 +143,7 @@ class Facts:
     def _proves(self, form: Form, facts: tuple[Form, ...], depth: int) -> bool:
         negative = next((m for m, factor in form.items() if factor < 0), None)
         if negative is None:
-            return all(map(self._is_from_zero, variables(form)))
+            return self._proves_sum(form, facts, depth)
         # Facts taken away in another order leave the same.
         tried, key = self._tried[-1], _key(form)
         before, proved = tried.get(key, (-1, False))
@@ -152,6 +152,22 @@ class Facts:
             proved = self._proves_by(form, negative, facts, depth)
             tried[key] = depth, proved
         return proved
+
+    def _proves_sum(self, form: Form, facts: tuple[Form, ...], depth: int) -> bool:
+        """Whether what has no negative part is at least 0: by facts about its variables."""
+        doubtful = (
+            monomial
+            for monomial in form
+            if not all(self._is_from_zero(v.expr) for v in monomial)
+        )
+        first = next(doubtful, None)
+        if first is None or depth == 0:
+            return first is None
+        return any(
+            self._proves(combined("-", form, fact), facts, depth - 1)
+            for fact in facts
+            if 0 < fact.get(first, 0) <= form[first]
+        )
 
     def _proves_by(
         self, form: Form, negative: Monomial, facts: tuple[Form, ...], depth: int

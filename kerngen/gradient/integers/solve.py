@@ -286,26 +286,38 @@ class Solver:
     def _pair(self, equation: Equation) -> bool:
         """Solve `e / c == K` beside `e % c == L`: e = K c + L."""
         match equation.value:
-            case Binary(op="/", left=whole, right=by) if self._splits(whole, by):
-                pass
+            case Binary(op="/", left=whole, right=by):
+                rest = Binary("%", whole, by, _I32)
             case _:
                 return False
-        for other in self.equations:
-            match other.value:
-                case Binary(op="%", left=left, right=right) if (left, right) == (
-                    whole,
-                    by,
-                ):
-                    self.equations.remove(equation)
-                    self.equations.remove(other)
-                    self._require("<", other.place, by)
-                    product = Binary("*", equation.place, by, _I32)
-                    place = Binary("+", product, other.place, _I32)
-                    self.equations.append(Equation(whole, place))
-                    return True
-                case _:
-                    pass
-        return False
+        if self._is_multiple(rest):
+            other = Equation(rest, number(0))
+        elif self._splits(whole, by):
+            others = (e for e in self.equations if e.value == rest)
+            found = next(others, None)
+            if found is None:
+                return False
+            other = found
+            self.equations.remove(other)
+            self._require("<", other.place, by)
+        else:
+            return False
+        self.equations.remove(equation)
+        product = form_of(Binary("*", equation.place, by, _I32))
+        place = value_of(combined("+", product, form_of(other.place)))
+        self.equations.append(Equation(whole, place))
+        return True
+
+    def _is_multiple(self, rest: Binary) -> bool:
+        """Whether a condition of the program is that a remainder is 0."""
+        wanted = form_of(rest)
+        return self.facts.is_nonzero(form_of(rest.right)) and any(
+            isinstance(c, Binary)
+            and c.op == "=="
+            and not form_of(c.right)
+            and form_of(c.left) == wanted
+            for c in self.conditions
+        )
 
     def _splits(self, whole: Expr, by: Expr) -> bool:
         """Whether a quotient counts from 0, by something that is no unknown."""
