@@ -14,7 +14,7 @@ from typing import Final, final
 
 from kerngen.gradient.adjoint import Reads
 from kerngen.gradient.assemble import Derived, assembled
-from kerngen.gradient.composites import direction_of, is_real, is_zero, zero_of
+from kerngen.gradient.composites import direction_of, is_real, is_zero, masked, zero_of
 from kerngen.gradient.exchange import Program, with_sums_exchanged
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forward import Forward, Step, base_name, made_ready
@@ -308,7 +308,11 @@ class _Derivation:
             let = self._let(f"d{name}", indices, rendered(terms))
             self.simplifier.define(self.statements[-1])
             self._guards.record(let, indices, guards)
-            terms = [Term(factors={let: ONE})]
+            own: Expr = let
+            if any(isinstance(node, Construct) for node in walk(statement.value)):
+                # A component that nothing reads is not derived: its slope may be NaN.
+                own = masked(let, [direction_of(term)[1] for term in terms])
+            terms = [Term(factors={own: ONE})]
         if len(self.statements) > _MOST_STATEMENTS:
             fields = {"kernel": self.kernel.name}
             raise GradientError(Kind.TOO_LARGE, fields, statement.span)
