@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Final, final
 
+from kerngen.gradient.composites import is_zero
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forward import base_name
 from kerngen.gradient.integers.subscripts import formed, without_needless_clamps
@@ -441,7 +442,7 @@ class _Assembly:
         indices = tuple(by[index] for index in statement.indices)
         value = self._sized(self._renamed(statement.value, by), on_host=False)
         value = formed(value)
-        self._check_constants(statement, value)
+        self._check_constants(value)
         target = self._with_lengths(statement.target)
         path = self._path(statement.path, by)
         return replace(
@@ -451,14 +452,16 @@ class _Assembly:
     def _path(self, path: Path, by: Mapping[Index, Index]) -> Path:
         return with_places(path, lambda place: self._renamed(place, by))
 
-    def _check_constants(self, statement: Statement, value: Expr) -> None:
+    def _check_constants(self, value: Expr) -> None:
         """Refuse constants without a finite value, as the slope of `x / 0.0` is."""
         try:
             refold(value)
         except NotFiniteError:
-            kernel, what = self.derived.original.name, "a slope that is not finite"
-            fields = {"kernel": kernel, "what": what}
-            raise GradientError(Kind.NO_DERIVATIVE, fields, statement.span) from None
+            kernel = self.derived.original
+            reason = "a constant in it is not finite"
+            fields = {"kernel": kernel.name, "reason": reason, "case": "infinite"}
+            span = next((s.span for s in kernel.body if _divides_by_zero(s)), None)
+            raise GradientError(Kind.NO_DERIVATIVE, fields, span) from None
 
     def _index_names(self, statement: Statement) -> dict[Index, Index]:
         """Return the statement's indices under names that nothing else has."""
@@ -515,6 +518,13 @@ class _Assembly:
                     return map_children(node, visit)
 
         return visit(expr)
+
+
+def _divides_by_zero(statement: Statement) -> bool:
+    return any(
+        isinstance(node, Binary) and node.op == "/" and is_zero(node.right)
+        for node in walk(statement.value)
+    )
 
 
 def _names_in(expr: Expr) -> set[str]:
