@@ -19,10 +19,10 @@ from kerngen.ir.nodes import (
     Function,
     Kernel,
     Load,
-    Parameter,
     Reduce,
     Role,
     Statement,
+    Tensor,
 )
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import walk
@@ -144,13 +144,14 @@ def _others(item: ast.GradientItem, kernel: Kernel) -> tuple[str, str]:
     if len(item.by) > 1:
         return "", "one of several"
     (own,) = item.by
-    names = [
-        f"'{each.name}'"
-        for each in (*kernel.tensors, *kernel.parameters)
-        if isinstance(each, Parameter) or each.role is Role.INPUT
-        if has_real(each.memory) and each.name != own.name
-    ]
+    inputs = [t.name for t in kernel.tensors if has_real(t.memory) and _is_input(t)]
+    scalars = [p.name for p in kernel.parameters if has_real(p.memory)]
+    names = [f"'{name}'" for name in (*inputs, *scalars) if name != own.name]
     return " or ".join(names[:3]), "alone" if names else "none"
+
+
+def _is_input(tensor: Tensor) -> bool:
+    return tensor.role is Role.INPUT
 
 
 def _listed(names: Iterable[str]) -> str:
