@@ -284,7 +284,7 @@ class _Derivation:
         """Take the terms that a tensor or member has got, simplified."""
         terms = merged(self.simplifier.shortened(reads.found.pop(key, ())))
         let = partial(self._let, f"{key.translate(_NO_WORD)}_terms")
-        return [self._keys.with_let(term, indices, let) for term in terms]
+        return [part for each in terms for part in self._keys.parts(each, indices, let)]
 
     def _hand_on(self, statement: Statement, reads: Reads) -> None:
         """Add what a statement reads gets of its target's adjoint."""

@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, permutations
-from typing import TypeAlias, final
+from typing import final
 
+from kerngen.gradient.borders import Borders, Let, border_of
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.facts import Facts
 from kerngen.gradient.integers.forms import (
@@ -41,11 +42,8 @@ from kerngen.ir.nodes import (
     Expr,
     Index,
     IndexValue,
-    Load,
 )
 from kerngen.ir.walk import children
-
-_Let: TypeAlias = Callable[[tuple[Index, ...], Expr], Load]
 
 
 @final
@@ -56,8 +54,17 @@ class Keys:
     facts: Facts
     fresh: Callable[[str, Expr], Index]
 
-    def with_let(self, term: Term, indices: tuple[Index, ...], let: _Let) -> Term:
-        """Return a term, over the `indices` of the result, with a let for what keys sum."""
+    def parts(self, term: Term, indices: tuple[Index, ...], let: Let) -> list[Term]:
+        """Return a term, over the `indices` of the result, as terms of lets."""
+        term = self._with_let(term, indices, let)
+        borders = [border_of(key, term, self.facts) for key in _keys(term)]
+        known = [border for border in borders if border is not None]
+        if not known or len(known) < len(borders) or len(known) < len(term.bound):
+            return [term]
+        return Borders(self.facts, self.fresh).parts(term, indices, known, let)
+
+    def _with_let(self, term: Term, indices: tuple[Index, ...], let: Let) -> Term:
+        """Return a term with a let for what it sums by keys."""
         padded = self._padded(term)
         keys = _keys(padded)
         outer = frozenset[Index]().union(*map(free_indices, keys))
@@ -179,7 +186,7 @@ class _Split:
             for one, other in combinations(self.inner, 2)
         )
 
-    def joined(self, let: _Let) -> Term:
+    def joined(self, let: Let) -> Term:
         """Return the sum by keys of the inner sum, which becomes a let."""
         term = self.term
         own = [c for c in term.conditions if free_indices(c) & self.rest]

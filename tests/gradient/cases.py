@@ -59,6 +59,7 @@ _SIZES: Final[dict[str, dict[str, int]]] = {
     "window": {"n": 7, "w": 3},
     "strided": {"n": 8, "w": 3},
     "strided_border": {"n": 7, "w": 3},
+    "replicated": {"h": 5, "w": 6},
     "every_third": {"n": 8},
     "heads": {"h": 5, "r": 2},
     "groups": {"h": 6, "r": 2},
@@ -73,6 +74,7 @@ _SIZES: Final[dict[str, dict[str, int]]] = {
 _VALUES: Final[dict[str, dict[str, Any]]] = {
     "channel_shuffle": {"r": 3},
     "ring": {"step": 2},
+    "replicated": {"far": 2},
     "conv2d": {"stride": 2, "pad": 1},
     "conv2d_input_gradient": {"h_len": 5, "w_len": 6},
     "conv2d_kernel_gradient": {"r_len": 3, "s_len": 2},

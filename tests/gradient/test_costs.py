@@ -9,7 +9,7 @@ from time import process_time
 import pytest
 
 from kerngen.gradient import derive
-from kerngen.ir.nodes import Expr, Reduce
+from kerngen.ir.nodes import Expr, IndexValue, Reduce
 from kerngen.ir.walk import walk
 from tests.budget import sampled
 from tests.compile import checked
@@ -129,12 +129,27 @@ KEYED = [
 
 @pytest.mark.parametrize(("name", "by"), sampled(KEYED, 3))
 def test_products_behind_lookups_and_clamps_are_products(name: str, by: str) -> None:
-    """The sum by key is of what a product gives, which is a let before it."""
+    """What keys sum, or clamps bring to the ends of an axis, is a let before it."""
     case = replace(case_of("layers", name), by=tuple(by.split()))
     lowered = program(case.module, case.derived())
     found = [strategy for strategy, *_ in dispatches(lowered)]
     assert found.count("gemm") == 2
-    assert len(found) == 3
+
+
+@pytest.mark.parametrize("name", ["replicated_conv2d", "strided_border", "replicated"])
+def test_elements_at_clamped_places_are_compared_with_ends_alone(name: str) -> None:
+    """Inside of an axis the gradient is a gather: no term is looked for."""
+    case = replace(case_of("layers", name), by=("x",))
+    for statement in case.derived().body:
+        for node in walk(statement.value):
+            if isinstance(node, Reduce) and node.condition is not None:
+                free = {i.name for i in statement.indices} - {"v"}
+                used = {
+                    n.index.name
+                    for n in walk(node.condition)
+                    if isinstance(n, IndexValue)
+                }
+                assert not free & used
 
 
 def _reduces(value: Expr) -> Iterator[bool]:

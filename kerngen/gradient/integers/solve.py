@@ -275,8 +275,9 @@ class Solver:
         for index, factor, rest in self._linear(equation, of):
             if not self.facts.is_nonzero(factor):
                 continue
-            above = value_of(combined("-", form_of(equation.place), rest))
-            by = value_of(factor)
+            left = combined("-", form_of(equation.place), rest)
+            sign = -1 if all(each < 0 for each in factor.values()) else 1
+            above, by = (value_of(scaled(each, sign)) for each in (left, factor))
             self.equations.remove(equation)
             self._require("==", Binary("%", above, by, _I32), number(0))
             self._define(index, Binary("/", above, by, _I32), equation)
