@@ -84,7 +84,7 @@ def border_of(key: Binary, term: Term, facts: Facts) -> Border | None:
 def _limits(
     expr: Expr, index: Index
 ) -> tuple[Expr, tuple[Expr, ...], tuple[Expr, ...]]:
-    """Return what is clamped, with its lower and its upper bounds."""
+    """Return the clamped value, with its lower and its upper bounds."""
     match expr:
         case BuiltinCall(builtin="clamp", arguments=(inner, low, high)):
             value, lows, highs = _limits(inner, index)

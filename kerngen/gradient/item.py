@@ -140,7 +140,7 @@ def _check_twice(found: Faults, word: str, names: tuple[ast.Identifier, ...]) ->
 
 
 def _others(item: ast.GradientItem, kernel: Kernel) -> tuple[str, str]:
-    """Return what else a gradient can be by, and which hint that is for."""
+    """Return the other parameters that have gradients, and the case of the hint."""
     if len(item.by) > 1:
         return "", "one of several"
     (own,) = item.by

@@ -1,4 +1,4 @@
-"""What is known about the integers of a kernel: its lengths, hosts and requirements."""
+"""The facts about a kernel's integers: by its lengths, hosts and requirements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def known_of(kernel: Kernel) -> Facts:
 
 
 def divisors(kernel: Kernel) -> frozenset[Expr]:
-    """Return what lengths are divided by; a gradient requires it positive."""
+    """Return the divisors of lengths; a gradient requires them positive."""
     facts = Facts(_defined(kernel))
     return frozenset(
         expr
@@ -49,7 +49,7 @@ def _defined(kernel: Kernel) -> dict[Expr, Expr]:
 
 
 def _at_least_one(assumed: tuple[Form, ...]) -> Iterator[Expr]:
-    """Yield what a requirement such as `r > 0` makes positive."""
+    """Yield the integers that requirements such as `r > 0` make positive."""
     for form in assumed:
         match [*form.items()]:
             case [((variable,), 1), ((), least)] if least < 0:
@@ -78,7 +78,7 @@ def _multiples(
 
 
 def _factors_of_lengths(kernel: Kernel, facts: Facts) -> frozenset[Expr]:
-    """Return what lengths are multiples of: where one is 0, nothing is read."""
+    """Return the factors of lengths: where one is 0, nothing is read."""
     found: set[Expr] = set()
     for dim in kernel.derived:
         length = facts.whole(form_of(dim.value))
