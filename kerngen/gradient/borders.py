@@ -184,14 +184,10 @@ class Borders:
     def _only(self, index: Index, beyond: Form) -> Expr | None:
         """Return the one value of an index that lies beyond an end, if it is but one."""
         factor, shift = self._split(index, beyond)
-        if factor == {(): 1}:
-            place = self._last(index)
-        elif factor == {(): -1}:
-            place = {}
-        else:
+        last = self._last(index)
+        if factor not in ({(): 1}, {(): -1}) or not self.facts.is_never_negative(last):
             return None
-        if not self.facts.is_never_negative(self._last(index)):
-            return None
+        place = last if factor == {(): 1} else form_of(number(0))
         most = self.facts.whole(combined("+", shift, place))
         return value_of(place) if most == {(): 1} else None
 

@@ -143,10 +143,10 @@ def _others(item: ast.GradientItem, kernel: Kernel) -> tuple[str, str]:
     """Return the other parameters that have gradients, and the case of the hint."""
     if len(item.by) > 1:
         return "", "one of several"
-    (own,) = item.by
+    own = {name.name for name in item.by}
     inputs = [t.name for t in kernel.tensors if has_real(t.memory) and _is_input(t)]
     scalars = [p.name for p in kernel.parameters if has_real(p.memory)]
-    names = [f"'{name}'" for name in (*inputs, *scalars) if name != own.name]
+    names = [f"'{name}'" for name in (*inputs, *scalars) if name not in own]
     return " or ".join(names[:3]), "alone" if names else "none"
 
 

@@ -55,6 +55,7 @@ _SIZES: Final[dict[str, dict[str, int]]] = {
     "pixel_unshuffle_by_2": {"c": 2, "h": 4, "w": 6},
     "channel_shuffle_by_4": {"c": 8},
     "channel_shuffle": {"c": 6},
+    "halves": {"n": 5, "m": 2},
     "split": {"e": 6},
     "window": {"n": 7, "w": 3},
     "strided": {"n": 8, "w": 3},

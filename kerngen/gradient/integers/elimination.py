@@ -17,14 +17,18 @@ from kerngen.gradient.integers.forms import (
     value_of,
     variables,
 )
-from kerngen.gradient.terms import as_subscript, with_places
+from kerngen.gradient.terms import as_subscript
+from kerngen.ir.analysis.affine import affine_form
 from kerngen.ir.nodes import (
+    At,
     Binary,
     Expr,
+    Extent,
     Index,
     IndexValue,
     Load,
     Part,
+    Path,
     Subscript,
     UniformValue,
 )
@@ -56,6 +60,7 @@ class Replacement:
     solution: Expr
     by: Equation | None
     reduced: Callable[[Expr], Expr]
+    clamped: Callable[[Expr, Extent], Expr]
 
     def __call__(self, expr: Expr) -> Expr:
         """Return an expression at the solution."""
@@ -69,12 +74,14 @@ class Replacement:
             case IndexValue():
                 return self.solution
             case Load(subscripts=subscripts, path=path):
-                moved = tuple(map(self._moved, subscripts))
-                return replace(expr, subscripts=moved, path=with_places(path, self))
+                axes = zip(subscripts, expr.tensor.extents, strict=True)
+                moved = tuple(self._moved(*axis) for axis in axes)
+                return replace(expr, subscripts=moved, path=self._along(path))
             case UniformValue(path=path):
-                return replace(expr, path=with_places(path, self))
+                return replace(expr, path=self._along(path))
             case Part(at=at):
-                own = replace(at, place=self._moved(at.place))
+                (own,) = self._along((at,))
+                assert isinstance(own, At)
                 return replace(expr, operand=self(expr.operand), at=own)
             case Binary(op="<" | "<=" | ">" | ">=" | "==" | "!=" as op) if (
                 self.by is not None and expr.left.type is _I32
@@ -94,8 +101,26 @@ class Replacement:
             return equation
         return Equation(value, place)
 
-    def _moved(self, subscript: Subscript) -> Subscript:
-        return as_subscript(self(subscript_value(subscript)))
+    def _along(self, path: Path) -> Path:
+        return tuple(
+            (
+                replace(step, place=self._moved(step.place, step.length))
+                if isinstance(step, At)
+                else step
+            )
+            for step in path
+        )
+
+    def _moved(self, subscript: Subscript, extent: Extent) -> Subscript:
+        """Return a subscript at the solution; what was clamped stays inside of its axis.
+
+        `i / 2` is clamped, as it is not affine; the index that it is equal to is not.
+        """
+        old = subscript_value(subscript)
+        value = self(old)
+        if affine_form(old) is None and affine_form(value) is not None:
+            value = self.clamped(value, extent)
+        return as_subscript(value)
 
     def _by_equation(self, expr: Expr, by: Equation) -> Expr | None:
         """Return an integer with the index eliminated by the equation, if it can be."""

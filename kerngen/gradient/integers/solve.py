@@ -371,7 +371,7 @@ class Solver:
 
     def _put(self, index: Index, solution: Expr, by: Equation | None) -> None:
         (self.own if index in self.own else self.bound).remove(index)
-        replace_ = Replacement(index, solution, by, self._reduced)
+        replace_ = Replacement(index, solution, by, self._reduced, self._clamped)
         self.conditions = [replace_(c) for c in self.conditions]
         self.solved = {replace_(c) for c in self.solved}
         self.equations = [replace_.equation(e) for e in self.equations]
