@@ -17,7 +17,7 @@ from kerngen.gradient.integers.conditions import (
     conjuncts,
     negated,
 )
-from kerngen.gradient.integers.forms import Facts, Form
+from kerngen.gradient.integers.facts import Facts
 from kerngen.gradient.integers.solve import solved, with_fixed
 from kerngen.gradient.members import key_of
 from kerngen.gradient.partials import partials
@@ -73,7 +73,6 @@ class Reads:
     forward: Forward
     facts: Facts
     fresh: Callable[[str, Expr], Index]
-    nonzero: Callable[[Form], bool]
     places: Callable[[Tensor, Path], tuple[Index, ...]]
     scalar_places: Callable[[str, Path], tuple[Index, ...]]
     let: Callable[[str, tuple[Index, ...], Expr], Load]
@@ -136,8 +135,12 @@ class Reads:
             case _:
                 assert_never(expr)
 
-    def _fault(self, what: str) -> GradientError:
-        fields = {"kernel": self.forward.kernel.name, "what": what}
+    def _fault(self, what: str, case: str = "rule") -> GradientError:
+        fields = {
+            "kernel": self.forward.kernel.name,
+            "reason": f"there is no rule for {what}",
+            "case": case,
+        }
         return GradientError(Kind.NO_DERIVATIVE, fields, self._statement.span)
 
     # Leaves
@@ -180,7 +183,7 @@ class Reads:
             (as_subscript(substituted(subscript_value(s), by)) if by else s, at, extent)
             for (s, extent), at in zip(axes, places, strict=True)
         ]
-        return solved(term, own, equations, self.facts, self.fresh, self.nonzero)
+        return solved(term, own, equations, self.facts, self.fresh)
 
     # Operators
 
@@ -220,8 +223,7 @@ class Reads:
         return below if below.coefficient else Term(factors={expr: ONE})
 
     def _builtin(self, call: BuiltinCall, term: Term) -> None:
-        row = GEOMETRY.get(call.builtin)
-        if has_components(call) if row is None else row.adjoints is not None:
+        if call.builtin in GEOMETRY or has_components(call):
             self._hand_on(call, term)
             return
         found = partials(call) if call.builtin in BUILTINS else None
@@ -286,7 +288,7 @@ class Reads:
         zero = Binary("==", reduce.body, _ZERO, BOOL)
         is_of_others = negated(zero) in _conditions(reduce)
         if self.forward.kernel.gradient is not None and is_of_others:
-            raise self._fault("the gradient of 'prod', whose factors may be 0")
+            raise self._fault("the gradient of 'prod'", "prod")
         zeros = self._count(reduce, zero, "zeros")
         rest = all_hold((*_conditions(reduce), negated(zero)))
         statement = self._statement

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Final, final
 
+from kerngen.gradient.composites import is_zero
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forward import base_name
 from kerngen.gradient.integers.subscripts import formed, without_needless_clamps
@@ -183,7 +184,7 @@ class _Assembly:
         body = tuple(map(self._statement, self.body))
         written = (s.target for s in body if s.target.role is Role.OUTPUT)
         outputs = tuple(dict.fromkeys(written))
-        parameters = self._parameters(body, hosts)
+        parameters = self._parameters(dims, body, hosts)
         tensors = (*inputs, *outputs)
         derived = self._derived(body, outputs)
         kernel = Kernel(
@@ -353,7 +354,6 @@ class _Assembly:
         known = {parameter.name for parameter in parameters}
         original = self.derived.original
         own = [each for each in original.requires if not each.implied]
-        implied = [each for each in original.requires if each.implied]
         scalars = (x for x in self.derived.divisors if isinstance(x, UniformValue))
         positive = (
             Requirement(
@@ -364,15 +364,16 @@ class _Assembly:
             for scalar in sorted(scalars, key=lambda scalar: scalar.name)
             if scalar.name in known
         )
-        lengths = map(self._requirement, (*implied, *self._computed_lengths()))
+        lengths = map(self._requirement, self._equations())
         held = (
             each for each in lengths if _names_in(each.condition) <= {*dims, *known}
         )
         required = map(self._requirement, (*own, *positive))
         return tuple({each.condition: each for each in (*required, *held)}.values())
 
-    def _computed_lengths(self) -> Iterator[Requirement]:
+    def _equations(self) -> Iterator[Requirement]:
         """Yield the equations of dims that are lengths which the forward kernel computes."""
+        yield from (r for r in self.derived.original.requires if r.implied)
         for dim in self.derived.original.derived:
             if dim.name in self.lengths:
                 own = DimValue(dim.name)
@@ -413,7 +414,10 @@ class _Assembly:
         return tuple(kept)
 
     def _parameters(
-        self, body: tuple[Statement, ...], hosts: tuple[Host, ...]
+        self,
+        dims: tuple[str, ...],
+        body: tuple[Statement, ...],
+        hosts: tuple[Host, ...],
     ) -> tuple[Parameter, ...]:
         values = [*(s.value for s in body), *(h.value for h in hosts)]
         values += [
@@ -422,6 +426,11 @@ class _Assembly:
             if dim.name in self._ranges() and dim.name not in self.lengths
         ]
         values += self._required
+        values += (
+            each.condition
+            for each in self._equations()
+            if _lengths_in(each.condition) <= {*dims, *self.missing, *self.lengths}
+        )
         used = {n.name for v in values for n in walk(v) if isinstance(n, UniformValue)}
         own = [p for p in self.derived.original.parameters if p.name in used]
         return (*self.missing.values(), *own)
@@ -433,7 +442,7 @@ class _Assembly:
         indices = tuple(by[index] for index in statement.indices)
         value = self._sized(self._renamed(statement.value, by), on_host=False)
         value = formed(value)
-        self._check_constants(statement, value)
+        self._check_constants(value)
         target = self._with_lengths(statement.target)
         path = self._path(statement.path, by)
         return replace(
@@ -443,14 +452,16 @@ class _Assembly:
     def _path(self, path: Path, by: Mapping[Index, Index]) -> Path:
         return with_places(path, lambda place: self._renamed(place, by))
 
-    def _check_constants(self, statement: Statement, value: Expr) -> None:
+    def _check_constants(self, value: Expr) -> None:
         """Refuse constants without a finite value, as the slope of `x / 0.0` is."""
         try:
             refold(value)
         except NotFiniteError:
-            kernel, what = self.derived.original.name, "a slope that is not finite"
-            fields = {"kernel": kernel, "what": what}
-            raise GradientError(Kind.NO_DERIVATIVE, fields, statement.span) from None
+            kernel = self.derived.original
+            reason = "a constant in it is not finite"
+            fields = {"kernel": kernel.name, "reason": reason, "case": "infinite"}
+            span = next((s.span for s in kernel.body if _divides_by_zero(s)), None)
+            raise GradientError(Kind.NO_DERIVATIVE, fields, span) from None
 
     def _index_names(self, statement: Statement) -> dict[Index, Index]:
         """Return the statement's indices under names that nothing else has."""
@@ -509,10 +520,22 @@ class _Assembly:
         return visit(expr)
 
 
+def _divides_by_zero(statement: Statement) -> bool:
+    return any(
+        isinstance(node, Binary) and node.op == "/" and is_zero(node.right)
+        for node in walk(statement.value)
+    )
+
+
 def _names_in(expr: Expr) -> set[str]:
     """Return the dims and scalars that an expression reads."""
     nodes = (n for n in walk(expr) if isinstance(n, DimValue | UniformValue))
     return {node.name for node in nodes}
+
+
+def _lengths_in(expr: Expr) -> set[str]:
+    """Return the dims that an expression reads."""
+    return {node.name for node in walk(expr) if isinstance(node, DimValue)}
 
 
 def _of_i32(expr: Expr) -> Expr:

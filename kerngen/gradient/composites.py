@@ -6,6 +6,7 @@ vector, `2 s[i] dy[i]` where `dy[i]` is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, assert_never
 
@@ -309,6 +310,20 @@ def along(term: Term, value: Expr) -> Term | None:
 def is_sparse(value: Expr) -> bool:
     """Whether a vector or matrix is written with literal zeros among its parts."""
     return isinstance(value, Construct) and any(map(_has_zero, value.parts))
+
+
+def masked(value: Expr, directions: Sequence[Expr]) -> Expr:
+    """Return a value with literal zeros for the parts that all directions have as such."""
+    type_ = value.type
+    if all(map(is_zero, directions)):
+        return zero_of(type_)
+    if isinstance(type_, Scalar) or not all(map(is_sparse, directions)):
+        return value
+    parts = (
+        masked(part, [part_of(each, n) for each in directions])
+        for n, part in enumerate(parts_of(value))
+    )
+    return Construct(type_, tuple(parts))
 
 
 def _has_zero(part: Expr) -> bool:

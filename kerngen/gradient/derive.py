@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, final
 
 from kerngen.gradient.adjoint import Reads
 from kerngen.gradient.assemble import Derived, assembled
-from kerngen.gradient.composites import direction_of, is_real, is_zero, zero_of
+from kerngen.gradient.composites import direction_of, is_real, is_zero, masked, zero_of
 from kerngen.gradient.exchange import Program, with_sums_exchanged
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forward import Forward, Step, base_name, made_ready
 from kerngen.gradient.indices import free_indices
-from kerngen.gradient.integers.conditions import conjuncts, facts_of
-from kerngen.gradient.integers.forms import Facts, Form, form_of, scaled, variables
+from kerngen.gradient.integers.known import divisors, known_of
+from kerngen.gradient.keyed import Keys
 from kerngen.gradient.match import anonymous
 from kerngen.gradient.members import has_real, indices_of, key_of, leaves
 from kerngen.gradient.merge import merged
@@ -128,8 +128,8 @@ class _Derivation:
         self._fresh = Fresh(self.kernel)
         kernel = _recast(self.kernel, self.given)
         forward = made_ready(kernel, self.functions, self.by, self._fresh)
-        self._forward, self._facts = forward, _facts(kernel)
-        self._guards = Guards()
+        self._forward, self._facts = forward, known_of(kernel)
+        self._guards, self._keys = Guards(), Keys(self._facts, self._counted)
         self._lets = dict(forward.named)
         results = {t.name for t in self.kernel.tensors if t.role is Role.OUTPUT}
         for statement in forward.statements:
@@ -165,7 +165,7 @@ class _Derivation:
             self.given,
             self.by,
             tuple(self.dims),
-            self._divisors,
+            divisors(self.kernel),
             self._fresh,
         )
 
@@ -174,7 +174,6 @@ class _Derivation:
             self._forward,
             self._facts,
             self._counted,
-            self._is_nonzero,
             self._places,
             self._scalar_places,
             self._let,
@@ -244,12 +243,11 @@ class _Derivation:
         self._indices += 1
         own = f"{name}#count{self._indices}"
         count = self._without_hosts(count)
-        while isinstance(count, Cast):
-            count = count.operand
         literal = as_literal(count)
         if literal is not None:
             return Index(own, literal)
-        known = next((dim for dim in self.dims if dim.value == count), None)
+        dims = (*self.kernel.derived, *self.dims)
+        known = next((dim for dim in dims if dim.value == count), None)
         if known is None:
             known = DerivedDim(self._fresh.name(f"{name}_range"), count, "")
             self.dims.append(known)
@@ -257,55 +255,16 @@ class _Derivation:
         return Index(own, known.name)
 
     def _without_hosts(self, expr: Expr) -> Expr:
-        """Return a length with hosts as what they are: they are computed after it."""
+        """Return a length with hosts as what they are, as they are computed after it.
+
+        The host mixes integers of both types.
+        """
         hosts = {host.name: host.value for host in self.kernel.hosts}
+        if isinstance(expr, Cast):
+            return self._without_hosts(expr.operand)
         if isinstance(expr, UniformValue) and expr.name in hosts:
             return self._without_hosts(hosts[expr.name])
         return map_children(expr, self._without_hosts)
-
-    def _is_nonzero(self, form: Form) -> bool:
-        """Whether what a subscript is divided by is surely not 0 where it is used."""
-        whole = self._facts.whole(form)
-        if set(whole) == {()}:
-            return True
-        if len(whole) != 1:
-            return False
-        ((monomial, _),) = whole.items()
-        return all(self._is_positive(v.expr) for v in monomial)
-
-    def _is_positive(self, expr: Expr) -> bool:
-        known = (self._facts.positive, self._divisors, self._multiples)
-        if any(expr in each for each in known):
-            return True
-        match expr:
-            case Binary(op="/", left=left, right=right):
-                # What divides a length leaves at least 1 of it.
-                rest = Binary("%", left, right, Scalar.I32)
-                divides = self._facts.is_never_negative(scaled(form_of(rest), -1))
-                return divides and self._is_positive(left)
-            case _:
-                return False
-
-    @cached_property
-    def _divisors(self) -> frozenset[Expr]:
-        """Scalars that lengths are divided by; the gradient requires them positive."""
-        return frozenset(
-            expr
-            for dim in self.kernel.derived
-            for node in walk(dim.value)
-            if isinstance(node, Binary) and node.op == "/"
-            for expr in variables(self._facts.whole(form_of(node.right)))
-        )
-
-    @cached_property
-    def _multiples(self) -> frozenset[Expr]:
-        """Scalars that lengths are multiples of: where one is 0, nothing is read."""
-        found: set[Expr] = set()
-        for dim in self.kernel.derived:
-            length = self._facts.whole(form_of(dim.value))
-            shared = [{v.expr for v in monomial} for monomial in length]
-            found |= set[Expr]().union(*shared[:1]).intersection(*shared)
-        return frozenset(found)
 
     # Statements
 
@@ -319,10 +278,18 @@ class _Derivation:
             self._lets[key] = target
         return Load(self._lets[key], tuple(map(IndexValue, indices)))
 
+    def _adjoint(
+        self, key: str, indices: tuple[Index, ...], reads: Reads
+    ) -> list[Term]:
+        """Take the terms that a tensor or member has got, simplified."""
+        terms = merged(self.simplifier.shortened(reads.found.pop(key, ())))
+        let = partial(self._let, f"{key.translate(_NO_WORD)}_terms")
+        return [part for each in terms for part in self._keys.parts(each, indices, let)]
+
     def _hand_on(self, statement: Statement, reads: Reads) -> None:
         """Add what a statement reads gets of its target's adjoint."""
         name = key_of(statement.target.name, statement.path)
-        terms = merged(self.simplifier.shortened(reads.found.pop(name, ())))
+        terms = self._adjoint(name, statement.indices, reads)
         if not terms:
             return
         name = name.translate(_NO_WORD)
@@ -341,7 +308,11 @@ class _Derivation:
             let = self._let(f"d{name}", indices, rendered(terms))
             self.simplifier.define(self.statements[-1])
             self._guards.record(let, indices, guards)
-            terms = [Term(factors={let: ONE})]
+            own: Expr = let
+            if any(isinstance(node, Construct) for node in walk(statement.value)):
+                # A component that nothing reads is not derived: its slope may be NaN.
+                own = masked(let, [direction_of(term)[1] for term in terms])
+            terms = [Term(factors={own: ONE})]
         if len(self.statements) > _MOST_STATEMENTS:
             fields = {"kernel": self.kernel.name}
             raise GradientError(Kind.TOO_LARGE, fields, statement.span)
@@ -460,7 +431,7 @@ class _Derivation:
 
     def _value(self, key: str, reads: Reads, indices: tuple[Index, ...]) -> Expr | None:
         """Return the value of an adjoint, None if it is 0."""
-        terms = merged(self.simplifier.shortened(reads.found.pop(key, ())))
+        terms = self._adjoint(key, indices, reads)
         if not terms:
             return None
         name = key.translate(_NO_WORD)
@@ -540,18 +511,6 @@ def _recast(kernel: Kernel, given: tuple[str, ...]) -> Kernel:
         for s in kernel.body
     )
     return replace(kernel, body=body)
-
-
-def _facts(kernel: Kernel) -> Facts:
-    defined: dict[Expr, Expr] = {
-        DimValue(dim.name): dim.value for dim in kernel.derived
-    }
-    for host in kernel.hosts:
-        if host.type.is_integer:
-            defined[UniformValue(host.name, host.type)] = host.value
-    required = (c for r in kernel.requires for c in conjuncts(r.condition))
-    assumed = tuple(form for c in required for form in facts_of(c))
-    return Facts(defined, {DimValue(dim) for dim in kernel.dims}, assumed)
 
 
 def _hosts(kernel: Kernel, forward: Forward) -> list[Statement]:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Final
+
 from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
+
+_FLAT: Final = (
+    "the outputs don't change with '{name}', or in steps alone, as by comparisons, "
+    "roundings and integers."
+)
 
 
 class ByUnknown(Diagnostic, code="KG1203"):
@@ -15,8 +22,14 @@ class ByUnknown(Diagnostic, code="KG1203"):
 
 class ByType(Diagnostic, code="KG1204"):
     MESSAGE = "Gradients are by numbers of f32 or f16; '{name}' has none: it is {type}."
-    HELP = "Leave '{name}' out."
+    HELP: ClassVar = {
+        "one of several": "Leave '{name}' out.",
+        "alone": "Name {others} instead.",
+        "none": "Leave the gradient out: no parameter of the kernel has such numbers.",
+    }
+    case: str
     name: str
+    others: str
     type: str
 
 
@@ -51,20 +64,29 @@ class InPlace(Diagnostic, code="KG1208"):
 
 class ZeroGradient(Diagnostic, code="KG1209"):
     MESSAGE = "The gradient of '{kernel}' by '{name}' is 0 everywhere."
-    HELP = (
-        "Leave '{name}' out: the outputs don't change with it, or in steps alone, as "
-        "by comparisons, roundings and integers."
-    )
+    HELP: ClassVar = {
+        "one of several": f"Leave '{{name}}' out: {_FLAT}",
+        "alone": f"Name {{others}} instead: {_FLAT}",
+        "none": f"Leave the gradient out: {_FLAT}",
+    }
+    case: str
     kernel: str
     name: str
+    others: str
 
 
 class NoDerivative(Diagnostic, code="KG1210"):
-    MESSAGE = "'{kernel}' has no gradient: there is no rule for {what}."
-    HELP = "Write it by what has one, or as a function with a 'derivative of' its own."
+    MESSAGE = "'{kernel}' has no gradient: {reason}."
+    HELP: ClassVar = {
+        "rule": "Write it by what has a derivative.",
+        "parts": "Write it by one statement, and read a 'let' of the same value.",
+        "prod": "Where all factors are positive, write 'exp(sum[j] log(x[j]))'.",
+        "infinite": "Divide by what is not 0.",
+    }
     declared: Span | None = related("this is why", default=None)
+    case: str
     kernel: str
-    what: str
+    reason: str
 
 
 class GradientTooLarge(Diagnostic, code="KG1211"):

@@ -171,10 +171,8 @@ def _refuse_writes(kernel: Kernel) -> None:
         is_read = any(target in tensors_read(s.value) for s in kernel.body)
         in_parts = statement.is_partial and (is_read or statement.component)
         if in_parts or key in written:
-            fields = {
-                "kernel": kernel.name,
-                "what": f"'{target.name}', which is written in parts",
-            }
+            reason = f"'{target.name}' is written in parts"
+            fields = {"kernel": kernel.name, "reason": reason, "case": "parts"}
             raise GradientError(Kind.NO_DERIVATIVE, fields, statement.span)
         written.add(key)
 

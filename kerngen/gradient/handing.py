@@ -286,8 +286,7 @@ def _template(
     name: str, types: tuple[ValueType, ...], result: ValueType, place: int
 ) -> Expr:
     """Return an adjoint of a function as an expression of x, y, z, f and d."""
-    adjoints = GEOMETRY[name].adjoints
-    assert adjoints is not None
+    adjoints = GEOMETRY[name].adjoints_of(types)
     typed = [*zip("xyz", types, strict=False), ("f", result), ("d", result)]
     parameters = ", ".join(f"{local}: {type_.spelling}" for local, type_ in typed)
     body = f"-> {types[place].spelling} {{ {adjoints[place]} }}"

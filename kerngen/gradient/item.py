@@ -9,6 +9,7 @@ from kerngen.check.items.gradients import lets_of
 from kerngen.gradient import faults
 from kerngen.gradient.derive import derive
 from kerngen.gradient.fault import GradientError, Kind
+from kerngen.gradient.members import has_real
 from kerngen.gradient.text import expr_text
 from kerngen.ir.analysis.affine import affine_form
 from kerngen.ir.nodes import (
@@ -21,6 +22,7 @@ from kerngen.ir.nodes import (
     Reduce,
     Role,
     Statement,
+    Tensor,
 )
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import walk
@@ -52,7 +54,7 @@ def derive_item(
             kernel, name=item.name.name, by=by, given=given, functions=functions
         )
     except GradientError as error:
-        raise CompileError([_fault(item, error)]) from None
+        raise CompileError([_fault(item, kernel, error)]) from None
     if _compares_clamped(derived):
         for statement, text in _clamped(kernel, by):
             warnings.add(
@@ -137,19 +139,37 @@ def _check_twice(found: Faults, word: str, names: tuple[ast.Identifier, ...]) ->
         first.setdefault(name.name, name.span)
 
 
+def _others(item: ast.GradientItem, kernel: Kernel) -> tuple[str, str]:
+    """Return the other parameters that have gradients, and the case of the hint."""
+    if len(item.by) > 1:
+        return "", "one of several"
+    own = {name.name for name in item.by}
+    inputs = [t.name for t in kernel.tensors if has_real(t.memory) and _is_input(t)]
+    scalars = [p.name for p in kernel.parameters if has_real(p.memory)]
+    names = [f"'{name}'" for name in (*inputs, *scalars) if name not in own]
+    return " or ".join(names[:3]), "alone" if names else "none"
+
+
+def _is_input(tensor: Tensor) -> bool:
+    return tensor.role is Role.INPUT
+
+
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names) or "none"
 
 
-def _fault(item: ast.GradientItem, error: GradientError) -> Diagnostic:
+def _fault(item: ast.GradientItem, of: Kernel, error: GradientError) -> Diagnostic:
     """Return the diagnostic for a failed derivation, at the name that it is about."""
     kernel, fields = item.kernel.name, error.fields
+    others, case = _others(item, of)
     name = fields.get("name", "")
     named = {n.name: n.span for n in (*item.given, *item.by)}
     span = named.get(name, item.kernel.span)
     match error.kind:
         case Kind.BY_INTEGER:
-            return faults.ByType(span=span, name=name, type=fields["type"])
+            return faults.ByType(
+                span=span, name=name, type=fields["type"], case=case, others=others
+            )
         case Kind.IN_PLACE:
             return faults.InPlace(
                 span=span, kernel=kernel, tensor=fields["tensor"], declared=error.span
@@ -157,11 +177,13 @@ def _fault(item: ast.GradientItem, error: GradientError) -> Diagnostic:
         case Kind.GIVEN_UNUSED:
             return faults.GivenUnneeded(span=span, name=name)
         case Kind.ZERO:
-            return faults.ZeroGradient(span=span, kernel=kernel, name=name)
+            return faults.ZeroGradient(
+                span=span, kernel=kernel, name=name, case=case, others=others
+            )
         case Kind.NO_DERIVATIVE:
-            what = fields["what"]
+            reason, case = fields["reason"], fields["case"]
             return faults.NoDerivative(
-                span=span, kernel=kernel, what=what, declared=error.span
+                span=span, kernel=kernel, reason=reason, case=case, declared=error.span
             )
         case Kind.TOO_LARGE:
             return faults.GradientTooLarge(

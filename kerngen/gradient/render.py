@@ -145,11 +145,7 @@ def _guarded(inside: Term) -> Term:
     needed = frozenset[Index]().union(*map(free_indices, inside.conditions))
     for atom, exponent in inside.factors.items():
         others = (a for a in inside.factors if a != atom)
-        if (
-            exponent == 1
-            and needed <= free_indices(atom)
-            and all(map(_is_bare, others))
-        ):
+        if exponent == 1 and needed <= free_indices(atom) and all(map(is_bare, others)):
             guarded = _where(inside.conditions, atom)
             factors = {
                 guarded if a == atom else a: e for a, e in inside.factors.items()
@@ -158,10 +154,10 @@ def _guarded(inside: Term) -> Term:
     return inside
 
 
-def _is_bare(expr: Expr) -> bool:
+def is_bare(expr: Expr) -> bool:
     """Whether a factor is read at bare indices: inside of its axes on any condition."""
     if isinstance(expr, Swizzle):
-        return _is_bare(expr.operand)
+        return is_bare(expr.operand)
     return isinstance(expr, Load) and all(
         isinstance(subscript, IndexValue) for subscript in expr.subscripts
     )

@@ -23,7 +23,8 @@ class Geometry:
 
     `adjoints` are its derivative in reverse, one for each argument: expressions of the
     language for how a scalar rises with the argument, over the arguments `x`, `y`, `z`,
-    the result `f`, and `d`, how the scalar rises with the result.
+    the result `f`, and `d`, how the scalar rises with the result. Where they depend on
+    the types of the arguments, a function of those returns them.
     """
 
     name: str
@@ -31,7 +32,11 @@ class Geometry:
     accepted: str
     typing: Callable[[Types], ValueType | None]
     doc: str
-    adjoints: tuple[str, ...] | None = None
+    adjoints: tuple[str, ...] | Callable[[Types], tuple[str, ...]]
+
+    def adjoints_of(self, given: Types) -> tuple[str, ...]:
+        """Return the adjoints for arguments of these types."""
+        return self.adjoints(given) if callable(self.adjoints) else self.adjoints
 
     @property
     def numpy(self) -> str:
@@ -87,6 +92,29 @@ def _square(given: Types) -> ValueType | None:
     (type_,) = given
     square = isinstance(type_, Matrix) and type_.columns == type_.rows
     return Scalar.F32 if square else None
+
+
+def _cofactors(given: Types) -> tuple[str, ...]:
+    """Return the adjoint of a determinant: minors with signs, column by column."""
+    (type_,) = given
+    assert isinstance(type_, Matrix)
+    size = type_.columns
+    columns = (
+        ", ".join(_cofactor(column, row, size) for row in range(size))
+        for column in range(size)
+    )
+    vectors = ", ".join(f"vec{size}f({column})" for column in columns)
+    return (f"d * mat{size}x{size}f({vectors})",)
+
+
+def _cofactor(column: int, row: int, size: int) -> str:
+    sign = "-" if (column + row) % 2 else ""
+    rest = "xyzw"[:size].replace("xyzw"[row], "")
+    others = [f"x[{other}].{rest}" for other in range(size) if other != column]
+    if size == 2:
+        return f"{sign}{others[0]}"
+    small = f"mat{size - 1}x{size - 1}f"
+    return f"{sign}determinant({small}({', '.join(others)}))"
 
 
 _ONE = "(vecNf)"
@@ -184,7 +212,7 @@ _ROWS = (
         "Columns made rows.",
         ("transpose(d)",),
     ),
-    Geometry("determinant", 1, "(matNxNf)", _square, "The determinant."),
+    Geometry("determinant", 1, "(matNxNf)", _square, "The determinant.", _cofactors),
 )
 
 GEOMETRY: Final = {row.name: row for row in _ROWS}

@@ -51,9 +51,16 @@ _SIZES: Final[dict[str, dict[str, int]]] = {
     "split_heads": {"e": 4},
     "pixel_shuffle": {"b": 1, "c": 4, "h": 2, "w": 3},
     "pixel_unshuffle": {"h": 4, "w": 6},
+    "pixel_shuffle_by_2": {"c": 8, "h": 2, "w": 3},
+    "pixel_unshuffle_by_2": {"c": 2, "h": 4, "w": 6},
+    "channel_shuffle_by_4": {"c": 8},
+    "channel_shuffle": {"c": 6},
+    "halves": {"n": 5, "m": 2},
     "split": {"e": 6},
     "window": {"n": 7, "w": 3},
     "strided": {"n": 8, "w": 3},
+    "strided_border": {"n": 7, "w": 3},
+    "replicated": {"h": 5, "w": 6},
     "every_third": {"n": 8},
     "heads": {"h": 5, "r": 2},
     "groups": {"h": 6, "r": 2},
@@ -66,6 +73,9 @@ _SIZES: Final[dict[str, dict[str, int]]] = {
 }
 
 _VALUES: Final[dict[str, dict[str, Any]]] = {
+    "channel_shuffle": {"r": 3},
+    "ring": {"step": 2},
+    "replicated": {"far": 2},
     "conv2d": {"stride": 2, "pad": 1},
     "conv2d_input_gradient": {"h_len": 5, "w_len": 6},
     "conv2d_kernel_gradient": {"r_len": 3, "s_len": 2},

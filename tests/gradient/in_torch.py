@@ -113,6 +113,16 @@ IN_TORCH: Final[dict[str, InTorch]] = {
     "swish": lambda a: f.silu(a.x),
     "replicated_conv": _replicated_conv,
     "product_diagonal": lambda a: (a.a @ a.b).diagonal(),
+    "pixel_shuffle_by_2": lambda a: f.pixel_shuffle(a.x, 2),
+    "pixel_unshuffle_by_2": lambda a: f.pixel_unshuffle(a.x, 2),
+    "channel_shuffle_by_4": lambda a: f.channel_shuffle(a.x[None], 4)[0],
+    "replicated_conv2d": lambda a: f.conv2d(
+        f.pad(a.x[None], (1, 1, 1, 1), mode="replicate"), a.k
+    )[0],
+    "reflected_conv1d": lambda a: f.conv1d(
+        f.pad(a.x[None], (1, 1), mode="reflect"), a.k
+    )[0],
+    "looked_up": lambda a: a.t[a.ids.long().clamp(0, len(a.t) - 1)] @ a.w,
     "blocks": lambda a: f.pixel_shuffle(a.x, 2)[0],
     "kronecker": lambda a: torch.kron(a.a, a.b),
     "bilinear_form": lambda a: f.bilinear(a.x, a.z, a.w),

@@ -55,6 +55,41 @@ def test_lets_that_a_branch_does_not_take(name: str) -> None:
     np.testing.assert_allclose(dx, weights_of(text, 5) * slopes)
 
 
+@pytest.mark.parametrize(
+    ("let", "read"),
+    [
+        ("vec2f(sqrt(x[i]), x[i])", "v[i].y"),
+        ("if x[i] < 9.0 { vec2f(log(x[i]), x[i]) } else { vec2f(0.0) }", "v[i].y"),
+        ("mat2x2f(vec2f(x[i], sqrt(x[i])), vec2f(log(x[i])))", "v[i][0].x"),
+        ("sum[j < 1] vec3f(sqrt(x[i]), x[i], log(x[i]))", "v[i].y"),
+    ],
+)
+def test_components_that_nothing_reads(let: str, read: str) -> None:
+    """Slopes that are infinite at 0 have no share, as in PyTorch's of a stack."""
+    text = f"""
+    kernel f(x: f32[n]) -> y: f32[n] {{
+        let v[i] = {let};
+        y[i] = {read} * {read};
+    }}
+    """
+    x = np.array([4.0, 0.0, -1.0])
+    with np.errstate(all="ignore"):
+        (dx,) = results_of(text, ("x",), x=x)
+    np.testing.assert_allclose(dx, weights_of(text, 3) * 2.0 * x)
+
+
+def test_condition_on_components_that_another_one_keeps_inside() -> None:
+    """Of both, the one on indices is first in the gradient, too."""
+    text = """
+    kernel f(x: f32[], v: vec2f, m: f32[n]) -> y: f32[n] {
+        y[i] = if m[i] < 0.0 or i < 1 or i > 2 or is_nan(v[i - 1]) { x } else { 2.0 * x };
+    }
+    """
+    x, v, m = np.array(3.0), np.ones(2), np.ones(4)
+    (dx,) = results_of(text, ("x",), x=x, v=v, m=m)
+    np.testing.assert_allclose(dx, weights_of(text, 4) @ [1.0, 2.0, 2.0, 1.0])
+
+
 def test_lets_that_both_branches_take() -> None:
     """A condition and its opposite are none: the slope is infinite where it is."""
     text = """

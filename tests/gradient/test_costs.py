@@ -9,7 +9,7 @@ from time import process_time
 import pytest
 
 from kerngen.gradient import derive
-from kerngen.ir.nodes import Expr, Reduce
+from kerngen.ir.nodes import Expr, IndexValue, Reduce
 from kerngen.ir.walk import walk
 from tests.budget import sampled
 from tests.compile import checked
@@ -117,6 +117,41 @@ def test_every_product_of_a_layer_is_a_product(name: str, strategies: set[str]) 
     assert set(found) == strategies
 
 
+KEYED = [
+    ("looked_up", "t w"),
+    ("shifted", "x w"),
+    ("looked_back", "t w"),
+    ("replicated_conv2d", "x k"),
+    ("reflected_conv1d", "x k"),
+    ("strided_border", "x k"),
+]
+
+
+@pytest.mark.parametrize(("name", "by"), sampled(KEYED, 3))
+def test_products_behind_lookups_and_clamps_are_products(name: str, by: str) -> None:
+    """What keys sum, or clamps bring to the ends of an axis, is a let before it."""
+    case = replace(case_of("layers", name), by=tuple(by.split()))
+    lowered = program(case.module, case.derived())
+    found = [strategy for strategy, *_ in dispatches(lowered)]
+    assert found.count("gemm") == 2
+
+
+@pytest.mark.parametrize("name", ["replicated_conv2d", "strided_border", "replicated"])
+def test_elements_at_clamped_places_are_compared_with_ends_alone(name: str) -> None:
+    """Inside of an axis the gradient is a gather: no term is looked for."""
+    case = replace(case_of("layers", name), by=("x",))
+    for statement in case.derived().body:
+        for node in walk(statement.value):
+            if isinstance(node, Reduce) and node.condition is not None:
+                free = {i.name for i in statement.indices} - {"v"}
+                used = {
+                    n.index.name
+                    for n in walk(node.condition)
+                    if isinstance(n, IndexValue)
+                }
+                assert not free & used
+
+
 def _reduces(value: Expr) -> Iterator[bool]:
     return (isinstance(node, Reduce) for node in walk(value))
 
@@ -161,18 +196,35 @@ SEGMENTS = [
     ("scatter", "segment_sum", "x"),
     ("scatter", "spmm", "value"),
     ("layers", "overlap_add", "x"),
+    ("programs", "pixel_shuffle_by_2", "x"),
+    ("programs", "pixel_unshuffle_by_2", "x"),
+    ("programs", "channel_shuffle_by_4", "x"),
+    ("programs", "channel_shuffle", "x"),
+    ("programs", "ring", "x"),
+    ("programs", "joined", "a"),
+    ("programs", "joined", "b"),
 ]
 
 
 @pytest.mark.parametrize(("file", "name", "by"), SEGMENTS)
 def test_gradients_by_keys_are_gathers(file: str, name: str, by: str) -> None:
-    """A key says which result an element has a part in: no other is looked at."""
+    """A key, a digit or a ring sets which result an element is part of: no other is read."""
     case = replace(case_of(file, name), by=(by,))
     for statement in case.derived().body:
         conditions = [
             n.condition for n in walk(statement.value) if isinstance(n, Reduce)
         ]
         assert not any(conditions)
+
+
+def test_second_gradient_of_a_strided_convolution_is_a_product() -> None:
+    """A quotient whose remainder is 0 is solved: nothing is compared with it."""
+    case = case_of("conv", "conv1d")
+    first = replace(case, by=("x",)).derived()
+    second = derive(first, name="second", by=("dy",))
+    (statement,) = second.body
+    found = [n.condition for n in walk(statement.value) if isinstance(n, Reduce)]
+    assert found == [None]
 
 
 def test_layernorm_moves_each_element_three_times() -> None:

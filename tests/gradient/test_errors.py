@@ -57,7 +57,7 @@ BAD = [
         "x",
         "",
         Kind.NO_DERIVATIVE,
-        "",
+        "y[i] = x[i] + x[i] / 0.0;",
     ),
     (
         "kernel f(x: f32[n], z: f32[n]) -> y: f32[n] { y[i] = x[i]; }",
@@ -67,11 +67,11 @@ BAD = [
         "",
     ),
     (
-        "kernel f(m: mat2x2f[n]) -> y: f32[] { y = sum[i] determinant(m[i]); }",
-        "m",
+        "kernel f(x: f32[n]) -> y: vec2f[n] { y[i].x = x[i]; y[i].y = 2.0 * x[i]; }",
+        "x",
         "",
         Kind.NO_DERIVATIVE,
-        "y = sum[i] determinant(m[i]);",
+        "y[i].x = x[i];",
     ),
 ]
 

@@ -178,13 +178,22 @@ kernel pairs(x: f32[h, k], z: f32[s]) -> y: f32[2 * h, s - k + 1] {
     y[i, j] = sum[p] x[i / 2, p] * z[j + p];
 }
 
+kernel padded(x: f32[h], margin: u32) -> y: f32[h + 2 * margin] {
+    y[i] = if i < h { x[min(i, h - 1)] } else { 0.0 };
+}
+
 kernel g = gradient of pairs by x, z;
 kernel alone = gradient of pairs by z;
+kernel unpadded = gradient of padded by x;
+kernel again = gradient of unpadded by dy;
 """
 
 
 def test_lengths_that_the_kernel_computes_are_required_of_its_gradients() -> None:
-    """`dy` is as long as `y`: with more of it, the gradient would be another one."""
+    """`dy` is as long as `y`: with more of it, the gradient would be another one.
+
+    A scalar in that length is taken for the check alone.
+    """
     x, z, dy = np.ones((2, 3)), np.ones(5), np.ones((4, 3))
     with built_module(COMPUTED) as module:
         built: Any = module
@@ -197,6 +206,11 @@ def test_lengths_that_the_kernel_computes_are_required_of_its_gradients() -> Non
                 built.g_reference(x, z, wrong)
         with pytest.raises(ShapeError, match="needs 'r == s_len - k \\+ 1'"):
             built.alone_reference(x, np.ones((4, 2)), s_len=5)
+        found = built.unpadded_reference(np.arange(4.0), h_len=2, margin=1)
+        np.testing.assert_allclose(found, [0.0, 1.0])
+        sentence = r"needs 'p == h_len \+ 2 \* margin'"
+        with pytest.raises(ShapeError, match=sentence):
+            built.unpadded_reference(np.ones(5), h_len=2, margin=1)
 
 
 STRIDED = """

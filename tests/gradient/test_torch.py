@@ -26,7 +26,8 @@ KERNELS = [
     ("layers", "replicated_conv product_diagonal blocks kronecker bilinear_form"),
     ("layers", "low_rank gated running_logsumexp cycles segment_softmax triplets"),
     ("layers", "rotated exclusive_products masked_layer outer_sum payload circular"),
-    ("layers", "safe_rows"),
+    ("layers", "safe_rows replicated_conv2d reflected_conv1d looked_up"),
+    ("programs", "pixel_shuffle_by_2 pixel_unshuffle_by_2 channel_shuffle_by_4"),
 ]
 
 

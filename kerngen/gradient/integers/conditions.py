@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from kerngen.gradient.integers.facts import Facts
 from kerngen.gradient.integers.forms import (
-    Facts,
     Form,
     combined,
     form_of,
@@ -15,14 +15,17 @@ from kerngen.gradient.integers.forms import (
     variables,
 )
 from kerngen.ir.nodes import (
+    At,
     Binary,
     BinaryOp,
     Constant,
     Expr,
     IndexValue,
     Load,
+    Part,
     Select,
     Unary,
+    UniformValue,
 )
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, walk
@@ -77,7 +80,15 @@ def all_hold(conditions: Iterable[Expr]) -> Expr:
 
 
 def _reads(condition: Expr) -> bool:
-    return any(isinstance(node, Load) for node in walk(condition))
+    """Whether a condition reads an element: of a tensor, a vector or a member's array."""
+    return any(
+        isinstance(node, Load | Part)
+        or (
+            isinstance(node, UniformValue)
+            and any(isinstance(step, At) for step in node.path)
+        )
+        for node in walk(condition)
+    )
 
 
 def _is_false(form: Form, facts: Facts) -> bool:

@@ -20,8 +20,9 @@ from kerngen.gradient.integers.conditions import (
     without_known,
 )
 from kerngen.gradient.integers.digits import tightened, with_digits
+from kerngen.gradient.integers.elimination import Equation, Replacement
+from kerngen.gradient.integers.facts import Facts
 from kerngen.gradient.integers.forms import (
-    Facts,
     Form,
     coefficient,
     combined,
@@ -34,7 +35,7 @@ from kerngen.gradient.integers.forms import (
     value_of,
     variables,
 )
-from kerngen.gradient.terms import Term, substituted, with_places
+from kerngen.gradient.terms import Term, substituted
 from kerngen.ir.nodes import (
     Binary,
     BinaryOp,
@@ -46,24 +47,12 @@ from kerngen.ir.nodes import (
     Extent,
     Index,
     IndexValue,
-    Load,
-    Part,
     Subscript,
-    UniformValue,
 )
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children, subscript_value
+from kerngen.ir.walk import subscript_value
 
 _I32: Final = Scalar.I32
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Equation:
-    """The equation `value == place`: of a read's subscript and the adjoint's position."""
-
-    value: Expr
-    place: Expr
 
 
 @final
@@ -80,7 +69,6 @@ class Solver:
     own: list[Index]
     bound: list[Index]
     fresh: Callable[[str, Expr], Index]
-    nonzero: Callable[[Form], bool]
     conditions: list[Expr]
     terms: dict[Expr, Expr]
     solved: set[Expr] = field(default_factory=set[Expr])
@@ -94,8 +82,22 @@ class Solver:
         """Add the equation of one axis."""
         value = subscript_value(subscript)
         if isinstance(subscript, Clamped):
-            value = self._clamped(value, extent)
+            value = self._clamped(self._chosen(value), extent)
         self.equations.append(Equation(value, IndexValue(place)))
+
+    def _chosen(self, value: Expr) -> Expr:
+        """Return the argument that a minimum or maximum is, where that is known."""
+        match value:
+            case BuiltinCall(builtin="min" | "max" as name, arguments=both, type=t) if (
+                t is _I32
+            ):
+                for least, most in (both, both[::-1]):
+                    room = combined("-", form_of(most), form_of(least))
+                    if self.facts.is_never_negative(room, self._known()):
+                        return self._chosen(least if name == "min" else most)
+            case _:
+                pass
+        return value
 
     def _clamped(self, value: Expr, extent: Extent) -> Expr:
         """Return a subscript with its clamp, unless it surely lies inside of its axis."""
@@ -260,10 +262,11 @@ class Solver:
     def _multiple(self, of: Sequence[Index], equation: Equation) -> bool:
         """Solve `g i + r == K` where g divides what is left."""
         for index, factor, rest in self._linear(equation, of):
-            if not self.nonzero(factor):
+            if not self.facts.is_nonzero(factor):
                 continue
-            above = value_of(combined("-", form_of(equation.place), rest))
-            by = value_of(factor)
+            left = combined("-", form_of(equation.place), rest)
+            sign = -1 if all(each < 0 for each in factor.values()) else 1
+            above, by = (value_of(scaled(each, sign)) for each in (left, factor))
             self.equations.remove(equation)
             self._require("==", Binary("%", above, by, _I32), number(0))
             self._define(index, Binary("/", above, by, _I32), equation)
@@ -273,35 +276,53 @@ class Solver:
     def _pair(self, equation: Equation) -> bool:
         """Solve `e / c == K` beside `e % c == L`: e = K c + L."""
         match equation.value:
-            case Binary(op="/", left=whole, right=by) if self._splits(whole, by):
-                pass
+            case Binary(op="/", left=whole, right=by):
+                rest = Binary("%", whole, by, _I32)
             case _:
                 return False
-        for other in self.equations:
-            match other.value:
-                case Binary(op="%", left=left, right=right) if (left, right) == (
-                    whole,
-                    by,
-                ):
-                    self.equations.remove(equation)
-                    self.equations.remove(other)
-                    self._require("<", other.place, by)
-                    product = Binary("*", equation.place, by, _I32)
-                    place = Binary("+", product, other.place, _I32)
-                    self.equations.append(Equation(whole, place))
-                    return True
-                case _:
-                    pass
-        return False
+        if self._is_multiple(rest):
+            other = Equation(rest, number(0))
+        elif self._splits(whole, by):
+            others = (e for e in self.equations if e.value == rest)
+            found = next(others, None)
+            if found is None:
+                return False
+            other = found
+            self.equations.remove(other)
+            self._require("<", other.place, by)
+        else:
+            return False
+        self.equations.remove(equation)
+        product = form_of(Binary("*", equation.place, by, _I32))
+        place = value_of(combined("+", product, form_of(other.place)))
+        self.equations.append(Equation(whole, place))
+        return True
+
+    def _is_multiple(self, rest: Binary) -> bool:
+        """Whether a condition of the program is that a remainder is 0."""
+        wanted = form_of(rest)
+        return self.facts.is_nonzero(form_of(rest.right)) and any(
+            isinstance(c, Binary)
+            and c.op == "=="
+            and not form_of(c.right)
+            and form_of(c.left) == wanted
+            for c in self.conditions
+        )
 
     def _splits(self, whole: Expr, by: Expr) -> bool:
         """Whether a quotient counts from 0, by something that is no unknown."""
-        known = not mentions(by, self._unknown) and self.nonzero(form_of(by))
+        known = not mentions(by, self._unknown) and self.facts.is_nonzero(form_of(by))
         return known and self.facts.is_never_negative(form_of(whole), self._known())
 
     def _quotient(self, equation: Equation) -> bool:
         """Solve `e / c == K`, e = K c + u, and `e % c == K`, e = u c + K, by a new u."""
         match equation.value:
+            case BuiltinCall(builtin="mod", arguments=(whole, by)):
+                return self._wrapped(equation, whole, by)
+            case Binary(op="%", left=whole, right=by) if self._splits(
+                whole, by
+            ) and self._wrapped(equation, whole, by):
+                return True
             case Binary(op="/", left=whole, right=by) if self._splits(whole, by):
                 index = self.fresh("u", by)
                 product = Binary("*", equation.place, by, _I32)
@@ -317,8 +338,6 @@ class Solver:
                 product = Binary("*", IndexValue(index), by, _I32)
                 place = Binary("+", product, equation.place, _I32)
                 self._require("<", equation.place, by)
-            case BuiltinCall(builtin="mod", arguments=(whole, by)):
-                return self._wrapped(equation, whole, by)
             case _:
                 return False
         self.equations.remove(equation)
@@ -352,84 +371,19 @@ class Solver:
 
     def _put(self, index: Index, solution: Expr, by: Equation | None) -> None:
         (self.own if index in self.own else self.bound).remove(index)
-        replace_ = _Replacement(index, solution, by)
+        replace_ = Replacement(index, solution, by, self._reduced, self._clamped)
         self.conditions = [replace_(c) for c in self.conditions]
         self.solved = {replace_(c) for c in self.solved}
         self.equations = [replace_.equation(e) for e in self.equations]
         self.terms = {key: replace_(value) for key, value in self.terms.items()}
 
+    def _reduced(self, expr: Expr) -> Expr:
+        return self.facts.reduced(expr, self._known())
+
     def _require(self, op: BinaryOp, left: Expr, right: Expr) -> None:
         condition = Binary(op, left, right, BOOL)
         self.conditions.append(condition)
         self.solved.add(condition)
-
-
-@final
-@dataclass(frozen=True)
-class _Replacement:
-    """Puts a solution in the place of an index.
-
-    Where an integer holds the left side of the solved equation, that is its right
-    side: `i * step + u` becomes K, and not `(K - u) / step * step + u`.
-    """
-
-    index: Index
-    solution: Expr
-    by: Equation | None
-
-    def __call__(self, expr: Expr) -> Expr:
-        if self.index not in free_indices(expr):
-            return expr
-        if self.by is not None and expr.type is _I32:
-            known = self._by_equation(expr, self.by)
-            if known is not None:
-                return known
-        match expr:
-            case IndexValue():
-                return self.solution
-            case Load(subscripts=subscripts, path=path):
-                moved = tuple(map(self._moved, subscripts))
-                return replace(expr, subscripts=moved, path=with_places(path, self))
-            case UniformValue(path=path):
-                return replace(expr, path=with_places(path, self))
-            case Part(at=at):
-                own = replace(at, place=self._moved(at.place))
-                return replace(expr, operand=self(expr.operand), at=own)
-            case Binary(op="<" | "<=" | ">" | ">=" | "==" | "!=" as op) if (
-                self.by is not None and expr.left.type is _I32
-            ):
-                form = combined("-", form_of(expr.left), form_of(expr.right))
-                found = self._by_equation(value_of(form), self.by)
-                if found is not None:
-                    return Binary(op, *_sides(form_of(found)), BOOL)
-            case _:
-                pass
-        return map_children(expr, self)
-
-    def equation(self, equation: Equation) -> Equation:
-        """Return an equation at the solution, itself if it has not the index."""
-        value, place = self(equation.value), self(equation.place)
-        if value is equation.value and place is equation.place:
-            return equation
-        return Equation(value, place)
-
-    def _moved(self, subscript: Subscript) -> Subscript:
-        value = self(subscript_value(subscript))
-        return value if isinstance(value, IndexValue) else Clamped(value)
-
-    def _by_equation(self, expr: Expr, by: Equation) -> Expr | None:
-        """Return an integer with the index eliminated by the equation, if it can be."""
-        own = coefficient(form_of(expr), IndexValue(self.index))
-        solved = coefficient(form_of(by.value), IndexValue(self.index))
-        if own is None or solved is None or not own[0]:
-            return None
-        times = _ratio(own[0], solved[0])
-        if times is None or any(
-            self.index in free_indices(v) for v in variables(own[1])
-        ):
-            return None
-        difference = combined("-", form_of(by.place), solved[1])
-        return value_of(combined("+", own[1], scaled(difference, times)))
 
 
 def _index_of(expr: Expr) -> Index | None:
@@ -452,21 +406,6 @@ def _limits(index: Index, place: Expr) -> tuple[Expr, ...]:
     return low, Binary("<", place, end, BOOL)
 
 
-def _sides(form: Form) -> tuple[Expr, Expr]:
-    """Return the two sides of a comparison with 0: `i < n`, not `i - n < 0`."""
-    right = {m: -f for m, f in form.items() if f < 0}
-    left = {m: f for m, f in form.items() if f > 0}
-    return value_of(left), value_of(right)
-
-
-def _ratio(form: Form, by: Form) -> int | None:
-    """Return the whole number that a form is a multiple of another by."""
-    if form.keys() != by.keys():
-        return None
-    ratios = {form[m] // by[m] if form[m] % by[m] == 0 else None for m in form}
-    return ratios.pop() if len(ratios) == 1 else None
-
-
 def _call(name: str, *arguments: Expr) -> Expr:
     return BuiltinCall(name, arguments, arguments[0].type)
 
@@ -477,7 +416,6 @@ def solved(
     subscripts: Sequence[tuple[Subscript, Index, Extent]],
     facts: Facts,
     fresh: Callable[[str, Expr], Index],
-    nonzero: Callable[[Form], bool],
 ) -> Term:
     """Return the term that a read adds to the adjoint at given positions."""
     factors = list(term.factors)
@@ -486,7 +424,6 @@ def solved(
         list(own),
         list(term.bound),
         fresh,
-        nonzero,
         list(term.conditions),
         {atom: atom for atom in factors},
         set(term.solved),

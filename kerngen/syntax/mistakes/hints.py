@@ -259,6 +259,8 @@ UNEXPECTED: Final = (
             item="kernel", takes_at_most="GRADIENT OF BY"),
     Pattern("A gradient is written 'kernel g = gradient of f by x given y;'.",
             item="kernel", takes_only="NAME", has="gradient by"),
+    Pattern("A gradient is by whole parameters: it is by all members of a struct.",
+            item="kernel", found="DOT", has="gradient by"),
     Pattern("A derivative is written 'derivative of f(x: f32) { ... }'.",
             takes_only="OF"),
     Pattern("A kernel is written 'kernel name(x: f32[n]) -> y: f32[n] { ... }'.",

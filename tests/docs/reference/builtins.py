@@ -8,7 +8,7 @@ from typing import Final
 from kerngen.ir.builtins.row import Builtin, Overload
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY, Geometry
-from kerngen.ir.types import CASTS, COMPOSITES, Scalar
+from kerngen.ir.types import CASTS, COMPOSITES, Matrix, Scalar
 from tests.docs.reference.table import listed, table
 
 _LETTERS: Final = "xyzw"
@@ -91,6 +91,10 @@ def _types(overload: Overload) -> str:
 def _geometry(row: Geometry) -> tuple[str, ...]:
     letters = _LETTERS[: row.arity]
     call = f"`{row.name}({', '.join(letters)})`"
-    derivatives = "; ".join(f"`{adjoint}`" for adjoint in row.adjoints or ())
+    small = Matrix(2, 2)
+    own = row.adjoints_of((small,)) if callable(row.adjoints) else row.adjoints
+    derivatives = "; ".join(f"`{adjoint}`" for adjoint in own)
+    if callable(row.adjoints):
+        derivatives = f"of `{small.spelling}` {derivatives}"
     numpy = f"`{row.numpy.format(*letters)}`"
     return call, row.accepted, row.doc, numpy, derivatives
