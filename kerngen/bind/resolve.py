@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, cast, final
 
-from kerngen.bind import tree
+from kerngen.bind import model, tree
 from kerngen.bind.constants import Constants, Kind, Value
 from kerngen.bind.faults import (
     CircularDeclaration,
@@ -24,18 +24,6 @@ from kerngen.bind.faults import (
 from kerngen.bind.foreign import NAGA
 from kerngen.bind.interface import Interface
 from kerngen.bind.missing import missing
-from kerngen.bind.model import (
-    STAGES,
-    Binding,
-    Bound,
-    EntryPoint,
-    Opaque,
-    Override,
-    RuntimeArray,
-    RuntimeStruct,
-    Type,
-    memory_of,
-)
 from kerngen.bind.naga import misread
 from kerngen.bind.parser import parse
 from kerngen.bind.reach import Reach, names_in
@@ -59,7 +47,7 @@ _IMMEDIATES: Final = frozenset(("immediate", "push_constant"))
 """The address space that naga has beyond WGSL, by its new name and its old one."""
 
 
-def read(source: Source) -> Bound:
+def read(source: Source) -> model.Bound:
     """Return a WGSL file's interface; raise `CompileError` with all errors."""
     try:
         return _read(source)
@@ -68,15 +56,15 @@ def read(source: Source) -> Bound:
         raise CompileError([NestedTooDeep(span=span)]) from None
 
 
-def _read(source: Source) -> Bound:
+def _read(source: Source) -> model.Bound:
     module = parse(source)
     faults = Faults()
     declared = _by_name(module, faults)
     constants = Constants(declared)
     reader = _Reader(declared, constants, Types(declared, constants))
-    bindings: list[Binding] = []
-    overrides: list[Override] = []
-    structs: list[Struct | RuntimeStruct] = []
+    bindings: list[model.Binding] = []
+    overrides: list[model.Override] = []
+    structs: list[Struct | model.RuntimeStruct] = []
     for each in module.declarations:
         with faults.collect():
             match each:
@@ -88,7 +76,7 @@ def _read(source: Source) -> Bound:
                     structs += reader.struct(each)
                 case _:
                     pass
-    entries: list[EntryPoint] = []
+    entries: list[model.EntryPoint] = []
     reach = Reach(
         declared, {b.name: b for b in bindings}, {o.name: o for o in overrides}
     )
@@ -103,11 +91,11 @@ def _read(source: Source) -> Bound:
     held = {
         inner
         for binding in bindings
-        if (memory := memory_of(binding.type)) is not None
+        if (memory := model.memory_of(binding.type)) is not None
         for inner in structs_in(memory)
     }
     shown = [s for s in structs if not reader.is_interface(s) or _struct(s) in held]
-    return Bound(
+    return model.Bound(
         source,
         tuple(shown),
         tuple(bindings),
@@ -117,8 +105,8 @@ def _read(source: Source) -> Bound:
     )
 
 
-def _struct(struct: Struct | RuntimeStruct) -> Struct:
-    return struct.struct if isinstance(struct, RuntimeStruct) else struct
+def _struct(struct: Struct | model.RuntimeStruct) -> Struct:
+    return struct.struct if isinstance(struct, model.RuntimeStruct) else struct
 
 
 def _by_name(module: tree.Module, faults: Faults) -> dict[str, tree.Declaration]:
@@ -139,20 +127,20 @@ class _Reader:
     constants: Constants
     types: Types
 
-    def struct(self, struct: tree.Struct) -> Iterator[Struct | RuntimeStruct]:
+    def struct(self, struct: tree.Struct) -> Iterator[Struct | model.RuntimeStruct]:
         """Yield a struct, if a buffer can hold it."""
         type_ = self.types.resolve(struct.name)
-        if isinstance(type_, Struct | RuntimeStruct):
+        if isinstance(type_, Struct | model.RuntimeStruct):
             yield type_
 
-    def is_interface(self, struct: Struct | RuntimeStruct) -> bool:
+    def is_interface(self, struct: Struct | model.RuntimeStruct) -> bool:
         """Whether a struct is what shaders take and return, not what buffers hold."""
         declared = self.declared[_struct(struct).name]
         assert isinstance(declared, tree.Struct), "structs are declared as such"
         words = {a.name for m in declared.members for a in m.attributes}
         return bool(words & {"location", "builtin"})
 
-    def binding(self, variable: tree.Variable) -> Iterator[Binding]:
+    def binding(self, variable: tree.Variable) -> Iterator[model.Binding]:
         """Yield the binding of a variable, unless it is private to the shader."""
         words = [a.text for a in variable.template if isinstance(a, tree.Name)]
         space = words[0] if words else "handle"
@@ -177,7 +165,7 @@ class _Reader:
             name in reach.names(each)
             for each in self.declared.values()
             if isinstance(each, tree.Function)
-            and any(tree.attribute(each.attributes, stage) for stage in STAGES)
+            and any(tree.attribute(each.attributes, stage) for stage in model.STAGES)
         )
 
     def _binding(
@@ -187,12 +175,12 @@ class _Reader:
         words: list[str],
         group: int,
         number: int,
-    ) -> Binding:
+    ) -> model.Binding:
         name = variable.name
         assert variable.type is not None, "the grammar of WGSL asks for one"
         type_ = self.types.resolve(variable.type)
-        memory = memory_of(type_)
-        if isinstance(type_, Opaque) and type_.tool:
+        memory = model.memory_of(type_)
+        if isinstance(type_, model.Opaque) and type_.tool:
             fault: Diagnostic = NativeType(
                 span=variable.type.span, name=type_.name, tool=type_.tool
             )
@@ -209,7 +197,7 @@ class _Reader:
             )
         kind = cast('Literal["uniform", "storage", "handle"]', space)
         writes = space == "storage" and words[:1] == ["read_write"]
-        return Binding(name.text, group, number, type_, kind, writes, name.span)
+        return model.Binding(name.text, group, number, type_, kind, writes, name.span)
 
     def _number(self, owner: tree.Variable, word: str) -> int | None:
         found = tree.attribute(owner.attributes, word)
@@ -226,12 +214,14 @@ class _Reader:
             raise CompileError([fault])
         return number
 
-    def override(self, override: tree.Override) -> Override:
+    def override(self, override: tree.Override) -> model.Override:
         """Return an override, with the value that it has unless a pipeline chooses."""
         name, default = override.name.text, self._default(override)
         key = tree.attribute(override.attributes, "id")
         shown = str(self.constants.integer(key.arguments[0])) if key else name
-        return Override(name, self._kind(override), shown, override.value, default)
+        return model.Override(
+            name, self._kind(override), shown, override.value, default
+        )
 
     def _kind(self, override: tree.Override, *inside: str) -> Kind:
         """Return the type of an override, which follows from its value if none is given.
@@ -271,9 +261,11 @@ class _Reader:
         except CompileError:
             return None  # it follows from other overrides, in the shader
 
-    def entries(self, function: tree.Function, reach: Reach) -> Iterator[EntryPoint]:
+    def entries(
+        self, function: tree.Function, reach: Reach
+    ) -> Iterator[model.EntryPoint]:
         """Yield the entry point that a function is, if it is one."""
-        for stage in STAGES:
+        for stage in model.STAGES:
             if tree.attribute(function.attributes, stage) is not None:
                 if stage == "compute":
                     self._refuse_immediates(function, reach)
@@ -284,7 +276,7 @@ class _Reader:
                     name = function.name
                     fault = MissingWorkgroupSize(span=name.span, name=name.text)
                     raise CompileError([fault])
-                yield EntryPoint(
+                yield model.EntryPoint(
                     function.name.text,
                     stage,
                     bindings,
@@ -313,9 +305,9 @@ class _Reader:
                 )
 
     def _check_same(
-        self, function: tree.Function, bindings: tuple[Binding, ...]
+        self, function: tree.Function, bindings: tuple[model.Binding, ...]
     ) -> None:
-        seen: dict[tuple[int, int], Binding] = {}
+        seen: dict[tuple[int, int], model.Binding] = {}
         for each in bindings:
             other = seen.setdefault((each.group, each.number), each)
             if other is not each:
@@ -333,15 +325,17 @@ def _of_naga(node: tree.Expression, type_: str) -> NativeType:
     return NativeType(span=node.span, name=type_, tool=NAGA)
 
 
-def _refused(type_: Type, space: str) -> tuple[str, str] | None:
+def _refused(type_: model.Type, space: str) -> tuple[str, str] | None:
     """Return why no variable of an address space has a type, and what to do."""
-    is_memory = memory_of(type_) is not None
-    if isinstance(type_, Opaque):
+    is_memory = model.memory_of(type_) is not None
+    if isinstance(type_, model.Opaque):
         return type_.why, "Use a type that has a layout: u32 instead of bool, say."
     if is_memory and space == "handle":
         return "its address space is missing", "Write var<uniform> or var<storage>."
     if not is_memory and space != "handle":
         return f"'{space}' is for data", "Write var without an address space."
-    if space == "uniform" and isinstance(type_, RuntimeArray | RuntimeStruct):
+    if space == "uniform" and isinstance(
+        type_, model.RuntimeArray | model.RuntimeStruct
+    ):
         return "'uniform' has no arrays without a length", "Write var<storage>."
     return None

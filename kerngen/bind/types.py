@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast, final
 
-from kerngen.bind import tree
+from kerngen.bind import model, tree
 from kerngen.bind.constants import Constants
 from kerngen.bind.faults import (
     CircularDeclaration,
@@ -16,17 +16,6 @@ from kerngen.bind.faults import (
     WrongValue,
 )
 from kerngen.bind.foreign import NATIVE
-from kerngen.bind.model import (
-    Access,
-    Opaque,
-    RuntimeArray,
-    RuntimeStruct,
-    Sampler,
-    StorageTexture,
-    Texture,
-    Type,
-    memory_of,
-)
 from kerngen.ir.memory import LEAVES, WIDE, FixedArray, Leaf, Member, MemoryType, Struct
 from kerngen.layout.rules import Space
 from kerngen.layout.types import lay_out
@@ -71,10 +60,10 @@ class Types:
 
     declared: Mapping[str, tree.Declaration]
     constants: Constants
-    _known: dict[str, Type] = field(default_factory=dict[str, Type])
+    _known: dict[str, model.Type] = field(default_factory=dict[str, model.Type])
     _open: list[str] = field(default_factory=list[str])
 
-    def resolve(self, name: tree.Name) -> Type:
+    def resolve(self, name: tree.Name) -> model.Type:
         """Return the type; raise `CompileError` if it does not exist."""
         declared = self.declared.get(name.text)
         match declared:
@@ -85,7 +74,9 @@ class Types:
             case _:
                 raise self._no_type(name)
 
-    def _declared(self, name: tree.Name, declared: tree.Struct | tree.Alias) -> Type:
+    def _declared(
+        self, name: tree.Name, declared: tree.Struct | tree.Alias
+    ) -> model.Type:
         if name.text in self._known:
             return self._known[name.text]
         if name.text in self._open:
@@ -102,7 +93,7 @@ class Types:
         self._known[name.text] = found
         return found
 
-    def _struct(self, struct: tree.Struct) -> Type:
+    def _struct(self, struct: tree.Struct) -> model.Type:
         """Return a struct; one that no buffer can hold is opaque."""
         members: list[Member] = []
         element: MemoryType | None = None
@@ -110,16 +101,18 @@ class Types:
             type_ = self.resolve(member.type)
             if element is not None:
                 raise CompileError([MisplacedRuntimeArray(span=member.name.span)])
-            if isinstance(type_, RuntimeStruct):
+            if isinstance(type_, model.RuntimeStruct):
                 raise CompileError([MisplacedRuntimeArray(span=member.type.span)])
-            memory = memory_of(type_)
-            if isinstance(type_, Opaque) and type_.tool:
+            memory = model.memory_of(type_)
+            if isinstance(type_, model.Opaque) and type_.tool:
                 return type_
             if memory is None:
-                why = type_.why if isinstance(type_, Opaque) else "it holds no data"
+                why = (
+                    type_.why if isinstance(type_, model.Opaque) else "it holds no data"
+                )
                 why = f"in its member '{member.name.text}', {why}"
-                return Opaque(struct.name.text, why)
-            if isinstance(type_, RuntimeArray):
+                return model.Opaque(struct.name.text, why)
+            if isinstance(type_, model.RuntimeArray):
                 element = type_.element
             members.append(self._member(member, memory))
         made = Struct(
@@ -128,7 +121,7 @@ class Types:
             struct.name.span.source.name,
             span=struct.name.span,
         )
-        return made if element is None else RuntimeStruct(made, element)
+        return made if element is None else model.RuntimeStruct(made, element)
 
     def _member(self, member: tree.Member, memory: MemoryType) -> Member:
         laid = lay_out(memory, Space.STORAGE)
@@ -153,7 +146,7 @@ class Types:
             raise CompileError([fault])
         return value
 
-    def _predeclared(self, name: tree.Name) -> Type:
+    def _predeclared(self, name: tree.Name) -> model.Type:
         text = name.text
         if text in _NAMED and not name.arguments:
             return _NAMED[text]
@@ -164,49 +157,51 @@ class Types:
         if text == "atomic" and len(name.arguments) == 1:
             return self._argument(name, 0)
         if text in _OPAQUE:
-            return Opaque(text, _OPAQUE[text])
+            return model.Opaque(text, _OPAQUE[text])
         if text in {"sampler", "sampler_comparison"}:
-            return Sampler(text == "sampler_comparison")
+            return model.Sampler(text == "sampler_comparison")
         if found := _STORAGE_TEXTURE.fullmatch(text):
             return self._storage_texture(name, found[1])
         if found := _TEXTURE.fullmatch(text):
             return self._texture(name, found)
         if text in NATIVE:
-            return Opaque(text, f"'{text}' is a type of {NATIVE[text]}", NATIVE[text])
+            return model.Opaque(
+                text, f"'{text}' is a type of {NATIVE[text]}", NATIVE[text]
+            )
         raise self._no_type(name)
 
-    def _argument(self, name: tree.Name, number: int) -> Type:
+    def _argument(self, name: tree.Name, number: int) -> model.Type:
         given = name.arguments[number]
         if not isinstance(given, tree.Name):
             raise self._no_type(name)
         return self.resolve(given)
 
-    def _composite(self, name: tree.Name) -> Type:
+    def _composite(self, name: tree.Name) -> model.Type:
         component = self._argument(name, 0)
         spelling = component.spelling if isinstance(component, Leaf) else ""
         found = _KNOWN.get(name.text + _LETTERS.get(spelling, ""))
         if found is not None:
             return found
-        if isinstance(component, Opaque) and component.name in {"bool", *NATIVE}:
+        if isinstance(component, model.Opaque) and component.name in {"bool", *NATIVE}:
             return component
         raise self._no_type(name)
 
-    def _array(self, name: tree.Name) -> Type:
+    def _array(self, name: tree.Name) -> model.Type:
         type_ = self._argument(name, 0)
-        element = memory_of(type_)
-        if isinstance(type_, Opaque):
+        element = model.memory_of(type_)
+        if isinstance(type_, model.Opaque):
             return type_
         if element is None:
-            return Opaque("array", "its elements hold no data")
-        if isinstance(type_, RuntimeArray | RuntimeStruct):
+            return model.Opaque("array", "its elements hold no data")
+        if isinstance(type_, model.RuntimeArray | model.RuntimeStruct):
             raise CompileError([MisplacedRuntimeArray(span=name.span)])
         if len(name.arguments) == 1:
-            return RuntimeArray(element)
+            return model.RuntimeArray(element)
         length = name.arguments[1]
         if isinstance(length, tree.Name) and isinstance(
             self.declared.get(length.text), tree.Override
         ):
-            return Opaque("array", f"its length '{length.text}' is an override")
+            return model.Opaque("array", f"its length '{length.text}' is an override")
         value = self.constants.integer(length)
         if value < 1:
             fault = WrongValue(
@@ -218,23 +213,23 @@ class Types:
             raise CompileError([fault])
         return FixedArray(element, value)
 
-    def _texture(self, name: tree.Name, found: re.Match[str]) -> Type:
+    def _texture(self, name: tree.Name, found: re.Match[str]) -> model.Type:
         dimension = found["dim"].replace("_", "-")
         multisampled = found["multi"] is not None
         if found["depth"] is not None:
-            return Texture(dimension, "depth", multisampled)
+            return model.Texture(dimension, "depth", multisampled)
         sampled = self._argument(name, 0) if name.arguments else None
         sample = _SAMPLES.get(sampled.spelling) if isinstance(sampled, Leaf) else None
         if sample is None:
             raise self._no_type(name)
-        return Texture(dimension, sample, multisampled)
+        return model.Texture(dimension, sample, multisampled)
 
-    def _storage_texture(self, name: tree.Name, dimension: str) -> Type:
+    def _storage_texture(self, name: tree.Name, dimension: str) -> model.Type:
         words = [each.text for each in name.arguments if isinstance(each, tree.Name)]
         if len(words) != 2 or words[1] not in {"read", "write", "read_write"}:
             raise self._no_type(name)
-        access = cast("Access", words[1])
-        return StorageTexture(dimension.replace("_", "-"), words[0], access)
+        access = cast("model.Access", words[1])
+        return model.StorageTexture(dimension.replace("_", "-"), words[0], access)
 
     def _no_type(self, name: tree.Name) -> CompileError:
         own = [

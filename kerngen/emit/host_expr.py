@@ -13,28 +13,14 @@ from kerngen.emit.builtin_call import fill_template
 from kerngen.emit.functions import FunctionInfo
 from kerngen.emit.members import literal_place
 from kerngen.emit.python_code import Code, Level, binary, call, number
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.signs import is_natural
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Cast,
-    Constant,
-    ConstRef,
-    DimValue,
-    Expr,
-    FunctionCall,
-    Part,
-    Select,
-    Swizzle,
-    Unary,
-    UniformValue,
-)
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import walk
 
-ValueName: TypeAlias = Callable[[DimValue | UniformValue], str]
+ValueName: TypeAlias = Callable[[ir.DimValue | ir.UniformValue], str]
 """How a dim or scalar is spelled in the place of the expression."""
 
 _CASTS = {
@@ -61,12 +47,14 @@ _OPERATORS_OF_NATURALS = {"/": "//", "%": "%"}
 """Python's own, where neither a sign nor a division by zero makes a difference."""
 
 
-def _is_leaf(expr: Expr) -> bool:
-    leaves = Constant | ConstRef | DimValue | UniformValue | Swizzle | Part
+def _is_leaf(expr: ir.Expr) -> bool:
+    leaves = (
+        ir.Constant | ir.ConstRef | ir.DimValue | ir.UniformValue | ir.Swizzle | ir.Part
+    )
     return isinstance(expr, leaves)
 
 
-def _wrapped(expr: Expr, code: Code) -> Code:
+def _wrapped(expr: ir.Expr, code: Code) -> Code:
     """Return code that wraps an integer to 32 bits, if it may exceed them."""
     if _is_leaf(expr):
         return code
@@ -74,17 +62,17 @@ def _wrapped(expr: Expr, code: Code) -> Code:
     return call(f"hostmath.{wrap}", [code.text])
 
 
-def _host_function(expr: BuiltinCall) -> str:
+def _host_function(expr: ir.BuiltinCall) -> str:
     """Return the function for Python's numbers; "" for a built-in that goes by NumPy."""
     row = BUILTINS.get(expr.builtin)
     return row.host if row else ""
 
 
-def warns(expr: Expr) -> bool:
+def warns(expr: ir.Expr) -> bool:
     """Whether the host computes the expression by NumPy, which may warn."""
     return any(
-        isinstance(node, FunctionCall)
-        or (isinstance(node, BuiltinCall) and not _host_function(node))
+        isinstance(node, ir.FunctionCall)
+        or (isinstance(node, ir.BuiltinCall) and not _host_function(node))
         for node in walk(expr)
     )
 
@@ -103,51 +91,51 @@ class HostPrinter:
     functions: Mapping[str, FunctionInfo]
     wraps: bool = False
 
-    def print(self, expr: Expr) -> Code:
+    def print(self, expr: ir.Expr) -> Code:
         """Return the expression as Python code."""
         match expr:
-            case Constant(value=value):
+            case ir.Constant(value=value):
                 return number(value)
-            case ConstRef(name=name):
+            case ir.ConstRef(name=name):
                 return Code(self.constants[name])
-            case DimValue():
+            case ir.DimValue():
                 return Code(self.value(expr))
-            case UniformValue():
+            case ir.UniformValue():
                 return Code(self.value(expr))
-            case Swizzle(operand=operand, components=components):
+            case ir.Swizzle(operand=operand, components=components):
                 return self._part(operand, "xyzw".index(components))
-            case Part(operand=operand, at=at):
+            case ir.Part(operand=operand, at=at):
                 return self._part(operand, literal_place(at))
-            case Unary():
+            case ir.Unary():
                 return self._unary(expr)
-            case Binary():
+            case ir.Binary():
                 return self._binary(expr)
-            case Select():
+            case ir.Select():
                 return self._select(expr)
-            case Cast(operand=operand, type=type_):
+            case ir.Cast(operand=operand, type=type_):
                 return call(_CASTS[scalar_of(type_)], [self.print(operand).text])
-            case BuiltinCall():
+            case ir.BuiltinCall():
                 return self._builtin(expr)
-            case FunctionCall():
+            case ir.FunctionCall():
                 return self._function(expr)
             case _:
                 raise AssertionError(f"not a host expression: {expr}")
 
-    def _part(self, operand: Expr, place: int | None) -> Code:
+    def _part(self, operand: ir.Expr, place: int | None) -> Code:
         """Return a part of a vector or matrix, which is a tuple on the host."""
         assert place is not None, "the host knows the place"
         return Code(f"{self.print(operand).atom}[{place}]")
 
-    def _unary(self, expr: Unary) -> Code:
+    def _unary(self, expr: ir.Unary) -> Code:
         operand = self.print(expr.operand)
         if expr.op == "not":
             return Code(f"not {operand.at(Level.NOT)}", Level.NOT)
         return Code(f"{expr.op}{operand.at(Level.UNARY)}", Level.UNARY)
 
-    def _binary(self, expr: Binary) -> Code:
+    def _binary(self, expr: ir.Binary) -> Code:
         left, right = self.print(expr.left), self.print(expr.right)
         plain = not self.wraps or all(map(_is_leaf, (expr.left, expr.right)))
-        divisor = isinstance(expr.right, Constant) and expr.right.value != 0
+        divisor = isinstance(expr.right, ir.Constant) and expr.right.value != 0
         natural = divisor and is_natural(expr, wraps=False)
         if expr.op in _OPERATORS_OF_NATURALS and natural and plain:
             op, level = _OPERATORS_OF_NATURALS[expr.op], Level.PRODUCT
@@ -160,13 +148,13 @@ class HostPrinter:
             return call(functions[expr.op], [left.text, right.text])
         return binary(expr.op, left, right)
 
-    def _select(self, expr: Select) -> Code:
+    def _select(self, expr: ir.Select) -> Code:
         condition = self.print(expr.condition).at(Level.OR)
         then = self.print(expr.then).at(Level.OR)
         otherwise = self.print(expr.otherwise).text
         return Code(f"{then} if {condition} else {otherwise}", Level.CONDITIONAL)
 
-    def _builtin(self, expr: BuiltinCall) -> Code:
+    def _builtin(self, expr: ir.BuiltinCall) -> Code:
         arguments = [self.print(argument) for argument in expr.arguments]
         if self.wraps:
             arguments = [*map(_wrapped, expr.arguments, arguments)]
@@ -179,7 +167,7 @@ class HostPrinter:
         row = GEOMETRY.get(expr.builtin) or BUILTINS[expr.builtin]
         return self._number(expr, fill_template(row.numpy, arrays))
 
-    def _function(self, expr: FunctionCall) -> Code:
+    def _function(self, expr: ir.FunctionCall) -> Code:
         function = self.functions[expr.function]
         arguments = ["ref.DOUBLE"] if function.needs_real else []
         arguments += [
@@ -188,5 +176,5 @@ class HostPrinter:
         ]
         return self._number(expr, call(function.name, arguments))
 
-    def _number(self, expr: Expr, code: Code) -> Code:
+    def _number(self, expr: ir.Expr, code: Code) -> Code:
         return call(_RESULTS[scalar_of(expr.type)], [code.text])

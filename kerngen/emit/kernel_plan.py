@@ -16,30 +16,11 @@ from kerngen.ir.module import Module
 from kerngen.ir.nodes import Expr, Kernel, Role, UniformValue
 from kerngen.ir.sizes import SizeMaker
 from kerngen.ir.walk import walk
+from kerngen.plan import tree
 from kerngen.plan.size import (
     ALWAYS,
     any_of,
     symbols,
-)
-from kerngen.plan.tree import (
-    Access,
-    Case,
-    Choice,
-    DerivedDim,
-    Dispatch,
-    Gather,
-    GradientOf,
-    KernelPlan,
-    RangeCheck,
-    Repeat,
-    Requirement,
-    ScalarPlan,
-    Scratch,
-    Sequence,
-    TemporaryPlan,
-    TensorPlan,
-    Term,
-    sizes_of,
 )
 from kerngen.schedule.program import (
     KernelProgram,
@@ -49,7 +30,7 @@ from kerngen.schedule.program import (
     Variant,
 )
 
-_ACCESS: Final[dict[Role, Access]] = {
+_ACCESS: Final[dict[Role, tree.Access]] = {
     Role.INPUT: "read",
     Role.UPDATE: "update",
     Role.OUTPUT: "write",
@@ -66,7 +47,7 @@ class PlannedKernel:
     """
 
     kernel: Kernel
-    plan: KernelPlan
+    plan: tree.KernelPlan
     computed: tuple[tuple[Expr, bool], ...]
 
 
@@ -103,36 +84,39 @@ def plan_kernel(
 
 def _plan(
     program: KernelProgram, renamed: Callable[[str], str], maker: SizeMaker
-) -> KernelPlan:
+) -> tree.KernelPlan:
     """Return a plan but for its gradient, and for the scalars that its sizes read."""
     kernel = program.staged.kernel
-    return KernelPlan(
+    return tree.KernelPlan(
         name=kernel.name,
         origin=f"{kernel.span.source.name}:{kernel.span.line}",
         dims=kernel.dims,
         tensors=tuple(
-            TensorPlan(renamed(x.name), element_name(x), x.extents, _ACCESS[x.role])
+            tree.TensorPlan(
+                renamed(x.name), element_name(x), x.extents, _ACCESS[x.role]
+            )
             for x in kernel.tensors
         ),
         scalars=tuple(
-            ScalarPlan(renamed(p.name), parameter_element(p)) for p in kernel.parameters
+            tree.ScalarPlan(renamed(p.name), parameter_element(p))
+            for p in kernel.parameters
         ),
         body=_sequence(program.choices, maker),
         temporaries=tuple(
-            TemporaryPlan(renamed(x.name), element_name(x), x.extents)
+            tree.TemporaryPlan(renamed(x.name), element_name(x), x.extents)
             for x in program.temporaries
         ),
         derived=tuple(
-            DerivedDim(dim.name, dim.text, maker.size(dim.value))
+            tree.DerivedDim(dim.name, dim.text, maker.size(dim.value))
             for dim in kernel.derived
         ),
         requires=tuple(
-            Requirement(each.text, maker.guard(each.condition))
+            tree.Requirement(each.text, maker.guard(each.condition))
             for each in kernel.requires
         ),
         checks=tuple(_range_checks(kernel, maker)),
         gathers=tuple(
-            Gather(renamed(g.tensor), g.axis, g.extent, g.around)
+            tree.Gather(renamed(g.tensor), g.axis, g.extent, g.around)
             for g in checks_of(kernel)
             if isinstance(g, IrGather)
         ),
@@ -150,7 +134,9 @@ def _renamed(names: KernelNames) -> Callable[[str], str]:
     return lambda name: names.values.get(name, name)
 
 
-def _gradient(kernel: Kernel, names_of: Mapping[str, KernelNames]) -> GradientOf | None:
+def _gradient(
+    kernel: Kernel, names_of: Mapping[str, KernelNames]
+) -> tree.GradientOf | None:
     """Return the derivation of a gradient kernel, in Python's names."""
     gradient = kernel.gradient
     if gradient is None:
@@ -166,7 +152,7 @@ def _gradient(kernel: Kernel, names_of: Mapping[str, KernelNames]) -> GradientOf
         for x in kernel.order
         if x not in own
     )
-    return GradientOf(
+    return tree.GradientOf(
         gradient.kernel,
         arguments=tuple((of, own) for of, own in arguments if of != own),
         by=tuple((theirs(of), renamed(own)) for of, own in gradient.by),
@@ -176,31 +162,31 @@ def _gradient(kernel: Kernel, names_of: Mapping[str, KernelNames]) -> GradientOf
     )
 
 
-def _range_checks(kernel: Kernel, maker: SizeMaker) -> Iterator[RangeCheck]:
+def _range_checks(kernel: Kernel, maker: SizeMaker) -> Iterator[tree.RangeCheck]:
     wrapping = replace(maker, wraps=True)
     for check in checks_of(kernel):
         if isinstance(check, IrRangeCheck):
-            yield RangeCheck(
+            yield tree.RangeCheck(
                 check.text,
                 maker.name(check.tensor),
                 check.axis,
                 check.extent,
-                tuple(Term(wrapping.size(c), extent) for extent, c in check.terms),
+                tuple(tree.Term(wrapping.size(c), extent) for extent, c in check.terms),
                 check.around,
                 wrapping.size(check.offset),
                 check.is_guarded,
             )
 
 
-def _sequence(choices: Iterable[StageChoice], maker: SizeMaker) -> Sequence:
+def _sequence(choices: Iterable[StageChoice], maker: SizeMaker) -> tree.Sequence:
     return tuple(
-        Choice(_merged(_cases(choice, maker)), choice.stages) for choice in choices
+        tree.Choice(_merged(_cases(choice, maker)), choice.stages) for choice in choices
     )
 
 
-def _merged(cases: Iterable[Case]) -> tuple[Case, ...]:
+def _merged(cases: Iterable[tree.Case]) -> tuple[tree.Case, ...]:
     """Return cases; neighbours that differ by their condition alone are one."""
-    merged: list[Case] = []
+    merged: list[tree.Case] = []
     for case in cases:
         before = merged[-1] if merged else None
         if before and replace(before, when=case.when) == case:
@@ -210,17 +196,17 @@ def _merged(cases: Iterable[Case]) -> tuple[Case, ...]:
     return tuple(merged)
 
 
-def _cases(choice: StageChoice, maker: SizeMaker) -> Iterator[Case]:
+def _cases(choice: StageChoice, maker: SizeMaker) -> Iterator[tree.Case]:
     yield from (_case(case, maker) for case in choice.cases)
     if choice.otherwise:
-        yield Case("", _sequence(choice.otherwise, maker))
+        yield tree.Case("", _sequence(choice.otherwise, maker))
 
 
-def _case(case: ScheduledCase, maker: SizeMaker) -> Case:
+def _case(case: ScheduledCase, maker: SizeMaker) -> tree.Case:
     schedule = case.schedule
     rest = _sequence(case.rest, maker)
     body, scratch = _variants(schedule.variants, maker, alone=not rest)
-    return Case(
+    return tree.Case(
         name=schedule.label,
         body=(*body, *rest),
         when=ALWAYS if case.guard is None else maker.guard(case.guard),
@@ -231,7 +217,7 @@ def _case(case: ScheduledCase, maker: SizeMaker) -> Case:
 
 def _variants(
     variants: tuple[Variant, ...], maker: SizeMaker, *, alone: bool
-) -> tuple[Sequence, tuple[Scratch, ...]]:
+) -> tuple[tree.Sequence, tuple[tree.Scratch, ...]]:
     """Return the choice between variants, and what is the same for all of them.
 
     That is how they end, and their scratch memory, if they are `alone`: other choices
@@ -239,7 +225,7 @@ def _variants(
     steps.
     """
     cases = tuple(
-        Case(
+        tree.Case(
             variant.name,
             _dispatches(variant, maker),
             variant.when,
@@ -252,12 +238,12 @@ def _variants(
         return first.body, ()
     end = _end(cases) if alone else ()
     if not end:
-        return (Choice(cases),), ()
+        return (tree.Choice(cases),), ()
     own = (replace(each, body=each.body[: -len(end)], scratch=()) for each in cases)
-    return (Choice(_merged(own)), *end), first.scratch
+    return (tree.Choice(_merged(own)), *end), first.scratch
 
 
-def _end(cases: tuple[Case, ...]) -> Sequence:
+def _end(cases: tuple[tree.Case, ...]) -> tree.Sequence:
     """Return the last steps of all cases, if they and the scratch memory are the same."""
     first, *others = cases
     if not others or any(each.scratch != first.scratch for each in others):
@@ -269,15 +255,15 @@ def _end(cases: tuple[Case, ...]) -> Sequence:
     return next(same, ())
 
 
-def _dispatches(variant: Variant, maker: SizeMaker) -> Sequence:
+def _dispatches(variant: Variant, maker: SizeMaker) -> tree.Sequence:
     found = tuple(_dispatch(shader, maker) for shader in variant.shaders)
     if variant.again is None:
         return found
-    return (*found[:-1], Repeat(variant.again, found[-1:]))
+    return (*found[:-1], tree.Repeat(variant.again, found[-1:]))
 
 
-def _dispatch(shader: Shader, maker: SizeMaker) -> Dispatch:
-    return Dispatch(
+def _dispatch(shader: Shader, maker: SizeMaker) -> tree.Dispatch:
+    return tree.Dispatch(
         wgsl=shader.name,
         bindings=tuple(
             replace(binding, name=maker.name(binding.name))
@@ -294,10 +280,10 @@ def _dispatch(shader: Shader, maker: SizeMaker) -> Dispatch:
 # The scalars that decide how a call runs
 
 
-def _scalars_read(plan: KernelPlan) -> dict[str, None]:
+def _scalars_read(plan: tree.KernelPlan) -> dict[str, None]:
     """Return the scalars that guards, lengths and checks read, in that order."""
     known = {*plan.dims, *(dim.name for dim in plan.derived)}
-    names = (name for size in sizes_of(plan) for name in symbols(size))
+    names = (name for size in tree.sizes_of(plan) for name in symbols(size))
     read = (n for n in names if n not in known and not n.startswith("adapter."))
     # A part comes after what it is of, which messages show.
     return dict.fromkeys(x for n in read for x in (n.split(".")[0], n))

@@ -23,42 +23,16 @@ from kerngen.gradient.members import key_of
 from kerngen.gradient.partials import partials
 from kerngen.gradient.taken import Guard, has_reduce, needed
 from kerngen.gradient.terms import ONE, Term, as_subscript, product_of, substituted
+from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
-from kerngen.ir.nodes import (
-    At,
-    Binary,
-    BuiltinCall,
-    Cast,
-    Constant,
-    ConstRef,
-    Construct,
-    DimValue,
-    Expr,
-    Extent,
-    FunctionCall,
-    Index,
-    IndexValue,
-    Load,
-    LocalValue,
-    Part,
-    Path,
-    Reduce,
-    Select,
-    Statement,
-    Subscript,
-    Swizzle,
-    Tensor,
-    Unary,
-    UniformValue,
-)
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import called, subscript_value
 
 _F32: Final = Scalar.F32
-_ZERO: Final = Constant(0.0, _F32)
-_ONE: Final = Constant(1.0, _F32)
+_ZERO: Final = ir.Constant(0.0, _F32)
+_ONE: Final = ir.Constant(1.0, _F32)
 
 
 @final
@@ -72,15 +46,15 @@ class Reads:
 
     forward: Forward
     facts: Facts
-    fresh: Callable[[str, Expr], Index]
-    places: Callable[[Tensor, Path], tuple[Index, ...]]
-    scalar_places: Callable[[str, Path], tuple[Index, ...]]
-    let: Callable[[str, tuple[Index, ...], Expr], Load]
+    fresh: Callable[[str, ir.Expr], ir.Index]
+    places: Callable[[ir.Tensor, ir.Path], tuple[ir.Index, ...]]
+    scalar_places: Callable[[str, ir.Path], tuple[ir.Index, ...]]
+    let: Callable[[str, tuple[ir.Index, ...], ir.Expr], ir.Load]
     found: dict[str, list[Term]] = field(default_factory=dict[str, list[Term]])
     _guards: tuple[Guard, ...] = ()
 
     def of(
-        self, statement: Statement, adjoint: Term, guards: tuple[Guard, ...] = ()
+        self, statement: ir.Statement, adjoint: Term, guards: tuple[Guard, ...] = ()
     ) -> None:
         """Add the terms that follow from one term of the target's adjoint.
 
@@ -88,47 +62,53 @@ class Reads:
         """
         self._statement, self._adjoint, self._guards = statement, adjoint, guards
         value = statement.value
-        if isinstance(value, Reduce) and value.kind != "sum":
+        if isinstance(value, ir.Reduce) and value.kind != "sum":
             self._reduction(value, adjoint)
         else:
             self._visit(value, adjoint)
 
-    def _visit(self, expr: Expr, term: Term) -> None:
+    def _visit(self, expr: ir.Expr, term: Term) -> None:
         if not self.forward.is_active(expr):
             return
         match expr:
-            case Load():
+            case ir.Load():
                 self._read(expr, term)
-            case UniformValue(name=name, path=path):
+            case ir.UniformValue(name=name, path=path):
                 self._solve(name, path, term, [], self.scalar_places(name, path))
-            case Binary() if has_components(expr):
+            case ir.Binary() if has_components(expr):
                 self._hand_on(expr, term)
-            case Binary():
+            case ir.Binary():
                 self._binary(expr, term)
-            case Unary(operand=operand):
+            case ir.Unary(operand=operand):
                 self._visit(operand, term.times(Term(-ONE)))
-            case Select(condition=condition, then=then, otherwise=otherwise):
+            case ir.Select(condition=condition, then=then, otherwise=otherwise):
                 self._visit(then, _under(term, tuple(conjuncts(condition))))
                 opposite = tuple(conjuncts(negated(condition)))
                 self._visit(otherwise, _under(term, opposite))
-            case Reduce(kind="sum", indices=indices, body=body):
+            case ir.Reduce(kind="sum", indices=indices, body=body):
                 inner = _under(term.over(indices), _conditions(expr))
                 self._visit(body, inner)
-            case BuiltinCall(builtin="select"):
+            case ir.BuiltinCall(builtin="select"):
                 self._visit(as_select(expr), term)
-            case BuiltinCall():
+            case ir.BuiltinCall():
                 self._builtin(expr, term)
-            case Reduce(kind="argmax" | "argmin"):
+            case ir.Reduce(kind="argmax" | "argmin"):
                 return
-            case Cast() | IndexValue() | DimValue() | Constant() | ConstRef():
+            case (
+                ir.Cast()
+                | ir.IndexValue()
+                | ir.DimValue()
+                | ir.Constant()
+                | ir.ConstRef()
+            ):
                 return
-            case FunctionCall():
+            case ir.FunctionCall():
                 self._call(expr, term)
-            case Swizzle() | Part() | Construct():
+            case ir.Swizzle() | ir.Part() | ir.Construct():
                 self._hand_on(expr, term)
-            case LocalValue():
+            case ir.LocalValue():
                 raise AssertionError("functions are inlined")
-            case Reduce(kind=kind):
+            case ir.Reduce(kind=kind):
                 raise self._fault(f"'{kind}' here")
             case StoreAt():
                 raise self._fault("a store at a position")
@@ -148,7 +128,7 @@ class Reads:
     def _add(self, name: str, term: Term) -> None:
         self.found.setdefault(name, []).append(term)
 
-    def _read(self, load: Load, term: Term) -> None:
+    def _read(self, load: ir.Load, term: Term) -> None:
         tensor = load.tensor
         if tensor.name in self.forward.active:
             axes = [*zip(load.subscripts, tensor.extents, strict=True)]
@@ -158,13 +138,13 @@ class Reads:
     def _solve(
         self,
         name: str,
-        path: Path,
+        path: ir.Path,
         term: Term,
-        axes: list[tuple[Subscript, Extent]],
-        places: tuple[Index, ...],
+        axes: list[tuple[ir.Subscript, ir.Extent]],
+        places: tuple[ir.Index, ...],
     ) -> None:
         """Add a term to the adjoint of what is read at some subscripts."""
-        axes += [(s.place, s.length) for s in path if isinstance(s, At)]
+        axes += [(s.place, s.length) for s in path if isinstance(s, ir.At)]
         found = self._solved(term, axes, places)
         is_product = bool(found.bound) and has_reduce(self._statement.value)
         guards = needed(self._guards, self._adjoint, term, is_product=is_product)
@@ -175,8 +155,8 @@ class Reads:
     def _solved(
         self,
         term: Term,
-        axes: list[tuple[Subscript, Extent]],
-        places: tuple[Index, ...],
+        axes: list[tuple[ir.Subscript, ir.Extent]],
+        places: tuple[ir.Index, ...],
     ) -> Term:
         term, own, by = with_fixed(term, self._statement.indices)
         equations = [
@@ -187,11 +167,11 @@ class Reads:
 
     # Operators
 
-    def _hand_on(self, expr: Expr, term: Term) -> None:
+    def _hand_on(self, expr: ir.Expr, term: Term) -> None:
         for operand, inner in handed_on(expr, term):
             self._visit(operand, inner)
 
-    def _binary(self, expr: Binary, term: Term) -> None:
+    def _binary(self, expr: ir.Binary, term: Term) -> None:
         left, right = expr.left, expr.right
         if expr.type is not _F32:
             return
@@ -212,24 +192,26 @@ class Reads:
                 self._visit(right, term.times(above).times(Term(-ONE)))
             case "%":
                 self._visit(left, term)
-                quotient = BuiltinCall("trunc", (Binary("/", left, right, _F32),), _F32)
+                quotient = ir.BuiltinCall(
+                    "trunc", (ir.Binary("/", left, right, _F32),), _F32
+                )
                 by = Term(-ONE, {quotient: ONE})
                 self._visit(right, term.times(by))
             case _:
                 raise self._fault(f"'{expr.op}'")
 
-    def _divisor(self, expr: Expr) -> Term:
+    def _divisor(self, expr: ir.Expr) -> Term:
         below = product_of(expr)
         return below if below.coefficient else Term(factors={expr: ONE})
 
-    def _builtin(self, call: BuiltinCall, term: Term) -> None:
+    def _builtin(self, call: ir.BuiltinCall, term: Term) -> None:
         if call.builtin in GEOMETRY or has_components(call):
             self._hand_on(call, term)
             return
         found = partials(call) if call.builtin in BUILTINS else None
         if found is None or call.type is not _F32:
             raise self._fault(f"'{call.builtin}'")
-        if call.builtin == "pow" and isinstance(call.arguments[1], Constant):
+        if call.builtin == "pow" and isinstance(call.arguments[1], ir.Constant):
             found = (_power(*call.arguments), _ZERO)
         for partial, argument in zip(found, call.arguments, strict=True):
             if self.forward.is_active(argument):
@@ -237,7 +219,7 @@ class Reads:
                 if factor.coefficient:
                     self._visit(argument, term.times(factor))
 
-    def _call(self, call: FunctionCall, term: Term) -> None:
+    def _call(self, call: ir.FunctionCall, term: Term) -> None:
         """Derive a function by what its author gave as its derivatives."""
         functions = self.forward.functions
         names = functions[call.function].partials
@@ -250,7 +232,7 @@ class Reads:
 
     # Reductions
 
-    def _reduction(self, reduce: Reduce, term: Term) -> None:
+    def _reduction(self, reduce: ir.Reduce, term: Term) -> None:
         match reduce.kind:
             case "max" | "min":
                 self._extreme(reduce, term)
@@ -261,31 +243,31 @@ class Reads:
             case _:
                 assert_never(reduce.kind)
 
-    def _result(self) -> Load:
+    def _result(self) -> ir.Load:
         statement = self._statement
-        return Load(statement.target, tuple(map(IndexValue, statement.indices)))
+        return ir.Load(statement.target, tuple(map(ir.IndexValue, statement.indices)))
 
-    def _count(self, reduce: Reduce, condition: Expr, name: str) -> Load:
+    def _count(self, reduce: ir.Reduce, condition: ir.Expr, name: str) -> ir.Load:
         """Name how many terms of a reduction a condition holds for."""
         holds = all_hold((*_conditions(reduce), condition))
-        counted = Reduce("sum", reduce.indices, _ONE, _F32, holds)
+        counted = ir.Reduce("sum", reduce.indices, _ONE, _F32, holds)
         statement = self._statement
         return self.let(f"{statement.target.name}_{name}", statement.indices, counted)
 
-    def _extreme(self, reduce: Reduce, term: Term) -> None:
+    def _extreme(self, reduce: ir.Reduce, term: Term) -> None:
         """Share the adjoint of a maximum among the terms that are equal to it."""
-        is_top = Binary("==", reduce.body, self._result(), BOOL)
+        is_top = ir.Binary("==", reduce.body, self._result(), BOOL)
         count = self._count(reduce, is_top, "ties")
         share = term.times(Term(factors={count: -ONE}))
         holds = (*_conditions(reduce), is_top)
         self._visit_terms(reduce.body, _under(share.over(reduce.indices), holds))
 
-    def _product(self, reduce: Reduce, term: Term) -> None:
+    def _product(self, reduce: ir.Reduce, term: Term) -> None:
         """Derive a product: without zeros it is P / b, with one that of the others.
 
         Both have the same slope where a factor passes 0, but not the same second one.
         """
-        zero = Binary("==", reduce.body, _ZERO, BOOL)
+        zero = ir.Binary("==", reduce.body, _ZERO, BOOL)
         is_of_others = negated(zero) in _conditions(reduce)
         if self.forward.kernel.gradient is not None and is_of_others:
             raise self._fault("the gradient of 'prod'", "prod")
@@ -295,37 +277,37 @@ class Reads:
         others = self.let(
             f"{statement.target.name}_others",
             statement.indices,
-            Reduce("prod", reduce.indices, reduce.body, _F32, rest),
+            ir.Reduce("prod", reduce.indices, reduce.body, _F32, rest),
         )
         inner = _under(term.over(reduce.indices), _conditions(reduce))
         plain = inner.times(Term(factors={self._result(): ONE, reduce.body: -ONE}))
         if reduce.body in plain.factors:
-            none = Binary("==", zeros, _ZERO, BOOL)
+            none = ir.Binary("==", zeros, _ZERO, BOOL)
             self._visit_terms(reduce.body, _under(plain, (none,)))
         single = inner.times(Term(factors={others: ONE}))
-        one = Binary("==", zeros, _ONE, BOOL)
+        one = ir.Binary("==", zeros, _ONE, BOOL)
         self._visit_terms(reduce.body, _under(single, (one, zero)))
 
-    def _visit_terms(self, body: Expr, adjoint: Term) -> None:
+    def _visit_terms(self, body: ir.Expr, adjoint: Term) -> None:
         """Visit what is reduced: its adjoint is finite, where the conditions are true."""
         self._adjoint = adjoint
         self._visit(body, adjoint)
 
 
-def _conditions(reduce: Reduce) -> tuple[Expr, ...]:
+def _conditions(reduce: ir.Reduce) -> tuple[ir.Expr, ...]:
     return tuple(conjuncts(reduce.condition)) if reduce.condition else ()
 
 
-def _power(base: Expr, exponent: Expr) -> Expr:
+def _power(base: ir.Expr, exponent: ir.Expr) -> ir.Expr:
     """Return the derivative of a power with a literal exponent: n x^(n - 1)."""
-    assert isinstance(exponent, Constant)
+    assert isinstance(exponent, ir.Constant)
     lower = float(exponent.value) - 1.0
-    rest = BuiltinCall("pow", (base, Constant(lower, _F32)), _F32)
-    known: dict[float, Expr] = {-1.0: _ZERO, 0.0: _ONE, 1.0: base}
-    return Binary("*", exponent, known.get(lower, rest), _F32)
+    rest = ir.BuiltinCall("pow", (base, ir.Constant(lower, _F32)), _F32)
+    known: dict[float, ir.Expr] = {-1.0: _ZERO, 0.0: _ONE, 1.0: base}
+    return ir.Binary("*", exponent, known.get(lower, rest), _F32)
 
 
-def _under(term: Term, conditions: tuple[Expr, ...]) -> Term:
+def _under(term: Term, conditions: tuple[ir.Expr, ...]) -> Term:
     """Return a term where further conditions hold, which decide its own branches."""
     known = (*term.conditions, *conditions)
     own = tuple(chosen(c, conditions) for c in term.conditions)
@@ -340,16 +322,16 @@ def _under(term: Term, conditions: tuple[Expr, ...]) -> Term:
 # What partial derivatives are under conditions
 
 
-def _decided(partial: Expr, conditions: tuple[Expr, ...]) -> Expr:
+def _decided(partial: ir.Expr, conditions: tuple[ir.Expr, ...]) -> ir.Expr:
     """Return a partial derivative with branches taken that the conditions decide on.
 
     Where `x >= 0.0`, `abs(x)` is x: its slope is 1, at 0 too.
     """
-    if isinstance(partial, BuiltinCall) and partial.builtin == "sign":
+    if isinstance(partial, ir.BuiltinCall) and partial.builtin == "sign":
         sign = _relation(partial.arguments[0], _ZERO, conditions)
         known = {">": 1.0, "<": -1.0, "==": 0.0}.get(sign)
-        return partial if known is None else Constant(known, _F32)
-    if isinstance(partial, Select):
+        return partial if known is None else ir.Constant(known, _F32)
+    if isinstance(partial, ir.Select):
         holds = _holds(partial.condition, conditions)
         if holds is not None:
             chosen_ = partial.then if holds else partial.otherwise
@@ -357,22 +339,22 @@ def _decided(partial: Expr, conditions: tuple[Expr, ...]) -> Expr:
     return partial
 
 
-def _holds(condition: Expr, conditions: tuple[Expr, ...]) -> bool | None:
+def _holds(condition: ir.Expr, conditions: tuple[ir.Expr, ...]) -> bool | None:
     match condition:
-        case Binary(op="and" | "or" as op, left=left, right=right):
+        case ir.Binary(op="and" | "or" as op, left=left, right=right):
             both = _holds(left, conditions), _holds(right, conditions)
             decisive = op == "or"
             if decisive in both:
                 return decisive
             return None if None in both else not decisive
-        case Binary(op=op, left=left, right=right):
+        case ir.Binary(op=op, left=left, right=right):
             relation = _relation(left, right, conditions)
             return (op in {relation, f"{relation}="}) if relation else None
         case _:
             return None
 
 
-def _relation(left: Expr, right: Expr, conditions: tuple[Expr, ...]) -> str:
+def _relation(left: ir.Expr, right: ir.Expr, conditions: tuple[ir.Expr, ...]) -> str:
     """Return "<", ">" or "==" between two floats if the conditions imply it; else nothing."""
     for condition in conditions:
         for is_opposite, each in _comparisons(condition):
@@ -388,11 +370,11 @@ def _relation(left: Expr, right: Expr, conditions: tuple[Expr, ...]) -> str:
     return ""
 
 
-def _comparisons(condition: Expr) -> Iterator[tuple[bool, Binary]]:
+def _comparisons(condition: ir.Expr) -> Iterator[tuple[bool, ir.Binary]]:
     match condition:
-        case Binary():
+        case ir.Binary():
             yield False, condition
-        case Unary(op="not", operand=Binary() as operand):
+        case ir.Unary(op="not", operand=ir.Binary() as operand):
             yield True, operand
         case _:
             return

@@ -14,35 +14,10 @@ from kerngen.gradient.forward import base_name
 from kerngen.gradient.integers.subscripts import formed, without_needless_clamps
 from kerngen.gradient.terms import with_places
 from kerngen.gradient.text import expr_text, signature_text, statement_text
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.builtins.evaluate import NotFiniteError
 from kerngen.ir.memory import Leaf
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Cast,
-    Clamped,
-    Constant,
-    DerivedDim,
-    DimValue,
-    Expr,
-    Extent,
-    Host,
-    Index,
-    IndexValue,
-    Kernel,
-    Load,
-    Parameter,
-    Part,
-    Path,
-    Reduce,
-    Requirement,
-    Role,
-    Statement,
-    Subscript,
-    Tensor,
-    UniformValue,
-)
 from kerngen.ir.staging.hoisting import Fresh
 from kerngen.ir.staging.inlining import refold
 from kerngen.ir.types import Scalar
@@ -61,20 +36,20 @@ class Derived:
     inputs. The derivation assumes that `divisors` are positive.
     """
 
-    original: Kernel
-    recast: Kernel
-    forward: tuple[Statement, ...]
-    statements: tuple[Statement, ...]
-    outputs: tuple[Statement, ...]
-    seeds: Mapping[str, Tensor]
+    original: ir.Kernel
+    recast: ir.Kernel
+    forward: tuple[ir.Statement, ...]
+    statements: tuple[ir.Statement, ...]
+    outputs: tuple[ir.Statement, ...]
+    seeds: Mapping[str, ir.Tensor]
     given: tuple[str, ...]
     by: tuple[str, ...]
-    dims: tuple[DerivedDim, ...]
-    divisors: frozenset[Expr]
+    dims: tuple[ir.DerivedDim, ...]
+    divisors: frozenset[ir.Expr]
     fresh: Fresh
 
 
-def assembled(derived: Derived, name: str) -> Kernel:
+def assembled(derived: Derived, name: str) -> ir.Kernel:
     """Return the derived kernel, typed and named as by the checker."""
     body = _in_order(_needed(derived))
     tensors = _inputs(derived, body)
@@ -84,11 +59,11 @@ def assembled(derived: Derived, name: str) -> Kernel:
 # Statements
 
 
-def _needed(derived: Derived) -> list[Statement]:
+def _needed(derived: Derived) -> list[ir.Statement]:
     """Return the statements that the outputs depend on, in the order of their making."""
-    lets = [s for s in derived.forward if s.target.role is Role.LET]
+    lets = [s for s in derived.forward if s.target.role is ir.Role.LET]
     waiting = [*derived.outputs]
-    found: dict[Tensor, Statement] = {}
+    found: dict[ir.Tensor, ir.Statement] = {}
     known = {s.target: s for s in (*lets, *derived.statements)}
     while waiting:
         for tensor in tensors_read(waiting.pop().value):
@@ -98,14 +73,14 @@ def _needed(derived: Derived) -> list[Statement]:
     return [*(s for t, s in known.items() if t in found), *derived.outputs]
 
 
-def _in_order(body: list[Statement]) -> tuple[Statement, ...]:
+def _in_order(body: list[ir.Statement]) -> tuple[ir.Statement, ...]:
     """Return statements with what they read before them, and products first.
 
     So the statements over rows stay neighbours, which `rows` runs in one dispatch.
     """
-    waiting, done = list(body), list[Statement]()
+    waiting, done = list(body), list[ir.Statement]()
     known = {s.target for s in body}
-    written: set[Tensor] = set()
+    written: set[ir.Tensor] = set()
     needs = {
         id(s): known.intersection(tensors_read(s.value)) - {s.target} for s in body
     }
@@ -118,13 +93,13 @@ def _in_order(body: list[Statement]) -> tuple[Statement, ...]:
     return tuple(done)
 
 
-def _is_product(statement: Statement) -> bool:
+def _is_product(statement: ir.Statement) -> bool:
     """Whether a statement sums products of two factors, and is no output."""
-    if statement.target.role is Role.OUTPUT:
+    if statement.target.role is ir.Role.OUTPUT:
         return False
     for node in walk(statement.value):
         match node:
-            case Reduce(kind="sum", body=Binary(op="*", left=left, right=right)):
+            case ir.Reduce(kind="sum", body=ir.Binary(op="*", left=left, right=right)):
                 one, other = set(_indices(left)), set(_indices(right))
                 return bool(one - other and other - one)
             case _:
@@ -132,24 +107,24 @@ def _is_product(statement: Statement) -> bool:
     return False
 
 
-def _indices(expr: Expr) -> Iterator[Index]:
-    return (n.index for n in walk(expr) if isinstance(n, IndexValue))
+def _indices(expr: ir.Expr) -> Iterator[ir.Index]:
+    return (n.index for n in walk(expr) if isinstance(n, ir.IndexValue))
 
 
 # Inputs
 
 
-def _inputs(derived: Derived, body: tuple[Statement, ...]) -> tuple[Tensor, ...]:
+def _inputs(derived: Derived, body: tuple[ir.Statement, ...]) -> tuple[ir.Tensor, ...]:
     read = {t for s in body for t in tensors_read(s.value)}
     original = derived.original
-    plain = [t for t in original.tensors if t.role is Role.INPUT and t in read]
+    plain = [t for t in original.tensors if t.role is ir.Role.INPUT and t in read]
     targets = {s.target.name: s.target for s in derived.forward}
-    given: list[Tensor] = []
+    given: list[ir.Tensor] = []
     for name in derived.given:
         if targets[name] not in read:
             fields = {"kernel": original.name, "name": name}
             raise GradientError(Kind.GIVEN_UNUSED, fields)
-        outputs = {t.name: t for t in original.tensors if t.role is Role.OUTPUT}
+        outputs = {t.name: t for t in original.tensors if t.role is ir.Role.OUTPUT}
         usual = f"What `{original.name}` gave."
         doc = targets[name].doc or usual
         if name not in outputs:
@@ -166,12 +141,12 @@ class _Assembly:
 
     derived: Derived
     name: str
-    body: tuple[Statement, ...]
-    inputs: tuple[Tensor, ...]
+    body: tuple[ir.Statement, ...]
+    inputs: tuple[ir.Tensor, ...]
     lengths: dict[str, str] = field(default_factory=dict[str, str])
-    missing: dict[str, Parameter] = field(default_factory=dict[str, Parameter])
+    missing: dict[str, ir.Parameter] = field(default_factory=dict[str, ir.Parameter])
 
-    def kernel(self) -> Kernel:
+    def kernel(self) -> ir.Kernel:
         """Return the kernel."""
         original = self.derived.original
         self._name_lengths()
@@ -182,12 +157,12 @@ class _Assembly:
         hosts = self._hosts()
         self._find_missing(dims, hosts)
         body = tuple(map(self._statement, self.body))
-        written = (s.target for s in body if s.target.role is Role.OUTPUT)
+        written = (s.target for s in body if s.target.role is ir.Role.OUTPUT)
         outputs = tuple(dict.fromkeys(written))
         parameters = self._parameters(dims, body, hosts)
         tensors = (*inputs, *outputs)
         derived = self._derived(body, outputs)
-        kernel = Kernel(
+        kernel = ir.Kernel(
             name=self.name,
             dims=dims,
             tensors=tensors,
@@ -246,14 +221,14 @@ class _Assembly:
                 if extent in computed and extent not in self.lengths:
                     self.lengths[str(extent)] = next(names)
 
-    def _with_lengths(self, tensor: Tensor) -> Tensor:
+    def _with_lengths(self, tensor: ir.Tensor) -> ir.Tensor:
         extents = tuple(map(self._extent, tensor.extents))
         return replace(tensor, extents=extents)
 
-    def _extent(self, extent: Extent) -> Extent:
+    def _extent(self, extent: ir.Extent) -> ir.Extent:
         return self.lengths.get(str(extent), extent)
 
-    def _find_missing(self, dims: tuple[str, ...], hosts: tuple[Host, ...]) -> None:
+    def _find_missing(self, dims: tuple[str, ...], hosts: tuple[ir.Host, ...]) -> None:
         """Make parameters of the dims that no input has any more."""
         for dim in self.derived.original.dims:
             if dim not in dims and self._is_used(dim, hosts):
@@ -261,30 +236,32 @@ class _Assembly:
                 doc = (
                     f"The length of the axes `{dim}` of `{self.derived.original.name}`."
                 )
-                self.missing[dim] = Parameter(name, Leaf(Scalar.U32), None, doc)
+                self.missing[dim] = ir.Parameter(name, Leaf(Scalar.U32), None, doc)
                 self.lengths[dim] = f"{name}_length"
 
-    def _is_used(self, dim: str, hosts: tuple[Host, ...]) -> bool:
+    def _is_used(self, dim: str, hosts: tuple[ir.Host, ...]) -> bool:
         values = [*(h.value for h in hosts)]
         values += [d.value for d in self._computed() if d.name in self._ranges()]
         values += self._required
         return dim in self._dims_of_body or any(
-            isinstance(n, DimValue) and n.name == dim for v in values for n in walk(v)
+            isinstance(n, ir.DimValue) and n.name == dim
+            for v in values
+            for n in walk(v)
         )
 
     @cached_property
-    def _dims_of_body(self) -> set[Extent]:
+    def _dims_of_body(self) -> set[ir.Extent]:
         """The lengths that the statements range over or compute with."""
         values = [s.value for s in self.body]
         found = {i.extent for s in self.body for i in (*s.indices, *_bound(s.value))}
         return found | {
-            n.name for v in values for n in walk(v) if isinstance(n, DimValue)
+            n.name for v in values for n in walk(v) if isinstance(n, ir.DimValue)
         }
 
-    def _computed(self) -> tuple[DerivedDim, ...]:
+    def _computed(self) -> tuple[ir.DerivedDim, ...]:
         return (*self.derived.original.derived, *self.derived.dims)
 
-    def _ranges(self) -> set[Extent]:
+    def _ranges(self) -> set[ir.Extent]:
         return {
             self._extent(i.extent)
             for s in self.body
@@ -292,35 +269,37 @@ class _Assembly:
         } | {self._extent(e) for s in self.body for e in s.target.extents}
 
     def _derived(
-        self, body: tuple[Statement, ...], outputs: tuple[Tensor, ...]
-    ) -> tuple[DerivedDim, ...]:
+        self, body: tuple[ir.Statement, ...], outputs: tuple[ir.Tensor, ...]
+    ) -> tuple[ir.DerivedDim, ...]:
         used = {e for t in outputs for e in t.extents}
         used |= {i.extent for s in body for i in (*s.indices, *_bound(s.value))}
         found = [
-            DerivedDim(f"{p.name}_length", UniformValue(p.name, Scalar.U32), p.name)
+            ir.DerivedDim(
+                f"{p.name}_length", ir.UniformValue(p.name, Scalar.U32), p.name
+            )
             for p in self.missing.values()
         ]
         for dim in self._computed():
             if dim.name not in self.lengths:
                 value = self._sized(dim.value, on_host=True)
                 text = dim.text if value == dim.value else ""
-                found.append(DerivedDim(dim.name, value, text or expr_text(value)))
+                found.append(ir.DerivedDim(dim.name, value, text or expr_text(value)))
         return tuple(dim for dim in found if dim.name in used)
 
-    def _sized(self, expr: Expr, *, on_host: bool) -> Expr:
+    def _sized(self, expr: ir.Expr, *, on_host: bool) -> ir.Expr:
         """Return an expression with lengths as the derived kernel knows them.
 
         Hosts mix integers of both types; a kernel's body converts them.
         """
 
-        def visit(node: Expr) -> Expr:
-            if not isinstance(node, DimValue):
+        def visit(node: ir.Expr) -> ir.Expr:
+            if not isinstance(node, ir.DimValue):
                 return map_children(node, visit)
             if node.name in self.missing:
-                scalar = UniformValue(self.missing[node.name].name, Scalar.U32)
-                return scalar if on_host else Cast(scalar, Scalar.I32)
+                scalar = ir.UniformValue(self.missing[node.name].name, Scalar.U32)
+                return scalar if on_host else ir.Cast(scalar, Scalar.I32)
             if node.name in self.lengths:
-                return DimValue(self.lengths[node.name])
+                return ir.DimValue(self.lengths[node.name])
             if node.name in self._values:
                 value = visit(self._values[node.name])
                 return value if on_host else _of_i32(value)
@@ -329,11 +308,11 @@ class _Assembly:
         return visit(expr)
 
     @cached_property
-    def _values(self) -> dict[str, Expr]:
+    def _values(self) -> dict[str, ir.Expr]:
         return {dim.name: dim.value for dim in self._computed()}
 
     @property
-    def _required(self) -> list[Expr]:
+    def _required(self) -> list[ir.Expr]:
         """The conditions of the forward kernel: the gradient holds where they do.
 
         Scalars and lengths that it reads for nothing else it takes for them.
@@ -342,8 +321,8 @@ class _Assembly:
         return [each.condition for each in requires if not each.implied]
 
     def _requires(
-        self, dims: tuple[str, ...], parameters: tuple[Parameter, ...]
-    ) -> tuple[Requirement, ...]:
+        self, dims: tuple[str, ...], parameters: tuple[ir.Parameter, ...]
+    ) -> tuple[ir.Requirement, ...]:
         """Return the requirements of the forward kernel, and of some lengths and scalars.
 
         What the forward kernel computes, the length of `y: f32[2 * h]`, is a dim of `dy`.
@@ -354,10 +333,10 @@ class _Assembly:
         known = {parameter.name for parameter in parameters}
         original = self.derived.original
         own = [each for each in original.requires if not each.implied]
-        scalars = (x for x in self.derived.divisors if isinstance(x, UniformValue))
+        scalars = (x for x in self.derived.divisors if isinstance(x, ir.UniformValue))
         positive = (
-            Requirement(
-                Binary(">", scalar, Constant(0, Scalar.I32), Scalar.BOOL),
+            ir.Requirement(
+                ir.Binary(">", scalar, ir.Constant(0, Scalar.I32), Scalar.BOOL),
                 f"{scalar.name} > 0",
                 original.span,
             )
@@ -371,17 +350,17 @@ class _Assembly:
         required = map(self._requirement, (*own, *positive))
         return tuple({each.condition: each for each in (*required, *held)}.values())
 
-    def _equations(self) -> Iterator[Requirement]:
+    def _equations(self) -> Iterator[ir.Requirement]:
         """Yield the equations of dims that are lengths which the forward kernel computes."""
         yield from (r for r in self.derived.original.requires if r.implied)
         for dim in self.derived.original.derived:
             if dim.name in self.lengths:
-                own = DimValue(dim.name)
-                equal = Binary("==", own, dim.value, Scalar.BOOL)
+                own = ir.DimValue(dim.name)
+                equal = ir.Binary("==", own, dim.value, Scalar.BOOL)
                 span = self.derived.original.span
-                yield Requirement(equal, "", span, implied=True)
+                yield ir.Requirement(equal, "", span, implied=True)
 
-    def _requirement(self, requirement: Requirement) -> Requirement:
+    def _requirement(self, requirement: ir.Requirement) -> ir.Requirement:
         """Return a requirement, about lengths as the derived kernel knows them."""
         condition = self._sized(requirement.condition, on_host=True)
         if condition == requirement.condition:
@@ -390,35 +369,35 @@ class _Assembly:
 
     # Scalars
 
-    def _hosts(self) -> tuple[Host, ...]:
+    def _hosts(self) -> tuple[ir.Host, ...]:
         used = {
             n.name
             for s in self.body
             for n in walk(s.value)
-            if isinstance(n, UniformValue)
+            if isinstance(n, ir.UniformValue)
         }
         used |= {
             n.name
             for dim in self._computed()
             if dim.name in self._ranges()
             for n in walk(dim.value)
-            if isinstance(n, UniformValue)
+            if isinstance(n, ir.UniformValue)
         }
-        kept: list[Host] = []
+        kept: list[ir.Host] = []
         for host in reversed(self.derived.original.hosts):
             if host.name in used:
                 kept.insert(0, host)
                 used |= {
-                    n.name for n in walk(host.value) if isinstance(n, UniformValue)
+                    n.name for n in walk(host.value) if isinstance(n, ir.UniformValue)
                 }
         return tuple(kept)
 
     def _parameters(
         self,
         dims: tuple[str, ...],
-        body: tuple[Statement, ...],
-        hosts: tuple[Host, ...],
-    ) -> tuple[Parameter, ...]:
+        body: tuple[ir.Statement, ...],
+        hosts: tuple[ir.Host, ...],
+    ) -> tuple[ir.Parameter, ...]:
         values = [*(s.value for s in body), *(h.value for h in hosts)]
         values += [
             dim.value
@@ -431,13 +410,15 @@ class _Assembly:
             for each in self._equations()
             if _lengths_in(each.condition) <= {*dims, *self.missing, *self.lengths}
         )
-        used = {n.name for v in values for n in walk(v) if isinstance(n, UniformValue)}
+        used = {
+            n.name for v in values for n in walk(v) if isinstance(n, ir.UniformValue)
+        }
         own = [p for p in self.derived.original.parameters if p.name in used]
         return (*self.missing.values(), *own)
 
     # Statements
 
-    def _statement(self, statement: Statement) -> Statement:
+    def _statement(self, statement: ir.Statement) -> ir.Statement:
         by = self._index_names(statement)
         indices = tuple(by[index] for index in statement.indices)
         value = self._sized(self._renamed(statement.value, by), on_host=False)
@@ -449,10 +430,10 @@ class _Assembly:
             statement, target=target, indices=indices, value=value, path=path
         )
 
-    def _path(self, path: Path, by: Mapping[Index, Index]) -> Path:
+    def _path(self, path: ir.Path, by: Mapping[ir.Index, ir.Index]) -> ir.Path:
         return with_places(path, lambda place: self._renamed(place, by))
 
-    def _check_constants(self, value: Expr) -> None:
+    def _check_constants(self, value: ir.Expr) -> None:
         """Refuse constants without a finite value, as the slope of `x / 0.0` is."""
         try:
             refold(value)
@@ -463,16 +444,16 @@ class _Assembly:
             span = next((s.span for s in kernel.body if _divides_by_zero(s)), None)
             raise GradientError(Kind.NO_DERIVATIVE, fields, span) from None
 
-    def _index_names(self, statement: Statement) -> dict[Index, Index]:
+    def _index_names(self, statement: ir.Statement) -> dict[ir.Index, ir.Index]:
         """Return the statement's indices under names that nothing else has."""
         found = dict.fromkeys((*statement.indices, *_bound(statement.value)))
         taken = self._taken
-        names: dict[Index, Index] = {}
+        names: dict[ir.Index, ir.Index] = {}
         for index in found:
             wanted = [base_name(index), *_LETTERS]
             name = next(n for n in _endless(wanted) if n not in taken)
             taken = taken | {name}
-            names[index] = Index(name, self._extent(index.extent))
+            names[index] = ir.Index(name, self._extent(index.extent))
         return names
 
     @property
@@ -491,28 +472,28 @@ class _Assembly:
             )
         )
 
-    def _renamed(self, expr: Expr, by: Mapping[Index, Index]) -> Expr:
-        def visit(node: Expr) -> Expr:
+    def _renamed(self, expr: ir.Expr, by: Mapping[ir.Index, ir.Index]) -> ir.Expr:
+        def visit(node: ir.Expr) -> ir.Expr:
             match node:
-                case IndexValue(index=index):
-                    return IndexValue(by[index])
-                case UniformValue(path=path) if path:
+                case ir.IndexValue(index=index):
+                    return ir.IndexValue(by[index])
+                case ir.UniformValue(path=path) if path:
                     return replace(node, path=self._path(path, by))
-                case Part(at=at):
+                case ir.Part(at=at):
                     place = _subscript(visit(subscript_value(at.place)))
                     at = replace(at, place=place)
                     return replace(node, operand=visit(node.operand), at=at)
-                case Load(tensor=tensor, subscripts=subscripts, path=path):
+                case ir.Load(tensor=tensor, subscripts=subscripts, path=path):
                     moved = tuple(
                         _subscript(visit(subscript_value(s))) for s in subscripts
                     )
                     tensor = self._with_lengths(tensor)
                     path = self._path(path, by)
                     return replace(node, tensor=tensor, subscripts=moved, path=path)
-                case Reduce(indices=indices):
+                case ir.Reduce(indices=indices):
                     own = tuple(by[index] for index in indices)
                     inner = map_children(node, visit)
-                    assert isinstance(inner, Reduce)
+                    assert isinstance(inner, ir.Reduce)
                     return replace(inner, indices=own)
                 case _:
                     return map_children(node, visit)
@@ -520,38 +501,38 @@ class _Assembly:
         return visit(expr)
 
 
-def _divides_by_zero(statement: Statement) -> bool:
+def _divides_by_zero(statement: ir.Statement) -> bool:
     return any(
-        isinstance(node, Binary) and node.op == "/" and is_zero(node.right)
+        isinstance(node, ir.Binary) and node.op == "/" and is_zero(node.right)
         for node in walk(statement.value)
     )
 
 
-def _names_in(expr: Expr) -> set[str]:
+def _names_in(expr: ir.Expr) -> set[str]:
     """Return the dims and scalars that an expression reads."""
-    nodes = (n for n in walk(expr) if isinstance(n, DimValue | UniformValue))
+    nodes = (n for n in walk(expr) if isinstance(n, ir.DimValue | ir.UniformValue))
     return {node.name for node in nodes}
 
 
-def _lengths_in(expr: Expr) -> set[str]:
+def _lengths_in(expr: ir.Expr) -> set[str]:
     """Return the dims that an expression reads."""
-    return {node.name for node in walk(expr) if isinstance(node, DimValue)}
+    return {node.name for node in walk(expr) if isinstance(node, ir.DimValue)}
 
 
-def _of_i32(expr: Expr) -> Expr:
+def _of_i32(expr: ir.Expr) -> ir.Expr:
     """Return a length as the body of a kernel computes it, in i32."""
-    if isinstance(expr, UniformValue) and expr.type is Scalar.U32:
-        return Cast(expr, Scalar.I32)
-    if isinstance(expr, Cast) and isinstance(expr.operand, UniformValue):
+    if isinstance(expr, ir.UniformValue) and expr.type is Scalar.U32:
+        return ir.Cast(expr, Scalar.I32)
+    if isinstance(expr, ir.Cast) and isinstance(expr.operand, ir.UniformValue):
         return expr
     expr = map_children(expr, _of_i32)
-    if isinstance(expr, Binary | BuiltinCall) and expr.type.is_integer:
+    if isinstance(expr, ir.Binary | ir.BuiltinCall) and expr.type.is_integer:
         return replace(expr, type=Scalar.I32)
     return expr
 
 
-def _subscript(value: Expr) -> Subscript:
-    return value if isinstance(value, IndexValue) else Clamped(value)
+def _subscript(value: ir.Expr) -> ir.Subscript:
+    return value if isinstance(value, ir.IndexValue) else ir.Clamped(value)
 
 
 def _endless(names: Iterable[str]) -> Iterator[str]:
@@ -560,13 +541,13 @@ def _endless(names: Iterable[str]) -> Iterator[str]:
         yield f"i{number}"
 
 
-def _bound(expr: Expr) -> Iterator[Index]:
+def _bound(expr: ir.Expr) -> Iterator[ir.Index]:
     for node in walk(expr):
-        if isinstance(node, Reduce):
+        if isinstance(node, ir.Reduce):
             yield from node.indices
 
 
-def _named_apart(kernel: Kernel) -> Kernel:
+def _named_apart(kernel: ir.Kernel) -> ir.Kernel:
     """Return the kernel with the text of each statement."""
     extents = {dim.name: dim.value for dim in kernel.derived}
     body = tuple(replace(s, text=statement_text(s, extents)) for s in kernel.body)

@@ -29,18 +29,9 @@ from kerngen.gradient.integers.forms import (
 from kerngen.gradient.integers.solve import over_renamed, solved
 from kerngen.gradient.render import rendered
 from kerngen.gradient.terms import ONE, Term
-from kerngen.ir.nodes import (
-    Affine,
-    Binary,
-    BinaryOp,
-    BuiltinCall,
-    Expr,
-    Index,
-    IndexValue,
-    Load,
-)
+from kerngen.ir import nodes as ir
 
-Let: TypeAlias = Callable[[tuple[Index, ...], Expr], Load]
+Let: TypeAlias = Callable[[tuple[ir.Index, ...], ir.Expr], ir.Load]
 """Names a value over some indices."""
 
 
@@ -49,25 +40,25 @@ Let: TypeAlias = Callable[[tuple[Index, ...], Expr], Load]
 class Border:
     """A key `clamp(form, 0, last) == place`, where one summed `index` is in the form."""
 
-    key: Binary
-    index: Index
-    place: Index
+    key: ir.Binary
+    index: ir.Index
+    place: ir.Index
     form: Form
     is_low: bool
     is_high: bool
 
 
-def border_of(key: Binary, term: Term, facts: Facts) -> Border | None:
+def border_of(key: ir.Binary, term: Term, facts: Facts) -> Border | None:
     """Return the clamp that a key of a sum is, or None if it is something else."""
     sides = (key.left, key.right)
-    place = next((side for side in sides if isinstance(side, IndexValue)), None)
+    place = next((side for side in sides if isinstance(side, ir.IndexValue)), None)
     used = [index for index in term.bound if index in free_indices(key)]
     if place is None or len(used) != 1:
         return None
     (index,), (other,) = used, (side for side in sides if side is not place)
     value, lows, highs = _limits(other, index)
     form = form_of(value)
-    split = coefficient(form, IndexValue(index))
+    split = coefficient(form, ir.IndexValue(index))
     if split is None or index in free_indices(value_of(split[1])):
         return None
     last = facts.whole(plus(form_of(length(place.index.extent)), -1))
@@ -82,14 +73,14 @@ def border_of(key: Binary, term: Term, facts: Facts) -> Border | None:
 
 
 def _limits(
-    expr: Expr, index: Index
-) -> tuple[Expr, tuple[Expr, ...], tuple[Expr, ...]]:
+    expr: ir.Expr, index: ir.Index
+) -> tuple[ir.Expr, tuple[ir.Expr, ...], tuple[ir.Expr, ...]]:
     """Return the clamped value, with its lower and its upper bounds."""
     match expr:
-        case BuiltinCall(builtin="clamp", arguments=(inner, low, high)):
+        case ir.BuiltinCall(builtin="clamp", arguments=(inner, low, high)):
             value, lows, highs = _limits(inner, index)
             return value, (*lows, low), (*highs, high)
-        case BuiltinCall(builtin="min" | "max" as name, arguments=(one, other)):
+        case ir.BuiltinCall(builtin="min" | "max" as name, arguments=(one, other)):
             inner, bound = (one, other) if index in free_indices(one) else (other, one)
             value, lows, highs = _limits(inner, index)
             if name == "max":
@@ -105,10 +96,10 @@ class Borders:
     """Takes sums at clamped places apart; `fresh` makes an index with a new range."""
 
     facts: Facts
-    fresh: Callable[[str, Expr], Index]
+    fresh: Callable[[str, ir.Expr], ir.Index]
 
     def parts(
-        self, term: Term, indices: tuple[Index, ...], borders: list[Border], let: Let
+        self, term: Term, indices: tuple[ir.Index, ...], borders: list[Border], let: Let
     ) -> list[Term]:
         """Return the terms of a sum over the `indices` of the result whose keys are clamps."""
         first, *others = borders
@@ -141,10 +132,10 @@ class Borders:
         kept = tuple(c for c in term.conditions if c is not border.key)
         bound = tuple(index for index in term.bound if index != border.index)
         rest = replace(term, conditions=kept, bound=bound)
-        axis = (Affine(value_of(border.form), ""), border.place, border.place.extent)
+        axis = (ir.Affine(value_of(border.form), ""), border.place, border.place.extent)
         inside = solved(rest, (border.index,), [axis], self.facts, self.fresh)
         last = self._last(border.place)
-        ends: list[tuple[Expr, Form]] = []
+        ends: list[tuple[ir.Expr, Form]] = []
         if border.is_low:
             ends.append((number(0), scaled(border.form, -1)))
         if border.is_high:
@@ -159,29 +150,29 @@ class Borders:
             ),
         ]
 
-    def _last(self, index: Index) -> Form:
+    def _last(self, index: ir.Index) -> Form:
         return self.facts.whole(plus(form_of(length(index.extent)), -1))
 
-    def _beyond(self, rest: Term, border: Border, end: Expr, beyond: Form) -> Term:
+    def _beyond(self, rest: Term, border: Border, end: ir.Expr, beyond: Form) -> Term:
         """Return the term of an end of the axis: all places whose `beyond` is positive."""
-        is_end = Binary("==", IndexValue(border.place), end, BOOL)
+        is_end = ir.Binary("==", ir.IndexValue(border.place), end, BOOL)
         only = self._only(border.index, beyond)
         if only is not None:
             found = over_renamed(rest, {border.index: only}).under(is_end)
             return replace(found, solved=found.solved | {is_end})
-        index = form_of(IndexValue(border.index))
+        index = form_of(ir.IndexValue(border.index))
         factor, shift = self._split(border.index, beyond)
         own, least = combined("*", factor, index), scaled(shift, -1)
         is_rising = all(each > 0 for each in factor.values())
         if not is_rising:
             own, least = scaled(own, -1), scaled(least, -1)
-        op: BinaryOp = ">" if is_rising else "<"
-        is_beyond = Binary(op, value_of(own), value_of(least), BOOL)
+        op: ir.BinaryOp = ">" if is_rising else "<"
+        is_beyond = ir.Binary(op, value_of(own), value_of(least), BOOL)
         found = replace(rest, bound=(*rest.bound, border.index))
         both = (is_end, is_beyond)
         return replace(found.under(*both), solved=found.solved | {*both})
 
-    def _only(self, index: Index, beyond: Form) -> Expr | None:
+    def _only(self, index: ir.Index, beyond: Form) -> ir.Expr | None:
         """Return the one value of an index that lies beyond an end, if it is but one."""
         factor, shift = self._split(index, beyond)
         last = self._last(index)
@@ -191,8 +182,8 @@ class Borders:
         most = self.facts.whole(combined("+", shift, place))
         return value_of(place) if most == {(): 1} else None
 
-    def _split(self, index: Index, form: Form) -> tuple[Form, Form]:
+    def _split(self, index: ir.Index, form: Form) -> tuple[Form, Form]:
         """Return (g, r) of a form `g * index + r`."""
-        found = coefficient(form, IndexValue(index))
+        found = coefficient(form, ir.IndexValue(index))
         assert found is not None
         return found

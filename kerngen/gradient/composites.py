@@ -11,31 +11,18 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from kerngen.gradient.terms import Term, product_of
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import (
-    Affine,
-    At,
-    Binary,
-    BinaryOp,
-    BuiltinCall,
-    Constant,
-    Construct,
-    Expr,
-    Part,
-    Select,
-    Swizzle,
-    Unary,
-)
 from kerngen.ir.operators import composite_type
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.ir.walk import subscript_value
 
 _F32: Final = Scalar.F32
 LETTERS: Final = "xyzw"
-ZERO: Final = Constant(0.0, _F32)
-UNIT: Final = Constant(1.0, _F32)
+ZERO: Final = ir.Constant(0.0, _F32)
+UNIT: Final = ir.Constant(1.0, _F32)
 
 
 def is_real(type_: ValueType | Struct) -> bool:
@@ -43,15 +30,15 @@ def is_real(type_: ValueType | Struct) -> bool:
     return not isinstance(type_, Struct) and scalar_of(type_) is _F32
 
 
-def zero_of(type_: ValueType) -> Expr:
+def zero_of(type_: ValueType) -> ir.Expr:
     """Return the zero of a type."""
     match type_:
         case Scalar():
-            return ZERO if type_ is _F32 else Constant(0, type_)
+            return ZERO if type_ is _F32 else ir.Constant(0, type_)
         case Vector(scalar=scalar):
-            return Construct(type_, (zero_of(scalar),))
+            return ir.Construct(type_, (zero_of(scalar),))
         case Matrix(columns=columns, column=column):
-            return Construct(type_, (zero_of(column),) * columns)
+            return ir.Construct(type_, (zero_of(column),) * columns)
         case _:
             assert_never(type_)
 
@@ -63,59 +50,61 @@ def part_types(type_: Vector | Matrix) -> tuple[Scalar | Vector, ...]:
     return (type_.column,) * type_.columns
 
 
-def binary(op: BinaryOp, left: Expr, right: Expr) -> Expr:
+def binary(op: ir.BinaryOp, left: ir.Expr, right: ir.Expr) -> ir.Expr:
     """Return an operation, typed by its sides."""
     sides = left.type, right.type
     if all(isinstance(side, Scalar) for side in sides):
-        return Binary(op, left, right, left.type)
+        return ir.Binary(op, left, right, left.type)
     type_ = composite_type(op, *sides)
     assert type_ is not None, f"{sides[0].spelling} {op} {sides[1].spelling}"
-    return Binary(op, left, right, type_)
+    return ir.Binary(op, left, right, type_)
 
 
-def part_of(value: Expr, number: int) -> Expr:
+def part_of(value: ir.Expr, number: int) -> ir.Expr:
     """Return a component of a vector, or a column of a matrix, by its number."""
     type_ = value.type
     assert not isinstance(type_, Scalar)
-    if isinstance(value, Construct):
+    if isinstance(value, ir.Construct):
         return _part_of_construct(value, number)
     scalar = part_types(type_)[number]
     match value:
-        case Unary(operand=operand):
-            return Unary("-", part_of(operand, number), scalar)
-        case Binary(op=op, left=left, right=right) if _is_by_parts(value):
+        case ir.Unary(operand=operand):
+            return ir.Unary("-", part_of(operand, number), scalar)
+        case ir.Binary(op=op, left=left, right=right) if _is_by_parts(value):
             sides = (_part_or_number(side, number) for side in (left, right))
             return binary(op, *sides)
-        case Select(condition=condition, then=then, otherwise=otherwise):
+        case ir.Select(condition=condition, then=then, otherwise=otherwise):
             both = part_of(then, number), part_of(otherwise, number)
-            return Select(condition, *both, scalar)
-        case BuiltinCall(builtin=name) if (
+            return ir.Select(condition, *both, scalar)
+        case ir.BuiltinCall(builtin=name) if (
             name in BUILTINS and value.builtin != "select"
         ):
             parts = tuple(_part_or_number(a, number) for a in value.arguments)
             return replace(value, arguments=parts, type=scalar)
-        case Swizzle(operand=operand, components=components):
+        case ir.Swizzle(operand=operand, components=components):
             return part_of(operand, LETTERS.index(components[number]))
         case _:
             pass
     if isinstance(type_, Matrix):
-        at = At(Affine(Constant(number, Scalar.I32), str(number)), type_.columns)
-        return Part(value, at, type_.column)
-    return Swizzle(value, LETTERS[number], type_.scalar)
+        at = ir.At(
+            ir.Affine(ir.Constant(number, Scalar.I32), str(number)), type_.columns
+        )
+        return ir.Part(value, at, type_.column)
+    return ir.Swizzle(value, LETTERS[number], type_.scalar)
 
 
-def _is_by_parts(value: Binary) -> bool:
+def _is_by_parts(value: ir.Binary) -> bool:
     """Whether an operation is of components: no product with a matrix."""
     left, right = value.left, value.right
     matrices = [isinstance(side.type, Matrix) for side in (left, right)]
     return not any(matrices) or (value.op != "*" and left.type == right.type)
 
 
-def _part_or_number(value: Expr, number: int) -> Expr:
+def _part_or_number(value: ir.Expr, number: int) -> ir.Expr:
     return value if isinstance(value.type, Scalar) else part_of(value, number)
 
 
-def _part_of_construct(value: Construct, number: int) -> Expr:
+def _part_of_construct(value: ir.Construct, number: int) -> ir.Expr:
     if isinstance(value.type, Matrix):
         return value.parts[number]
     if len(value.parts) == 1 and isinstance(value.parts[0].type, Scalar):
@@ -128,20 +117,20 @@ def _part_of_construct(value: Construct, number: int) -> Expr:
     raise AssertionError("a vector has as many components as its parts")
 
 
-def parts_of(value: Expr) -> tuple[Expr, ...]:
+def parts_of(value: ir.Expr) -> tuple[ir.Expr, ...]:
     """Return all components of a vector, or all columns of a matrix."""
     assert not isinstance(value.type, Scalar)
     return tuple(part_of(value, n) for n, _ in enumerate(part_types(value.type)))
 
 
-def placed(part: Expr, number: int, type_: Vector | Matrix) -> Construct:
+def placed(part: ir.Expr, number: int, type_: Vector | Matrix) -> ir.Construct:
     """Return a vector or matrix with one part, and zeros for the others."""
     parts = list(map(zero_of, part_types(type_)))
     parts[number] = part
-    return Construct(type_, tuple(parts))
+    return ir.Construct(type_, tuple(parts))
 
 
-def place_of(at: At) -> int | None:
+def place_of(at: ir.At) -> int | None:
     """Return the literal number that a part is read by, or None if it is computed."""
     return as_literal(subscript_value(at.place))
 
@@ -149,14 +138,14 @@ def place_of(at: At) -> int | None:
 # Arithmetic that sees zeros and ones
 
 
-def is_zero(value: Expr) -> bool:
+def is_zero(value: ir.Expr) -> bool:
     """Whether a value is a literal 0."""
-    if isinstance(value, Construct):
+    if isinstance(value, ir.Construct):
         return all(map(is_zero, value.parts))
-    return isinstance(value, Constant) and not value.value
+    return isinstance(value, ir.Constant) and not value.value
 
 
-def times(left: Expr, right: Expr) -> Expr:
+def times(left: ir.Expr, right: ir.Expr) -> ir.Expr:
     """Return a product; of two vectors, component by component."""
     if is_zero(left) or is_zero(right):
         type_ = left.type if isinstance(right.type, Scalar) else right.type
@@ -168,7 +157,7 @@ def times(left: Expr, right: Expr) -> Expr:
     return binary("*", left, right)
 
 
-def added(parts: list[Expr], type_: ValueType) -> Expr:
+def added(parts: list[ir.Expr], type_: ValueType) -> ir.Expr:
     """Return the sum of several values, without zeros."""
     kept = [part for part in parts if not is_zero(part)]
     total = kept[0] if kept else zero_of(type_)
@@ -177,36 +166,36 @@ def added(parts: list[Expr], type_: ValueType) -> Expr:
     return total
 
 
-def by_components(left: Expr, right: Expr) -> Expr:
+def by_components(left: ir.Expr, right: ir.Expr) -> ir.Expr:
     """Return the product of two vectors, component by component."""
-    if isinstance(left, Construct) or isinstance(right, Construct):
+    if isinstance(left, ir.Construct) or isinstance(right, ir.Construct):
         assert isinstance(left.type, Vector)
         pairs = zip(parts_of(left), parts_of(right), strict=True)
         return packed(left.type, tuple(times(one, other) for one, other in pairs))
     return binary("*", left, right)
 
 
-def divided(left: Expr, right: Expr) -> Expr:
+def divided(left: ir.Expr, right: ir.Expr) -> ir.Expr:
     """Return a quotient; a literal 0 stays 0, as 0 / 0 would be NaN."""
-    if not isinstance(left, Construct) or isinstance(right.type, Scalar):
+    if not isinstance(left, ir.Construct) or isinstance(right.type, Scalar):
         return binary("/", left, right)
     pairs = zip(parts_of(left), parts_of(right), strict=True)
     parts = (a if is_zero(a) else binary("/", a, b) for a, b in pairs)
-    return Construct(left.type, tuple(parts))
+    return ir.Construct(left.type, tuple(parts))
 
 
-def inner(left: Expr, right: Expr) -> Expr:
+def inner(left: ir.Expr, right: ir.Expr) -> ir.Expr:
     """Return the inner product of two values."""
     if isinstance(left.type, Scalar):
         return times(left, right)
     pairs = tuple(zip(parts_of(left), parts_of(right), strict=True))
-    sparse = any(isinstance(v, Construct) for v in (left, right))
+    sparse = any(isinstance(v, ir.Construct) for v in (left, right))
     if isinstance(left.type, Matrix) or sparse:
         return added([inner(one, other) for one, other in pairs], _F32)
-    return BuiltinCall("dot", (left, right), _F32)
+    return ir.BuiltinCall("dot", (left, right), _F32)
 
 
-def total(value: Expr) -> Expr:
+def total(value: ir.Expr) -> ir.Expr:
     """Return the sum of all components."""
     if isinstance(value.type, Scalar):
         return value
@@ -216,17 +205,17 @@ def total(value: Expr) -> Expr:
 # Components that are alike
 
 
-def packed(type_: Vector | Matrix, parts: tuple[Expr, ...]) -> Expr:
+def packed(type_: Vector | Matrix, parts: tuple[ir.Expr, ...]) -> ir.Expr:
     """Return a vector or matrix made of parts: `2.0 * v`, if each part is that of v."""
     if isinstance(type_, Matrix):
-        return Construct(type_, parts)
+        return ir.Construct(type_, parts)
     found = _alike(parts)
     if found is None:
-        return Construct(type_, parts)
-    return Construct(type_, (found,)) if isinstance(found.type, Scalar) else found
+        return ir.Construct(type_, parts)
+    return ir.Construct(type_, (found,)) if isinstance(found.type, Scalar) else found
 
 
-def _alike(parts: tuple[Expr, ...]) -> Expr | None:
+def _alike(parts: tuple[ir.Expr, ...]) -> ir.Expr | None:
     """Return the vector with these components, or the scalar that all of them are."""
     first = parts[0]
     if all(part == first for part in parts):
@@ -234,55 +223,55 @@ def _alike(parts: tuple[Expr, ...]) -> Expr | None:
     if any(type(part) is not type(first) for part in parts):
         return None
     match first:
-        case Swizzle(operand=operand):
+        case ir.Swizzle(operand=operand):
             return _swizzled(operand, parts)
-        case Unary():
-            inside = _alike(tuple(p.operand for p in parts if isinstance(p, Unary)))
-            return inside and Unary("-", inside, inside.type)
-        case Binary(op="+" | "-" | "*" | "/" as op):
-            own = [p for p in parts if isinstance(p, Binary) and p.op == op]
+        case ir.Unary():
+            inside = _alike(tuple(p.operand for p in parts if isinstance(p, ir.Unary)))
+            return inside and ir.Unary("-", inside, inside.type)
+        case ir.Binary(op="+" | "-" | "*" | "/" as op):
+            own = [p for p in parts if isinstance(p, ir.Binary) and p.op == op]
             if len(own) < len(parts):
                 return None
             left = _alike(tuple(p.left for p in own))
             right = _alike(tuple(p.right for p in own))
             return binary(op, left, right) if left and right else None
-        case BuiltinCall(builtin=name) if name in BUILTINS and BUILTINS[name].wide:
+        case ir.BuiltinCall(builtin=name) if name in BUILTINS and BUILTINS[name].wide:
             return _alike_calls(name, parts)
         case _:
             return None
 
 
-def _swizzled(operand: Expr, parts: tuple[Expr, ...]) -> Expr | None:
+def _swizzled(operand: ir.Expr, parts: tuple[ir.Expr, ...]) -> ir.Expr | None:
     """Return components of one vector as one: all of them in order are the vector."""
-    own = [p for p in parts if isinstance(p, Swizzle) and p.operand == operand]
+    own = [p for p in parts if isinstance(p, ir.Swizzle) and p.operand == operand]
     if len(own) < len(parts):
         return None
     type_, letters = Vector(_F32, len(parts)), "".join(p.components for p in own)
     if operand.type == type_ and letters == LETTERS[: len(parts)]:
         return operand
-    return Swizzle(operand, letters, type_)
+    return ir.Swizzle(operand, letters, type_)
 
 
-def _alike_calls(name: str, parts: tuple[Expr, ...]) -> Expr | None:
-    calls = [p for p in parts if isinstance(p, BuiltinCall) and p.builtin == name]
+def _alike_calls(name: str, parts: tuple[ir.Expr, ...]) -> ir.Expr | None:
+    calls = [p for p in parts if isinstance(p, ir.BuiltinCall) and p.builtin == name]
     if len(calls) < len(parts):
         return None
     columns = zip(*(call.arguments for call in calls), strict=True)
-    arguments: list[Expr] = []
+    arguments: list[ir.Expr] = []
     type_ = Vector(_F32, len(parts))
     for column in columns:
         found = _alike(tuple(column))
         if found is None or (found.type is not _F32 and found.type != type_):
             return None
         whole = found.type == type_
-        arguments.append(found if whole else Construct(type_, (found,)))
-    return BuiltinCall(name, tuple(arguments), type_)
+        arguments.append(found if whole else ir.Construct(type_, (found,)))
+    return ir.BuiltinCall(name, tuple(arguments), type_)
 
 
 # Terms
 
 
-def direction_of(term: Term) -> tuple[Term, Expr]:
+def direction_of(term: Term) -> tuple[Term, ir.Expr]:
     """Split a term into the factor that is a vector or matrix, and the rest.
 
     If no factor is a vector or matrix, it is 1.
@@ -299,7 +288,7 @@ def type_of(term: Term) -> ValueType:
     return direction_of(term)[1].type if term.factors else _F32
 
 
-def along(term: Term, value: Expr) -> Term | None:
+def along(term: Term, value: ir.Expr) -> Term | None:
     """Return a scalar term times a value, or None if that is 0."""
     if is_zero(value):
         return None
@@ -307,12 +296,12 @@ def along(term: Term, value: Expr) -> Term | None:
     return term.times(found) if found.coefficient else None
 
 
-def is_sparse(value: Expr) -> bool:
+def is_sparse(value: ir.Expr) -> bool:
     """Whether a vector or matrix is written with literal zeros among its parts."""
-    return isinstance(value, Construct) and any(map(_has_zero, value.parts))
+    return isinstance(value, ir.Construct) and any(map(_has_zero, value.parts))
 
 
-def masked(value: Expr, directions: Sequence[Expr]) -> Expr:
+def masked(value: ir.Expr, directions: Sequence[ir.Expr]) -> ir.Expr:
     """Return a value with literal zeros for the parts that all directions have as such."""
     type_ = value.type
     if all(map(is_zero, directions)):
@@ -323,8 +312,8 @@ def masked(value: Expr, directions: Sequence[Expr]) -> Expr:
         masked(part, [part_of(each, n) for each in directions])
         for n, part in enumerate(parts_of(value))
     )
-    return Construct(type_, tuple(parts))
+    return ir.Construct(type_, tuple(parts))
 
 
-def _has_zero(part: Expr) -> bool:
+def _has_zero(part: ir.Expr) -> bool:
     return is_zero(part) or is_sparse(part)

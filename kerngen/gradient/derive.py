@@ -29,30 +29,10 @@ from kerngen.gradient.render import is_choice, rendered
 from kerngen.gradient.simplify import Simplifier, named_sums
 from kerngen.gradient.taken import Guards, has_pole, has_reduce, is_never_empty
 from kerngen.gradient.terms import ONE, Term, added_up
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Cast,
-    Construct,
-    DerivedDim,
-    DimValue,
-    Expr,
-    Function,
-    FunctionCall,
-    Index,
-    IndexValue,
-    Kernel,
-    Load,
-    Path,
-    Role,
-    Select,
-    Statement,
-    Tensor,
-    UniformValue,
-)
 from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.staging.hoisting import Fresh
 from kerngen.ir.types import Scalar
@@ -65,13 +45,13 @@ _NO_WORD: Final = str.maketrans(".", "_", "[]")
 
 
 def derive(
-    kernel: Kernel,
+    kernel: ir.Kernel,
     *,
     name: str,
     by: tuple[str, ...],
     given: tuple[str, ...] = (),
-    functions: Mapping[str, Function] | None = None,
-) -> Kernel:
+    functions: Mapping[str, ir.Function] | None = None,
+) -> ir.Kernel:
     """Return the kernel, called `name`, that computes the gradient of another.
 
     `by` are the parameters to differentiate by; `given` are outputs and lets that the
@@ -84,8 +64,8 @@ def derive(
     return assembled(derivation.run(), name)
 
 
-def _check(kernel: Kernel, by: tuple[str, ...], given: tuple[str, ...]) -> None:
-    inputs = {t.name: t for t in kernel.tensors if t.role is not Role.OUTPUT}
+def _check(kernel: ir.Kernel, by: tuple[str, ...], given: tuple[str, ...]) -> None:
+    inputs = {t.name: t for t in kernel.tensors if t.role is not ir.Role.OUTPUT}
     scalars = {p.name: p for p in kernel.parameters}
     for place, wanted in enumerate(by):
         fields = {"kernel": kernel.name, "name": wanted}
@@ -98,7 +78,9 @@ def _check(kernel: Kernel, by: tuple[str, ...], given: tuple[str, ...]) -> None:
             fields["type"] = memory.spelling
             raise GradientError(Kind.BY_INTEGER, fields)
     known = {
-        s.target.name for s in kernel.body if s.target.role in {Role.LET, Role.OUTPUT}
+        s.target.name
+        for s in kernel.body
+        if s.target.role in {ir.Role.LET, ir.Role.OUTPUT}
     }
     for wanted in given:
         if wanted not in known:
@@ -111,14 +93,14 @@ def _check(kernel: Kernel, by: tuple[str, ...], given: tuple[str, ...]) -> None:
 class _Derivation:
     """One derivation, from the forward kernel to the statements of the gradient."""
 
-    kernel: Kernel
+    kernel: ir.Kernel
     by: tuple[str, ...]
     given: tuple[str, ...]
-    functions: Mapping[str, Function]
-    statements: list[Statement] = field(default_factory=list[Statement])
-    dims: list[DerivedDim] = field(default_factory=list[DerivedDim])
-    places: dict[str, tuple[Index, ...]] = field(
-        default_factory=dict[str, tuple[Index, ...]]
+    functions: Mapping[str, ir.Function]
+    statements: list[ir.Statement] = field(default_factory=list[ir.Statement])
+    dims: list[ir.DerivedDim] = field(default_factory=list[ir.DerivedDim])
+    places: dict[str, tuple[ir.Index, ...]] = field(
+        default_factory=dict[str, tuple[ir.Index, ...]]
     )
     _indices: int = 0
     simplifier: Simplifier = field(default_factory=Simplifier)
@@ -131,9 +113,9 @@ class _Derivation:
         self._forward, self._facts = forward, known_of(kernel)
         self._guards, self._keys = Guards(), Keys(self._facts, self._counted)
         self._lets = dict(forward.named)
-        results = {t.name for t in self.kernel.tensors if t.role is Role.OUTPUT}
+        results = {t.name for t in self.kernel.tensors if t.role is ir.Role.OUTPUT}
         for statement in forward.statements:
-            is_given = statement.target.role is Role.INPUT
+            is_given = statement.target.role is ir.Role.INPUT
             is_let = statement.target.name not in results
             if not statement.along:
                 self.simplifier.define(statement, first=is_given, is_computed=is_let)
@@ -144,7 +126,7 @@ class _Derivation:
             name, path = statement.target.name, statement.path
             if name in self._seeds and is_real(statement.written):
                 own = statement.indices[: statement.target.rank]
-                seed = Load(self._seeds[name], tuple(map(IndexValue, own)), path)
+                seed = ir.Load(self._seeds[name], tuple(map(ir.IndexValue, own)), path)
                 reads.found[key_of(name, path)] = [Term(factors={seed: ONE})]
         for statement in reversed(forward.statements):
             self._hand_on(statement, reads)
@@ -181,18 +163,18 @@ class _Derivation:
 
     # Names
 
-    def _gradients_of_outputs(self) -> Iterator[tuple[str, Tensor]]:
+    def _gradients_of_outputs(self) -> Iterator[tuple[str, ir.Tensor]]:
         for tensor in self.kernel.tensors:
-            if tensor.role is Role.OUTPUT and has_real(tensor.memory):
+            if tensor.role is ir.Role.OUTPUT and has_real(tensor.memory):
                 name = self._gradient_name(tensor.name)
                 doc = f"The gradient by `{tensor.name}`."
                 yield (
                     tensor.name,
-                    Tensor(
+                    ir.Tensor(
                         name,
                         tensor.element,
                         tensor.extents,
-                        Role.INPUT,
+                        ir.Role.INPUT,
                         doc,
                         tensor.span,
                     ),
@@ -201,21 +183,21 @@ class _Derivation:
     def _gradient_name(self, name: str) -> str:
         return self._fresh.name(f"d{name}")
 
-    def _places(self, tensor: Tensor, path: Path = ()) -> tuple[Index, ...]:
+    def _places(self, tensor: ir.Tensor, path: ir.Path = ()) -> tuple[ir.Index, ...]:
         """Return the indices that the adjoint of a tensor, or of a member, is over."""
         if path:
             return (*self._places(tensor), *self._scalar_places(tensor.name, path))
         if tensor.name not in self.places:
             names = self._usual_names(tensor)
             self.places[tensor.name] = tuple(
-                Index(f"{name}#{tensor.name}{axis}", extent)
+                ir.Index(f"{name}#{tensor.name}{axis}", extent)
                 for axis, (name, extent) in enumerate(
                     zip(names, tensor.extents, strict=True)
                 )
             )
         return self.places[tensor.name]
 
-    def _scalar_places(self, name: str, path: Path) -> tuple[Index, ...]:
+    def _scalar_places(self, name: str, path: ir.Path) -> tuple[ir.Index, ...]:
         """Return the indices of the arrays on the way to a member."""
         memories = {p.name: p.memory for p in self.kernel.parameters}
         memories |= {t.name: t.memory for t in self.kernel.tensors}
@@ -224,12 +206,12 @@ class _Derivation:
         known = leaves(memory) if memory else ()
         return next((indices_of(p) for p, _ in known if key_of("", p) == key), ())
 
-    def _usual_names(self, tensor: Tensor) -> list[str]:
+    def _usual_names(self, tensor: ir.Tensor) -> list[str]:
         """Return the index names that the forward program uses for a tensor's axes."""
         names = ["ijklpq"[axis % 6] for axis in range(tensor.rank)]
         for statement in self._forward.statements:
             for node in walk(statement.value):
-                if isinstance(node, Load) and node.tensor == tensor:
+                if isinstance(node, ir.Load) and node.tensor == tensor:
                     for axis, subscript in enumerate(node.subscripts):
                         used = free_indices(subscript_value(subscript))
                         if used:
@@ -238,55 +220,55 @@ class _Derivation:
                     return names
         return names
 
-    def _counted(self, name: str, count: Expr) -> Index:
+    def _counted(self, name: str, count: ir.Expr) -> ir.Index:
         """Return a new index of a computed range."""
         self._indices += 1
         own = f"{name}#count{self._indices}"
         count = self._without_hosts(count)
         literal = as_literal(count)
         if literal is not None:
-            return Index(own, literal)
+            return ir.Index(own, literal)
         dims = (*self.kernel.derived, *self.dims)
         known = next((dim for dim in dims if dim.value == count), None)
         if known is None:
-            known = DerivedDim(self._fresh.name(f"{name}_range"), count, "")
+            known = ir.DerivedDim(self._fresh.name(f"{name}_range"), count, "")
             self.dims.append(known)
-            self._facts.defined[DimValue(known.name)] = count
-        return Index(own, known.name)
+            self._facts.defined[ir.DimValue(known.name)] = count
+        return ir.Index(own, known.name)
 
-    def _without_hosts(self, expr: Expr) -> Expr:
+    def _without_hosts(self, expr: ir.Expr) -> ir.Expr:
         """Return a length with hosts as what they are, as they are computed after it.
 
         The host mixes integers of both types.
         """
         hosts = {host.name: host.value for host in self.kernel.hosts}
-        if isinstance(expr, Cast):
+        if isinstance(expr, ir.Cast):
             return self._without_hosts(expr.operand)
-        if isinstance(expr, UniformValue) and expr.name in hosts:
+        if isinstance(expr, ir.UniformValue) and expr.name in hosts:
             return self._without_hosts(hosts[expr.name])
         return map_children(expr, self._without_hosts)
 
     # Statements
 
-    def _let(self, name: str, indices: tuple[Index, ...], value: Expr) -> Load:
+    def _let(self, name: str, indices: tuple[ir.Index, ...], value: ir.Expr) -> ir.Load:
         """Name a value of the derived program, once, or read what is equal to it."""
         key = anonymous(indices, value)
         if key not in self._lets:
             extents = tuple(index.extent for index in indices)
-            target = Tensor(self._fresh.name(name), value.type, extents, Role.LET)
-            self.statements.append(Statement(target, indices, value))
+            target = ir.Tensor(self._fresh.name(name), value.type, extents, ir.Role.LET)
+            self.statements.append(ir.Statement(target, indices, value))
             self._lets[key] = target
-        return Load(self._lets[key], tuple(map(IndexValue, indices)))
+        return ir.Load(self._lets[key], tuple(map(ir.IndexValue, indices)))
 
     def _adjoint(
-        self, key: str, indices: tuple[Index, ...], reads: Reads
+        self, key: str, indices: tuple[ir.Index, ...], reads: Reads
     ) -> list[Term]:
         """Take the terms that a tensor or member has got, simplified."""
         terms = merged(self.simplifier.shortened(reads.found.pop(key, ())))
         let = partial(self._let, f"{key.translate(_NO_WORD)}_terms")
         return [part for each in terms for part in self._keys.parts(each, indices, let)]
 
-    def _hand_on(self, statement: Statement, reads: Reads) -> None:
+    def _hand_on(self, statement: ir.Statement, reads: Reads) -> None:
         """Add what a statement reads gets of its target's adjoint."""
         name = key_of(statement.target.name, statement.path)
         terms = self._adjoint(name, statement.indices, reads)
@@ -301,15 +283,17 @@ class _Derivation:
             self._hand_back(statement, statement.along, terms, reads)
             return
         chooses = bool(terms[0].conditions) or any(map(is_choice, terms[0].factors))
-        computed = isinstance(direction_of(terms[0])[1], Construct | Binary | Select)
+        computed = isinstance(
+            direction_of(terms[0])[1], ir.Construct | ir.Binary | ir.Select
+        )
         if len(terms) > 1 or computed or (chooses and has_reduce(statement.value)):
             # One value under a condition, so that a product behind it stays one.
             indices = statement.indices
             let = self._let(f"d{name}", indices, rendered(terms))
             self.simplifier.define(self.statements[-1])
             self._guards.record(let, indices, guards)
-            own: Expr = let
-            if any(isinstance(node, Construct) for node in walk(statement.value)):
+            own: ir.Expr = let
+            if any(isinstance(node, ir.Construct) for node in walk(statement.value)):
                 # A component that nothing reads is not derived: its slope may be NaN.
                 own = masked(let, [direction_of(term)[1] for term in terms])
             terms = [Term(factors={own: ONE})]
@@ -319,12 +303,12 @@ class _Derivation:
         reads.of(statement, terms[0], guards)
 
     def _count(
-        self, target: str, let: Load, own: tuple[Index, ...], inside: Term
+        self, target: str, let: ir.Load, own: tuple[ir.Index, ...], inside: Term
     ) -> None:
         """Name how many terms a let sums, if there may be none and slopes be infinite."""
         if not self._has_poles or is_never_empty(inside):
             return
-        used = frozenset[Index]().union(*map(free_indices, inside.conditions))
+        used = frozenset[ir.Index]().union(*map(free_indices, inside.conditions))
         indices = tuple(index for index in own if index in used)
         bound = tuple(index for index in inside.bound if index in used)
         ones = replace(inside, factors={}, bound=bound)
@@ -340,7 +324,7 @@ class _Derivation:
         )
 
     def _hand_back(
-        self, of: Statement, along: Recurrence, terms: list[Term], reads: Reads
+        self, of: ir.Statement, along: Recurrence, terms: list[Term], reads: Reads
     ) -> None:
         """Add the adjoint of a let that reads itself; `terms` are of what follows it."""
         back = Back(of, along, self._gradient_name(of.target.name))
@@ -357,7 +341,7 @@ class _Derivation:
             self._hand_on(let, reads)
         reads.found.pop(of.target.name, None)
 
-    def _with_slope(self, let: Statement, term: Term, back: Tensor) -> Term:
+    def _with_slope(self, let: ir.Statement, term: Term, back: ir.Tensor) -> Term:
         """Return a term of a recurrence's adjoint with all but that as one let.
 
         Of `1 - tanh(h_sum[t, i])^2` each is computed once, and not in each turn of a sum.
@@ -367,7 +351,7 @@ class _Derivation:
             for atom, e in term.factors.items()
             if back not in tensors_read(atom)
         }
-        if all(isinstance(atom, Load) for atom in rest):
+        if all(isinstance(atom, ir.Load) for atom in rest):
             return term
         is_guarded = not all(map(_reads_inside, rest))
         conditions = term.conditions if is_guarded else ()
@@ -379,7 +363,7 @@ class _Derivation:
         return replace(term, factors={**kept, slope: ONE})
 
     def _with_named_sums(
-        self, target: str, terms: list[Term], indices: tuple[Index, ...]
+        self, target: str, terms: list[Term], indices: tuple[ir.Index, ...]
     ) -> list[Term]:
         """Return terms in which every sum is a let, equal ones the same."""
         is_single = len(terms) == 1
@@ -388,7 +372,7 @@ class _Derivation:
             known = self.simplifier.by_name(inside)
             if known is not None:
                 return known
-            used = frozenset[Index]().union(
+            used = frozenset[ir.Index]().union(
                 *(free_indices(e) for e in (*inside.factors, *inside.conditions))
             )
             own = tuple(index for index in indices if index in used)
@@ -403,7 +387,7 @@ class _Derivation:
 
         return merged(added_up(named_sums(term, name) for term in terms))
 
-    def _output(self, wanted: str, reads: Reads) -> Iterator[Statement]:
+    def _output(self, wanted: str, reads: Reads) -> Iterator[ir.Statement]:
         """Yield the statement of a gradient, or those of its members."""
         tensor = next((t for t in self.kernel.tensors if t.name == wanted), None)
         own = next((p.memory for p in self.kernel.parameters if p.name == wanted), None)
@@ -416,7 +400,7 @@ class _Derivation:
         extents = tensor.extents if tensor else ()
         axes = self._places(tensor) if tensor else ()
         name, doc = self._gradient_name(wanted), f"The gradient by `{wanted}`."
-        values: list[tuple[Path, tuple[Index, ...], Expr]] = []
+        values: list[tuple[ir.Path, tuple[ir.Index, ...], ir.Expr]] = []
         for key, (path, leaf) in found.items():
             indices = (*axes, *indices_of(path))
             value = self._value(key, reads, indices)
@@ -425,11 +409,13 @@ class _Derivation:
             fields = {"kernel": self.kernel.name, "name": wanted}
             raise GradientError(Kind.ZERO, fields)
         element = memory if isinstance(memory, Struct) else values[0][2].type
-        target = Tensor(name, element, extents, Role.OUTPUT, doc)
+        target = ir.Tensor(name, element, extents, ir.Role.OUTPUT, doc)
         for path, indices, value in values:
-            yield Statement(target, indices, value, path=path)
+            yield ir.Statement(target, indices, value, path=path)
 
-    def _value(self, key: str, reads: Reads, indices: tuple[Index, ...]) -> Expr | None:
+    def _value(
+        self, key: str, reads: Reads, indices: tuple[ir.Index, ...]
+    ) -> ir.Expr | None:
         """Return the value of an adjoint, None if it is 0."""
         terms = self._adjoint(key, indices, reads)
         if not terms:
@@ -442,15 +428,15 @@ class _Derivation:
         return self._with_repeated_named(name, indices, rendered(terms))
 
     def _with_repeated_named(
-        self, target: str, indices: tuple[Index, ...], value: Expr
-    ) -> Expr:
+        self, target: str, indices: tuple[ir.Index, ...], value: ir.Expr
+    ) -> ir.Expr:
         """Return a value with calls that it repeats as lets: `tanh(u)` in 1 - tanh(u)^2."""
         if has_reduce(value):
             return value
         nodes = [*walk(value)]
-        calls = [n for n in nodes if isinstance(n, BuiltinCall | FunctionCall)]
+        calls = [n for n in nodes if isinstance(n, ir.BuiltinCall | ir.FunctionCall)]
         repeated = [c for c in dict.fromkeys(calls) if calls.count(c) > 1]
-        if any(isinstance(node, Select) for node in nodes):
+        if any(isinstance(node, ir.Select) for node in nodes):
             # A condition may keep a read inside of its axis, which a let is without.
             repeated = [call for call in repeated if _reads_inside(call)]
         for call in repeated[:1]:
@@ -461,7 +447,7 @@ class _Derivation:
         return value
 
 
-def _handed_to(recurrence: Tensor, step: Step, reads: Reads) -> list[Term]:
+def _handed_to(recurrence: ir.Tensor, step: Step, reads: Reads) -> list[Term]:
     """Return the terms that a step adds to the adjoint of earlier steps."""
     inside = replace(reads, found={name: [*of] for name, of in reads.found.items()})
     for let in reversed(step.lets):
@@ -470,39 +456,39 @@ def _handed_to(recurrence: Tensor, step: Step, reads: Reads) -> list[Term]:
     return inside.found.get(recurrence.name, [])
 
 
-def _called_name(call: BuiltinCall | FunctionCall) -> str:
-    return call.builtin if isinstance(call, BuiltinCall) else call.function
+def _called_name(call: ir.BuiltinCall | ir.FunctionCall) -> str:
+    return call.builtin if isinstance(call, ir.BuiltinCall) else call.function
 
 
-def _reads_inside(expr: Expr) -> bool:
+def _reads_inside(expr: ir.Expr) -> bool:
     """Whether an expression reads at bare indices alone, which are inside anyway."""
     return all(
-        isinstance(subscript, IndexValue) and subscript.index.extent == extent
+        isinstance(subscript, ir.IndexValue) and subscript.index.extent == extent
         for node in walk(expr)
-        if isinstance(node, Load)
+        if isinstance(node, ir.Load)
         for subscript, extent in zip(node.subscripts, node.tensor.extents, strict=True)
     )
 
 
-def _replaced(expr: Expr, part: Expr, by: Expr) -> Expr:
+def _replaced(expr: ir.Expr, part: ir.Expr, by: ir.Expr) -> ir.Expr:
     if expr == part:
         return by
     return map_children(expr, lambda child: _replaced(child, part, by))
 
 
-def _recast(kernel: Kernel, given: tuple[str, ...]) -> Kernel:
+def _recast(kernel: ir.Kernel, given: tuple[str, ...]) -> ir.Kernel:
     """Return the forward kernel with its outputs as lets, and what is given as inputs."""
     roles = {
         s.target: replace(
-            s.target, role=Role.INPUT if s.target.name in given else Role.LET
+            s.target, role=ir.Role.INPUT if s.target.name in given else ir.Role.LET
         )
         for s in kernel.body
-        if s.target.role is not Role.UPDATE
+        if s.target.role is not ir.Role.UPDATE
     }
 
-    def visit(expr: Expr) -> Expr:
+    def visit(expr: ir.Expr) -> ir.Expr:
         expr = map_children(expr, visit)
-        if isinstance(expr, Load) and expr.tensor in roles:
+        if isinstance(expr, ir.Load) and expr.tensor in roles:
             return replace(expr, tensor=roles[expr.tensor])
         return expr
 
@@ -513,22 +499,22 @@ def _recast(kernel: Kernel, given: tuple[str, ...]) -> Kernel:
     return replace(kernel, body=body)
 
 
-def _hosts(kernel: Kernel, forward: Forward) -> list[Statement]:
+def _hosts(kernel: ir.Kernel, forward: Forward) -> list[ir.Statement]:
     """Return the hosts that the gradient passes through, as statements."""
-    found: list[Statement] = []
+    found: list[ir.Statement] = []
     for host in kernel.hosts:
         if host.name in forward.active:
-            target = Tensor(host.name, _F32, (), Role.LET)
-            found.append(Statement(target, (), _on_device(host.value)))
+            target = ir.Tensor(host.name, _F32, (), ir.Role.LET)
+            found.append(ir.Statement(target, (), _on_device(host.value)))
     return found
 
 
-def _on_device(expr: Expr) -> Expr:
+def _on_device(expr: ir.Expr) -> ir.Expr:
     """Return a host's expression with the casts that a kernel wants."""
     expr = map_children(expr, _on_device)
-    if isinstance(expr, Binary) and expr.type is _F32:
+    if isinstance(expr, ir.Binary) and expr.type is _F32:
         left, right = (
-            Cast(side, _F32) if side.type is not _F32 else side
+            ir.Cast(side, _F32) if side.type is not _F32 else side
             for side in (expr.left, expr.right)
         )
         return replace(expr, left=left, right=right)

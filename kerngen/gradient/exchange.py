@@ -27,17 +27,8 @@ from kerngen.gradient.terms import (
     joined,
     substituted,
 )
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import tensors_read
-from kerngen.ir.nodes import (
-    Expr,
-    Index,
-    IndexValue,
-    Load,
-    Reduce,
-    Role,
-    Statement,
-    Tensor,
-)
 
 
 @final
@@ -45,23 +36,23 @@ from kerngen.ir.nodes import (
 class Program:
     """The statements of a gradient: those of the forward kernel, its own, its outputs."""
 
-    forward: tuple[Statement, ...]
-    own: tuple[Statement, ...]
-    outputs: tuple[Statement, ...]
+    forward: tuple[ir.Statement, ...]
+    own: tuple[ir.Statement, ...]
+    outputs: tuple[ir.Statement, ...]
 
     @property
-    def given(self) -> tuple[Statement, ...]:
+    def given(self) -> tuple[ir.Statement, ...]:
         """The statements whose results the caller has kept."""
-        return tuple(s for s in self.forward if s.target.role is Role.INPUT)
+        return tuple(s for s in self.forward if s.target.role is ir.Role.INPUT)
 
-    def needed(self) -> frozenset[Tensor]:
+    def needed(self) -> frozenset[ir.Tensor]:
         """Return the lets that the outputs depend on, directly or not."""
         return _needed((*self.forward, *self.own), self.outputs)
 
 
 def with_sums_exchanged(
     program: Program, simplifier: Simplifier
-) -> tuple[Statement, ...]:
+) -> tuple[ir.Statement, ...]:
     """Return the gradient's statements with sums in the cheaper order."""
     for place, statement in enumerate(program.own):
         known = _of_given(statement, program, simplifier)
@@ -78,14 +69,14 @@ def with_sums_exchanged(
     return program.own
 
 
-def _with(program: Program, place: int, statement: Statement) -> Program:
+def _with(program: Program, place: int, statement: ir.Statement) -> Program:
     own = (*program.own[:place], statement, *program.own[place + 1 :])
     return replace(program, own=own)
 
 
 def _of_given(
-    statement: Statement, program: Program, simplifier: Simplifier
-) -> Statement | None:
+    statement: ir.Statement, program: Program, simplifier: Simplifier
+) -> ir.Statement | None:
     """Return a sum of products with what the caller has kept in the place of some."""
     term = _sum_of(statement)
     if term is None or not program.given:
@@ -100,7 +91,7 @@ def _of_given(
     return known and replace(statement, value=rendered([known]))
 
 
-def _is_shorter(other: Statement, statement: Statement) -> bool:
+def _is_shorter(other: ir.Statement, statement: ir.Statement) -> bool:
     """Whether a statement sums over fewer indices than it did."""
     shorter, longer = _sum_of(other), _sum_of(statement)
     if shorter is None or longer is None:
@@ -108,16 +99,16 @@ def _is_shorter(other: Statement, statement: Statement) -> bool:
     return len(shorter.bound) < len(longer.bound)
 
 
-def _sum_of(statement: Statement) -> Term | None:
+def _sum_of(statement: ir.Statement) -> Term | None:
     value = statement.value
-    if not isinstance(value, Reduce) or value.kind != "sum" or statement.along:
+    if not isinstance(value, ir.Reduce) or value.kind != "sum" or statement.along:
         return None
     return terms_of_sum(value)
 
 
 def _exchanged(
-    statement: Statement, program: Program, simplifier: Simplifier
-) -> Iterator[Statement]:
+    statement: ir.Statement, program: Program, simplifier: Simplifier
+) -> Iterator[ir.Statement]:
     term = _sum_of(statement)
     if term is None:
         return
@@ -125,19 +116,19 @@ def _exchanged(
         if each is None or len(each.bound) < 2:
             continue
         for other in program.own:
-            if other.target.role is not Role.LET:
+            if other.target.role is not ir.Role.LET:
                 continue
             found = _with_partial_sum(each, other)
             if found is not None and not _depends(other, statement, program):
                 yield replace(statement, value=rendered([found]))
 
 
-def _depends(statement: Statement, on: Statement, program: Program) -> bool:
+def _depends(statement: ir.Statement, on: ir.Statement, program: Program) -> bool:
     known = (*program.forward, *program.own)
     return on.target in {statement.target, *_needed(known, (statement,))}
 
 
-def _with_partial_sum(term: Term, other: Statement) -> Term | None:
+def _with_partial_sum(term: Term, other: ir.Statement) -> Term | None:
     """Return a sum with the name of another in the place of a sum inside of it.
 
     What the other divides its sum by need not be inside: `sum[j] e[j] / total` times
@@ -158,7 +149,9 @@ def _with_partial_sum(term: Term, other: Statement) -> Term | None:
     for renaming, _ in renamings(pattern, term.factors, whole=False):
         if not {*other.indices, *inner.bound} <= renaming.keys():
             continue
-        by: dict[Index, Expr] = {old: IndexValue(new) for old, new in renaming.items()}
+        by: dict[ir.Index, ir.Expr] = {
+            old: ir.IndexValue(new) for old, new in renaming.items()
+        }
         part = {substituted(a, by): -e for a, e in inner.factors.items()}
         rest = joined(term.factors, part)
         gone = {renaming[index] for index in inner.bound}
@@ -169,7 +162,7 @@ def _with_partial_sum(term: Term, other: Statement) -> Term | None:
         if not gone < {*term.bound} or gone & indices_of((*rest, *conditions)):
             continue
         places = (as_subscript(by[index]) for index in other.indices)
-        name = Load(other.target, tuple(places))
+        name = ir.Load(other.target, tuple(places))
         bound = tuple(index for index in term.bound if index not in gone)
         return Term(
             term.coefficient / inner.coefficient,
@@ -181,7 +174,7 @@ def _with_partial_sum(term: Term, other: Statement) -> Term | None:
     return None
 
 
-def _form_of(condition: Expr) -> Hashable:
+def _form_of(condition: ir.Expr) -> Hashable:
     """Return a condition's canonical form, which equivalent conditions share.
 
     `s + j <= t + i` and `j <= i + (t - s)` are.
@@ -191,10 +184,10 @@ def _form_of(condition: Expr) -> Hashable:
 
 
 def _needed(
-    known: Iterable[Statement], outputs: Iterable[Statement]
-) -> frozenset[Tensor]:
-    of = {s.target: s for s in known if s.target.role is Role.LET}
-    waiting, found = [*outputs], set[Tensor]()
+    known: Iterable[ir.Statement], outputs: Iterable[ir.Statement]
+) -> frozenset[ir.Tensor]:
+    of = {s.target: s for s in known if s.target.role is ir.Role.LET}
+    waiting, found = [*outputs], set[ir.Tensor]()
     while waiting:
         for tensor in tensors_read(waiting.pop().value):
             if tensor in of and tensor not in found:

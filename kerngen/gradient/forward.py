@@ -14,33 +14,10 @@ from kerngen.gradient.integers.forms import form_of, length, number, plus, value
 from kerngen.gradient.match import anonymous
 from kerngen.gradient.members import key_of
 from kerngen.gradient.terms import substituted, with_places
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import affine_form
 from kerngen.ir.analysis.extremes import stays_inside
 from kerngen.ir.analysis.reads import tensors_read
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Clamped,
-    Constant,
-    Construct,
-    Expr,
-    Extent,
-    Function,
-    FunctionCall,
-    Index,
-    IndexValue,
-    Kernel,
-    Load,
-    Reduce,
-    Role,
-    Select,
-    Statement,
-    Subscript,
-    Swizzle,
-    Tensor,
-    Unary,
-    UniformValue,
-)
 from kerngen.ir.staging.hoisting import Fresh, named_let
 from kerngen.ir.types import Scalar, Vector
 from kerngen.ir.walk import called, map_children, walk
@@ -57,8 +34,8 @@ class Step:
     can be computed at once, and the step is `tanh(h_sum[t, i])`.
     """
 
-    statement: Statement
-    lets: tuple[Statement, ...]
+    statement: ir.Statement
+    lets: tuple[ir.Statement, ...]
 
 
 @final
@@ -71,36 +48,36 @@ class Forward:
     - `named`: tensors by their values, as `match.anonymous` returns them
     """
 
-    kernel: Kernel
-    statements: tuple[Statement, ...]
+    kernel: ir.Kernel
+    statements: tuple[ir.Statement, ...]
     active: frozenset[str]
-    functions: Mapping[str, Function]
-    steps: Mapping[Tensor, Step]
-    named: Mapping[Hashable, Tensor]
+    functions: Mapping[str, ir.Function]
+    steps: Mapping[ir.Tensor, Step]
+    named: Mapping[Hashable, ir.Tensor]
 
-    def is_active(self, expr: Expr) -> bool:
+    def is_active(self, expr: ir.Expr) -> bool:
         """Whether a derivative flows through an expression."""
         return any(_name_of(node) in self.active for node in walk(expr))
 
 
-def _name_of(node: Expr) -> str:
+def _name_of(node: ir.Expr) -> str:
     """Return the name of what a float is read from."""
-    if isinstance(node, Load) and is_real(node.type):
+    if isinstance(node, ir.Load) and is_real(node.type):
         return node.tensor.name
-    return node.name if isinstance(node, UniformValue) and is_real(node.type) else ""
+    return node.name if isinstance(node, ir.UniformValue) and is_real(node.type) else ""
 
 
 def made_ready(
-    kernel: Kernel,
-    functions: Mapping[str, Function],
+    kernel: ir.Kernel,
+    functions: Mapping[str, ir.Function],
     by: tuple[str, ...],
     fresh: Fresh,
 ) -> Forward:
     """Return a kernel's prepared forward program."""
     _refuse_writes(kernel)
     active = frozenset(by) | _active_hosts(kernel, by)
-    statements: list[Statement] = []
-    steps: dict[Tensor, Step] = {}
+    statements: list[ir.Statement] = []
+    steps: dict[ir.Tensor, Step] = {}
     apart = _Apart()
     for original in kernel.body:
         target = original.target
@@ -112,7 +89,7 @@ def made_ready(
         reduced = frozenset(
             s.target
             for s in statements
-            if any(isinstance(node, Reduce) for node in walk(s.value))
+            if any(isinstance(node, ir.Reduce) for node in walk(s.value))
         )
         if target.name in active and statement.along:
             before, step = _of_recurrence(statement, active, fresh)
@@ -133,16 +110,16 @@ def made_ready(
 
 
 def _without_equal(
-    statements: Iterable[Statement], kept: Container[Tensor]
-) -> tuple[tuple[Statement, ...], dict[Hashable, Tensor]]:
+    statements: Iterable[ir.Statement], kept: Container[ir.Tensor]
+) -> tuple[tuple[ir.Statement, ...], dict[Hashable, ir.Tensor]]:
     """Return statements without lets that are equal to earlier ones; names by values."""
-    different: list[Statement] = []
-    named: dict[Hashable, Tensor] = {}
-    instead: dict[Tensor, Tensor] = {}
+    different: list[ir.Statement] = []
+    named: dict[Hashable, ir.Tensor] = {}
+    instead: dict[ir.Tensor, ir.Tensor] = {}
 
-    def visit(expr: Expr) -> Expr:
+    def visit(expr: ir.Expr) -> ir.Expr:
         expr = map_children(expr, visit)
-        if isinstance(expr, Load) and expr.tensor in instead:
+        if isinstance(expr, ir.Load) and expr.tensor in instead:
             return replace(expr, tensor=instead[expr.tensor])
         return expr
 
@@ -152,7 +129,7 @@ def _without_equal(
         if not (statement.along or statement.path or statement.is_partial):
             key = anonymous(statement.indices, statement.value)
             first = named.setdefault(key, target)
-            is_let = target.role is Role.LET and target not in kept
+            is_let = target.role is ir.Role.LET and target not in kept
             if first is not target and is_let:
                 instead[target] = first
                 continue
@@ -160,11 +137,11 @@ def _without_equal(
     return tuple(different), named
 
 
-def _refuse_writes(kernel: Kernel) -> None:
+def _refuse_writes(kernel: ir.Kernel) -> None:
     written: set[str] = set()
     for statement in kernel.body:
         target = statement.target
-        if target.role is Role.UPDATE:
+        if target.role is ir.Role.UPDATE:
             fields = {"kernel": kernel.name, "tensor": target.name}
             raise GradientError(Kind.IN_PLACE, fields, statement.span)
         key = key_of(target.name, statement.path)
@@ -177,11 +154,11 @@ def _refuse_writes(kernel: Kernel) -> None:
         written.add(key)
 
 
-def _active_hosts(kernel: Kernel, by: tuple[str, ...]) -> frozenset[str]:
+def _active_hosts(kernel: ir.Kernel, by: tuple[str, ...]) -> frozenset[str]:
     found = set(by)
     for host in kernel.hosts:
         if host.type is _F32 and any(
-            isinstance(n, UniformValue) and n.name in found for n in walk(host.value)
+            isinstance(n, ir.UniformValue) and n.name in found for n in walk(host.value)
         ):
             found.add(host.name)
     return frozenset(found)
@@ -191,8 +168,8 @@ def _active_hosts(kernel: Kernel, by: tuple[str, ...]) -> frozenset[str]:
 
 
 def _inlined(
-    expr: Expr, functions: Mapping[str, Function], active: frozenset[str]
-) -> Expr:
+    expr: ir.Expr, functions: Mapping[str, ir.Function], active: frozenset[str]
+) -> ir.Expr:
     """Put functions in the place of their calls, where the gradient passes through.
 
     Conditions are inlined, too: what they imply of indices is wanted.  Functions of
@@ -200,9 +177,9 @@ def _inlined(
     whose derivatives the user gave.
     """
 
-    def visit(node: Expr) -> Expr:
+    def visit(node: ir.Expr) -> ir.Expr:
         node = map_children(node, visit)
-        if not isinstance(node, FunctionCall):
+        if not isinstance(node, ir.FunctionCall):
             return node
         passes = any(_name_of(n) in active for n in walk(node))
         function = functions[node.function]
@@ -213,13 +190,13 @@ def _inlined(
     return visit(expr)
 
 
-def _by_components(expr: Expr) -> Expr:
+def _by_components(expr: ir.Expr) -> ir.Expr:
     """Return an expression with each extreme or product of vectors as one per component.
 
     Each component has ties and zeros of its own.
     """
     expr = map_children(expr, _by_components)
-    if not isinstance(expr, Reduce) or expr.kind == "sum":
+    if not isinstance(expr, ir.Reduce) or expr.kind == "sum":
         return expr
     if not isinstance(expr.type, Vector):
         return expr
@@ -227,7 +204,7 @@ def _by_components(expr: Expr) -> Expr:
         replace(expr, body=part_of(expr.body, place), type=scalar)
         for place, scalar in enumerate(part_types(expr.type))
     )
-    return Construct(expr.type, tuple(parts))
+    return ir.Construct(expr.type, tuple(parts))
 
 
 # Indices
@@ -240,7 +217,7 @@ class _Apart:
 
     count: int = 0
 
-    def statement(self, statement: Statement) -> Statement:
+    def statement(self, statement: ir.Statement) -> ir.Statement:
         """Return a statement with its indices renamed."""
         by = {index: self.index(index) for index in statement.indices}
         value = self._renamed(substituted(statement.value, _values(by)))
@@ -249,24 +226,24 @@ class _Apart:
         indices = tuple(by.values())
         return replace(statement, indices=indices, value=value, path=path)
 
-    def index(self, index: Index) -> Index:
+    def index(self, index: ir.Index) -> ir.Index:
         """Return an index of a name that no other has."""
         self.count += 1
         return replace(index, name=f"{base_name(index)}#{self.count}")
 
-    def _renamed(self, expr: Expr) -> Expr:
+    def _renamed(self, expr: ir.Expr) -> ir.Expr:
         expr = map_children(expr, self._renamed)
-        if not isinstance(expr, Reduce):
+        if not isinstance(expr, ir.Reduce):
             return expr
         by = {index: self.index(index) for index in expr.indices}
         return substituted(expr, _values(by))
 
 
-def _values(by: Mapping[Index, Index]) -> dict[Index, Expr]:
-    return {old: IndexValue(new) for old, new in by.items()}
+def _values(by: Mapping[ir.Index, ir.Index]) -> dict[ir.Index, ir.Expr]:
+    return {old: ir.IndexValue(new) for old, new in by.items()}
 
 
-def base_name(index: Index) -> str:
+def base_name(index: ir.Index) -> str:
     """Return an index's name as the user wrote it, without a suffix."""
     return index.name.split("#")[0]
 
@@ -275,11 +252,11 @@ def base_name(index: Index) -> str:
 
 
 def _named(
-    statement: Statement,
+    statement: ir.Statement,
     active: frozenset[str],
     fresh: Fresh,
-    reduced: frozenset[Tensor],
-) -> Iterator[Statement]:
+    reduced: frozenset[ir.Tensor],
+) -> Iterator[ir.Statement]:
     """Yield a statement after lets for its reductions.
 
     A sum in which the statement is linear stays; so does a reduction that is the
@@ -287,7 +264,7 @@ def _named(
     """
     namer = _Namer(statement, active, fresh)
     value = statement.value
-    if isinstance(value, Reduce) and not statement.is_partial:
+    if isinstance(value, ir.Reduce) and not statement.is_partial:
         value = namer.inside(value, linear=value.kind == "sum")
     else:
         value = namer.visit(value, linear=True)
@@ -296,8 +273,8 @@ def _named(
 
 
 def _of_recurrence(
-    statement: Statement, active: frozenset[str], fresh: Fresh
-) -> tuple[tuple[Statement, ...], Step]:
+    statement: ir.Statement, active: frozenset[str], fresh: Fresh
+) -> tuple[tuple[ir.Statement, ...], Step]:
     """Return a let that reads itself, after lets for what it reduces of others; its step."""
     others = _Namer(statement, active, fresh, kept=statement.target)
     value = others.visit(statement.value, linear=True)
@@ -315,62 +292,71 @@ class _Namer:
     Reads of `guarded` in them keep the conditions on indices that they are under.
     """
 
-    statement: Statement
+    statement: ir.Statement
     active: frozenset[str]
     fresh: Fresh
-    kept: Tensor | None = None
-    guarded: Tensor | None = None
-    path: tuple[Expr, ...] = ()
-    lets: list[Statement] = field(default_factory=list[Statement])
-    known: dict[Expr, Expr] = field(default_factory=dict[Expr, Expr])
+    kept: ir.Tensor | None = None
+    guarded: ir.Tensor | None = None
+    path: tuple[ir.Expr, ...] = ()
+    lets: list[ir.Statement] = field(default_factory=list[ir.Statement])
+    known: dict[ir.Expr, ir.Expr] = field(default_factory=dict[ir.Expr, ir.Expr])
 
-    def _passes(self, expr: Expr) -> bool:
+    def _passes(self, expr: ir.Expr) -> bool:
         return any(_name_of(n) in self.active for n in walk(expr))
 
-    def visit(self, expr: Expr, *, linear: bool) -> Expr:
+    def visit(self, expr: ir.Expr, *, linear: bool) -> ir.Expr:
         """Return a value with reads of lets for reductions that are not linear in it."""
         match expr:
-            case Reduce() if self.kept in {*tensors_read(expr)}:
+            case ir.Reduce() if self.kept in {*tensors_read(expr)}:
                 return expr
-            case Reduce(kind="sum") if linear and self._passes(expr):
+            case ir.Reduce(kind="sum") if linear and self._passes(expr):
                 return self.inside(expr, linear=True)
-            case Reduce():
+            case ir.Reduce():
                 return self._let(self.inside(expr, linear=False))
-            case Binary(op="+" | "-") | Unary(op="-") | Swizzle() | Construct():
+            case (
+                ir.Binary(op="+" | "-")
+                | ir.Unary(op="-")
+                | ir.Swizzle()
+                | ir.Construct()
+            ):
                 return map_children(expr, lambda c: self.visit(c, linear=linear))
-            case Binary(op="*" | "/" as op, left=left, right=right):
+            case ir.Binary(op="*" | "/" as op, left=left, right=right):
                 first = linear and not self._passes(right)
                 second = linear and op == "*" and not self._passes(left)
                 left = self.visit(left, linear=first)
                 return replace(expr, left=left, right=self.visit(right, linear=second))
-            case Select(condition=condition, then=then, otherwise=otherwise):
+            case ir.Select(condition=condition, then=then, otherwise=otherwise):
                 holds, fails = self._under(condition), self._under(negated(condition))
                 condition = self.visit(condition, linear=False)
                 then = holds.visit(then, linear=linear)
                 otherwise = fails.visit(otherwise, linear=linear)
-                return Select(condition, then, otherwise, expr.type)
+                return ir.Select(condition, then, otherwise, expr.type)
             case _:
                 return map_children(expr, lambda c: self.visit(c, linear=False))
 
-    def inside(self, reduce: Reduce, *, linear: bool) -> Reduce:
+    def inside(self, reduce: ir.Reduce, *, linear: bool) -> ir.Reduce:
         """Return a reduction with lets for those in it."""
         condition = reduce.condition and self.visit(reduce.condition, linear=False)
         body = self.visit(reduce.body, linear=linear)
         return replace(reduce, condition=condition, body=body)
 
-    def _under(self, condition: Expr) -> _Namer:
+    def _under(self, condition: ir.Expr) -> _Namer:
         """Return the same under a condition, with the same lets."""
         of_places = (c for c in conjuncts(condition) if not _reads_memory(c))
         return replace(self, path=(*self.path, *of_places))
 
-    def _guard(self, expr: Expr) -> Expr:
+    def _guard(self, expr: ir.Expr) -> ir.Expr:
         """Return an expression whose reads of `guarded` are 0 outside of the path."""
         expr = map_children(expr, self._guard)
-        if not isinstance(expr, Load) or expr.tensor != self.guarded or not self.path:
+        if (
+            not isinstance(expr, ir.Load)
+            or expr.tensor != self.guarded
+            or not self.path
+        ):
             return expr
-        return Select(all_hold(self.path), expr, zero_of(expr.type), expr.type)
+        return ir.Select(all_hold(self.path), expr, zero_of(expr.type), expr.type)
 
-    def _let(self, reduce: Reduce) -> Expr:
+    def _let(self, reduce: ir.Reduce) -> ir.Expr:
         """Name a reduction, over indices of its own."""
         reduce = replace(reduce, body=self._guard(reduce.body))
         known = self.known.get(_anonymous(reduce))
@@ -386,33 +372,33 @@ class _Namer:
         value = substituted(_clamped(reduce, frozenset(outside)), by)
         let = named_let(statement, name, own, value)
         self.lets.append(let)
-        load = Load(let.target, tuple(IndexValue(index) for index in outside))
+        load = ir.Load(let.target, tuple(ir.IndexValue(index) for index in outside))
         self.known[_anonymous(reduce)] = load
         return load
 
 
-def _anonymous(reduce: Reduce) -> Expr:
+def _anonymous(reduce: ir.Reduce) -> ir.Expr:
     """Return a reduction with its own indices by number, so that equal ones are equal."""
     by = {i: replace(i, name=f"#{place}") for place, i in enumerate(reduce.indices)}
     return substituted(reduce, _values(by))
 
 
-def _reads_memory(expr: Expr) -> bool:
-    return any(isinstance(node, Load | Reduce) for node in walk(expr))
+def _reads_memory(expr: ir.Expr) -> bool:
+    return any(isinstance(node, ir.Load | ir.Reduce) for node in walk(expr))
 
 
-def _clamped(reduce: Reduce, outside: frozenset[Index]) -> Expr:
+def _clamped(reduce: ir.Reduce, outside: frozenset[ir.Index]) -> ir.Expr:
     """Return a reduction with clamps written out that a condition around it stood for.
 
     Of `if i > 0 { v[i] * prod[j] x[i - 1, j] }` the product, as a value of its own, is
     over every i.
     """
-    own = frozenset[Index]().union(
+    own = frozenset[ir.Index]().union(
         *(free_indices(c) for node in walk(reduce) for c in _conditions_of(node))
     )
 
-    def place(subscript: Subscript, extent: Extent) -> Subscript:
-        if not isinstance(subscript, Clamped):
+    def place(subscript: ir.Subscript, extent: ir.Extent) -> ir.Subscript:
+        if not isinstance(subscript, ir.Clamped):
             return subscript
         form = affine_form(subscript.value)
         if form is None or not form.terms or stays_inside(form, extent):
@@ -421,11 +407,11 @@ def _clamped(reduce: Reduce, outside: frozenset[Index]) -> Expr:
             return subscript
         last = value_of(plus(form_of(length(extent)), -1))
         limits = (subscript.value, number(0), last)
-        return Clamped(BuiltinCall("clamp", limits, Scalar.I32))
+        return ir.Clamped(ir.BuiltinCall("clamp", limits, Scalar.I32))
 
-    def visit(node: Expr) -> Expr:
+    def visit(node: ir.Expr) -> ir.Expr:
         node = map_children(node, visit)
-        if not isinstance(node, Load):
+        if not isinstance(node, ir.Load):
             return node
         pairs = zip(node.subscripts, node.tensor.extents, strict=True)
         return replace(node, subscripts=tuple(place(s, e) for s, e in pairs))
@@ -433,40 +419,42 @@ def _clamped(reduce: Reduce, outside: frozenset[Index]) -> Expr:
     return visit(reduce)
 
 
-def _conditions_of(node: Expr) -> Iterator[Expr]:
-    if isinstance(node, Select):
+def _conditions_of(node: ir.Expr) -> Iterator[ir.Expr]:
+    if isinstance(node, ir.Select):
         yield node.condition
-    if isinstance(node, Reduce) and node.condition is not None:
+    if isinstance(node, ir.Reduce) and node.condition is not None:
         yield node.condition
 
 
 def _with_scales(
-    statement: Statement, fresh: Fresh, reduced: frozenset[Tensor]
-) -> Iterator[Statement]:
+    statement: ir.Statement, fresh: Fresh, reduced: frozenset[ir.Tensor]
+) -> Iterator[ir.Statement]:
     """Yield a statement after lets for what divides whole rows of it.
 
     Before:  y[i, j] = x[i, j] / sqrt(square[i] + eps);
     After:   let y_scale[i] = 1.0 / sqrt(square[i] + eps);    y[i, j] = x[i, j] * y_scale[i];
     """
     domain = frozenset(statement.indices)
-    lets: list[Statement] = []
+    lets: list[ir.Statement] = []
 
-    def visit(expr: Expr) -> Expr:
+    def visit(expr: ir.Expr) -> ir.Expr:
         expr = map_children(expr, visit)
-        if not isinstance(expr, Binary) or expr.op != "/" or expr.type is not _F32:
+        if not isinstance(expr, ir.Binary) or expr.op != "/" or expr.type is not _F32:
             return expr
         below = expr.right
-        of_rows = any(isinstance(n, Load) and n.tensor in reduced for n in walk(below))
-        if isinstance(below, Load) or not of_rows or free_indices(below) >= domain:
+        of_rows = any(
+            isinstance(n, ir.Load) and n.tensor in reduced for n in walk(below)
+        )
+        if isinstance(below, ir.Load) or not of_rows or free_indices(below) >= domain:
             return expr
         own = tuple(i for i in statement.indices if i in free_indices(below))
         name = fresh.name(f"{statement.target.name}_scale")
-        value = Binary("/", Constant(1.0, _F32), below, _F32)
+        value = ir.Binary("/", ir.Constant(1.0, _F32), below, _F32)
         lets.append(named_let(statement, name, own, value))
-        scale = Load(lets[-1].target, tuple(map(IndexValue, own)))
-        return Binary("*", expr.left, scale, _F32)
+        scale = ir.Load(lets[-1].target, tuple(map(ir.IndexValue, own)))
+        return ir.Binary("*", expr.left, scale, _F32)
 
-    if any(isinstance(node, Reduce) for node in walk(statement.value)):
+    if any(isinstance(node, ir.Reduce) for node in walk(statement.value)):
         yield statement
         return
     value = visit(statement.value)
@@ -474,7 +462,7 @@ def _with_scales(
     yield replace(statement, value=value)
 
 
-def as_select(expr: BuiltinCall) -> Select:
+def as_select(expr: ir.BuiltinCall) -> ir.Select:
     """Return `select(b, a, c)` as `if c { a } else { b }`."""
     otherwise, then, condition = expr.arguments
-    return Select(condition, then, otherwise, expr.type)
+    return ir.Select(condition, then, otherwise, expr.type)

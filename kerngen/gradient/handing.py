@@ -29,32 +29,19 @@ from kerngen.gradient.composites import (
 from kerngen.gradient.integers.conditions import BOOL, conjuncts, negated
 from kerngen.gradient.integers.forms import number
 from kerngen.gradient.terms import Term
+from kerngen.ir import nodes as ir
 from kerngen.ir.geometry import GEOMETRY
-from kerngen.ir.nodes import (
-    Affine,
-    Binary,
-    BuiltinCall,
-    Clamped,
-    Constant,
-    Construct,
-    Expr,
-    IndexValue,
-    LocalValue,
-    Part,
-    Select,
-    Swizzle,
-)
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
 from kerngen.ir.walk import children, map_children, subscript_value
 from kerngen.syntax.library import Library
 
 _F32: Final = Scalar.F32
 
-Handed: TypeAlias = Iterator[tuple[Expr, Term]]
+Handed: TypeAlias = Iterator[tuple[ir.Expr, Term]]
 """Operands, each with a term of its adjoint."""
 
 
-def handed_on(expr: Expr, term: Term) -> Handed:
+def handed_on(expr: ir.Expr, term: Term) -> Handed:
     """Yield the operands of an operation, each with the adjoint that it receives."""
     rest, own = direction_of(term)
     for operand, adjoint in _adjoints(expr, own):
@@ -62,17 +49,17 @@ def handed_on(expr: Expr, term: Term) -> Handed:
             found = along(rest, value)
             if found is not None:
                 yield operand, found.under(*conditions)
-    if isinstance(expr, Part) and place_of(expr.at) is None:
+    if isinstance(expr, ir.Part) and place_of(expr.at) is None:
         yield from _by_place(expr, rest, own)
 
 
-def _branches(adjoint: Expr) -> Iterator[tuple[tuple[Expr, ...], Expr]]:
+def _branches(adjoint: ir.Expr) -> Iterator[tuple[tuple[ir.Expr, ...], ir.Expr]]:
     """Yield the values of an adjoint, each with the conditions that it has."""
-    if not isinstance(adjoint, Select):
+    if not isinstance(adjoint, ir.Select):
         yield (), adjoint
         return
     condition = adjoint.condition
-    assert isinstance(condition, Binary)
+    assert isinstance(condition, ir.Binary)
     opposite = replace(condition, op="!=") if condition.op == "==" else None
     for value, holds in (
         (adjoint.then, condition),
@@ -82,34 +69,34 @@ def _branches(adjoint: Expr) -> Iterator[tuple[tuple[Expr, ...], Expr]]:
             yield (*conjuncts(holds), *conditions), own
 
 
-def has_components(expr: Expr) -> bool:
+def has_components(expr: ir.Expr) -> bool:
     """Whether a value is a vector or matrix, or a function of whole ones."""
     parts = (expr, *children(expr))
     return any(not isinstance(part.type, Scalar) for part in parts)
 
 
-def _adjoints(expr: Expr, own: Expr) -> Iterator[tuple[Expr, Expr]]:
+def _adjoints(expr: ir.Expr, own: ir.Expr) -> Iterator[tuple[ir.Expr, ir.Expr]]:
     match expr:
-        case Swizzle(operand=operand, components=components):
+        case ir.Swizzle(operand=operand, components=components):
             yield operand, _spread(own, components, operand.type)
-        case Part(operand=operand, at=at):
+        case ir.Part(operand=operand, at=at):
             place = place_of(at)
             if place is not None:
                 assert not isinstance(operand.type, Scalar)
                 yield operand, placed(own, place, operand.type)
-        case Construct(type=type_, parts=parts):
+        case ir.Construct(type=type_, parts=parts):
             yield from _of_parts(type_, parts, own)
-        case BuiltinCall(builtin=name, arguments=arguments) if name in GEOMETRY:
+        case ir.BuiltinCall(builtin=name, arguments=arguments) if name in GEOMETRY:
             yield from zip(arguments, _of_geometry(expr, own), strict=True)
-        case BuiltinCall():
+        case ir.BuiltinCall():
             yield from zip(_calls(expr), parts_of(own), strict=True)
-        case Binary():
+        case ir.Binary():
             yield from _of_binary(expr, own)
         case _:
             raise AssertionError("has no components")
 
 
-def _spread(own: Expr, components: str, type_: ValueType) -> Expr:
+def _spread(own: ir.Expr, components: str, type_: ValueType) -> ir.Expr:
     """Return the adjoint of a vector by that of some of its components: of `v.yx`."""
     assert isinstance(type_, Vector)
     given = (own,) if len(components) == 1 else parts_of(own)
@@ -121,33 +108,33 @@ def _spread(own: Expr, components: str, type_: ValueType) -> Expr:
     return packed(type_, tuple(parts))
 
 
-def _by_place(expr: Part, rest: Term, own: Expr) -> Handed:
+def _by_place(expr: ir.Part, rest: Term, own: ir.Expr) -> Handed:
     """Yield a term for each component that `v[k]` may be, under a condition on k."""
     operand, at = expr.operand, expr.at
     assert not isinstance(operand.type, Scalar)
     value = subscript_value(at.place)
-    if isinstance(at.place, Clamped):
+    if isinstance(at.place, ir.Clamped):
         limits = (value, number(0), number(at.length - 1))
-        value = BuiltinCall("clamp", limits, Scalar.I32)
+        value = ir.BuiltinCall("clamp", limits, Scalar.I32)
     for place in _places(value, len(part_types(operand.type))):
         adjoint = along(rest, placed(own, place, operand.type))
         if adjoint is not None:
-            holds = Binary("==", value, number(place), BOOL)
+            holds = ir.Binary("==", value, number(place), BOOL)
             solved = adjoint.solved
-            if isinstance(at.place, IndexValue | Affine):
+            if isinstance(at.place, ir.IndexValue | ir.Affine):
                 solved |= {holds}
             yield operand, replace(adjoint.under(holds), solved=solved)
 
 
-def _places(value: Expr, count: int) -> range:
+def _places(value: ir.Expr, count: int) -> range:
     """Return the places that a number may be: an index is below its extent."""
-    extent = value.index.extent if isinstance(value, IndexValue) else count
+    extent = value.index.extent if isinstance(value, ir.IndexValue) else count
     return range(min(count, extent) if isinstance(extent, int) else count)
 
 
 def _of_parts(
-    type_: Vector | Matrix, parts: tuple[Expr, ...], own: Expr
-) -> Iterator[tuple[Expr, Expr]]:
+    type_: Vector | Matrix, parts: tuple[ir.Expr, ...], own: ir.Expr
+) -> Iterator[tuple[ir.Expr, ir.Expr]]:
     if isinstance(type_, Matrix):
         yield from zip(parts, parts_of(own), strict=True)
         return
@@ -166,7 +153,7 @@ def _of_parts(
             first += 1
 
 
-def _calls(expr: BuiltinCall) -> Iterator[Expr]:
+def _calls(expr: ir.BuiltinCall) -> Iterator[ir.Expr]:
     """Yield a built-in's calls for each component."""
     assert isinstance(expr.type, Vector)
     for place in range(expr.type.width):
@@ -180,7 +167,7 @@ def _calls(expr: BuiltinCall) -> Iterator[Expr]:
 # Operators
 
 
-def _of_binary(expr: Binary, own: Expr) -> Iterator[tuple[Expr, Expr]]:
+def _of_binary(expr: ir.Binary, own: ir.Expr) -> Iterator[tuple[ir.Expr, ir.Expr]]:
     left, right = expr.left, expr.right
     match expr.op:
         case "+":
@@ -202,30 +189,30 @@ def _of_binary(expr: Binary, own: Expr) -> Iterator[tuple[Expr, Expr]]:
                 yield right, _negative(by_components(quotient, divided(left, right)))
         case "%":
             whole = binary("/", left, right)
-            steps = BuiltinCall("trunc", (whole,), whole.type)
+            steps = ir.BuiltinCall("trunc", (whole,), whole.type)
             yield left, _for(left, own)
             yield right, _negative(_against(right, own, steps))
         case _:
             raise AssertionError(f"'{expr.op}' is of integers")
 
 
-def _negative(value: Expr) -> Expr:
-    return binary("*", Constant(-1.0, _F32), value)
+def _negative(value: ir.Expr) -> ir.Expr:
+    return binary("*", ir.Constant(-1.0, _F32), value)
 
 
-def _for(side: Expr, own: Expr) -> Expr:
+def _for(side: ir.Expr, own: ir.Expr) -> ir.Expr:
     """Return the adjoint of a side that may be one number for all components."""
     return total(own) if isinstance(side.type, Scalar) else own
 
 
-def _against(side: Expr, own: Expr, factor: Expr) -> Expr:
+def _against(side: ir.Expr, own: ir.Expr, factor: ir.Expr) -> ir.Expr:
     """Return the adjoint of a side that each component depends on by a factor."""
     if isinstance(side.type, Scalar):
         return inner(own, factor)
     return by_components(own, factor)
 
 
-def _of_left(left: Expr, right: Expr, own: Expr) -> Expr:
+def _of_left(left: ir.Expr, right: ir.Expr, own: ir.Expr) -> ir.Expr:
     match left.type, right.type:
         case Scalar(), _:
             return inner(own, right)
@@ -234,14 +221,14 @@ def _of_left(left: Expr, right: Expr, own: Expr) -> Expr:
         case Vector(), Vector():
             return by_components(own, right)
         case Matrix() as type_, Vector():
-            return Construct(type_, tuple(times(own, c) for c in parts_of(right)))
+            return ir.Construct(type_, tuple(times(own, c) for c in parts_of(right)))
         case Vector(), Matrix():
             return binary("*", right, own)
         case _:
             return binary("*", own, _transposed(right))
 
 
-def _of_right(left: Expr, right: Expr, own: Expr) -> Expr:
+def _of_right(left: ir.Expr, right: ir.Expr, own: ir.Expr) -> ir.Expr:
     match left.type, right.type:
         case _, Scalar():
             return inner(own, left)
@@ -252,27 +239,27 @@ def _of_right(left: Expr, right: Expr, own: Expr) -> Expr:
         case Matrix(), Vector():
             return binary("*", own, left)
         case Vector(), Matrix() as type_:
-            return Construct(type_, tuple(times(left, c) for c in parts_of(own)))
+            return ir.Construct(type_, tuple(times(left, c) for c in parts_of(own)))
         case _:
             return binary("*", _transposed(left), own)
 
 
-def _transposed(matrix: Expr) -> Expr:
-    if isinstance(matrix, BuiltinCall) and matrix.builtin == "transpose":
+def _transposed(matrix: ir.Expr) -> ir.Expr:
+    if isinstance(matrix, ir.BuiltinCall) and matrix.builtin == "transpose":
         return matrix.arguments[0]
     assert isinstance(matrix.type, Matrix)
     type_ = Matrix(matrix.type.rows, matrix.type.columns)
-    return BuiltinCall("transpose", (matrix,), type_)
+    return ir.BuiltinCall("transpose", (matrix,), type_)
 
 
 # Functions of whole vectors
 
 
-def _of_geometry(call: BuiltinCall, own: Expr) -> Iterator[Expr]:
+def _of_geometry(call: ir.BuiltinCall, own: ir.Expr) -> Iterator[ir.Expr]:
     by = dict(zip("xyz", call.arguments, strict=False)) | {"f": call, "d": own}
 
-    def visit(expr: Expr) -> Expr:
-        if isinstance(expr, LocalValue):
+    def visit(expr: ir.Expr) -> ir.Expr:
+        if isinstance(expr, ir.LocalValue):
             return by[expr.name]
         return map_children(expr, visit)
 
@@ -284,7 +271,7 @@ def _of_geometry(call: BuiltinCall, own: Expr) -> Iterator[Expr]:
 @cache
 def _template(
     name: str, types: tuple[ValueType, ...], result: ValueType, place: int
-) -> Expr:
+) -> ir.Expr:
     """Return an adjoint of a function as an expression of x, y, z, f and d."""
     adjoints = GEOMETRY[name].adjoints_of(types)
     typed = [*zip("xyz", types, strict=False), ("f", result), ("d", result)]

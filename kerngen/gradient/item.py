@@ -11,19 +11,8 @@ from kerngen.gradient.derive import derive
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.members import has_real
 from kerngen.gradient.text import expr_text
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import affine_form
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Clamped,
-    Function,
-    Kernel,
-    Load,
-    Reduce,
-    Role,
-    Statement,
-    Tensor,
-)
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import walk
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
@@ -34,10 +23,10 @@ from kerngen.syntax import ast
 
 def derive_item(
     item: ast.GradientItem,
-    kernel: Kernel,
-    functions: Mapping[str, Function],
+    kernel: ir.Kernel,
+    functions: Mapping[str, ir.Function],
     warnings: Faults,
-) -> Kernel:
+) -> ir.Kernel:
     """Return the kernel of `kernel g = gradient of f by x given y;`.
 
     `warnings` gets reads for which the gradient compares each element with every other
@@ -65,43 +54,45 @@ def derive_item(
     return derived
 
 
-def _compares_clamped(derived: Kernel) -> bool:
+def _compares_clamped(derived: ir.Kernel) -> bool:
     """Whether a sum is over all elements whose clamped place is some other one."""
     return any(
-        isinstance(side, BuiltinCall) and side.builtin in {"min", "max", "clamp"}
+        isinstance(side, ir.BuiltinCall) and side.builtin in {"min", "max", "clamp"}
         for statement in derived.body
         for node in walk(statement.value)
-        if isinstance(node, Reduce) and node.condition is not None
+        if isinstance(node, ir.Reduce) and node.condition is not None
         for part in walk(node.condition)
-        if isinstance(part, Binary) and part.op == "=="
+        if isinstance(part, ir.Binary) and part.op == "=="
         for side in (part.left, part.right)
     )
 
 
-def _clamped(kernel: Kernel, by: tuple[str, ...]) -> Iterator[tuple[Statement, str]]:
+def _clamped(
+    kernel: ir.Kernel, by: tuple[str, ...]
+) -> Iterator[tuple[ir.Statement, str]]:
     """Yield the reads that are clamped because of a condition around them, as text.
 
     Those at a place that is looked up, or that the program itself clamps, are meant so.
     """
     for statement in kernel.body:
         for node in walk(statement.value):
-            if not isinstance(node, Load) or node.type is not Scalar.F32:
+            if not isinstance(node, ir.Load) or node.type is not Scalar.F32:
                 continue
-            if node.tensor.role is not Role.INPUT or node.tensor.name in by:
+            if node.tensor.role is not ir.Role.INPUT or node.tensor.name in by:
                 forms = (
                     affine_form(s.value)
                     for s in node.subscripts
-                    if isinstance(s, Clamped)
+                    if isinstance(s, ir.Clamped)
                 )
                 if any(form is not None and form.terms for form in forms):
                     yield statement, expr_text(node)
 
 
-def _check_names(found: Faults, item: ast.GradientItem, kernel: Kernel) -> None:
+def _check_names(found: Faults, item: ast.GradientItem, kernel: ir.Kernel) -> None:
     """Report names that are none of the kernel's, and those that are there twice."""
-    tensors = [t for t in kernel.tensors if t.role is not Role.OUTPUT]
+    tensors = [t for t in kernel.tensors if t.role is not ir.Role.OUTPUT]
     inputs = [*(t.name for t in tensors), *(p.name for p in kernel.parameters)]
-    outputs = [t.name for t in kernel.tensors if t.role is Role.OUTPUT]
+    outputs = [t.name for t in kernel.tensors if t.role is ir.Role.OUTPUT]
     computed = [*outputs, *lets_of(kernel)]
     _check_twice(found, "by", item.by)
     _check_twice(found, "given", item.given)
@@ -139,7 +130,7 @@ def _check_twice(found: Faults, word: str, names: tuple[ast.Identifier, ...]) ->
         first.setdefault(name.name, name.span)
 
 
-def _others(item: ast.GradientItem, kernel: Kernel) -> tuple[str, str]:
+def _others(item: ast.GradientItem, kernel: ir.Kernel) -> tuple[str, str]:
     """Return the other parameters that have gradients, and the case of the hint."""
     if len(item.by) > 1:
         return "", "one of several"
@@ -150,15 +141,15 @@ def _others(item: ast.GradientItem, kernel: Kernel) -> tuple[str, str]:
     return " or ".join(names[:3]), "alone" if names else "none"
 
 
-def _is_input(tensor: Tensor) -> bool:
-    return tensor.role is Role.INPUT
+def _is_input(tensor: ir.Tensor) -> bool:
+    return tensor.role is ir.Role.INPUT
 
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names) or "none"
 
 
-def _fault(item: ast.GradientItem, of: Kernel, error: GradientError) -> Diagnostic:
+def _fault(item: ast.GradientItem, of: ir.Kernel, error: GradientError) -> Diagnostic:
     """Return the diagnostic for a failed derivation, at the name that it is about."""
     kernel, fields = item.kernel.name, error.fields
     others, case = _others(item, of)

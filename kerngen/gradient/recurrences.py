@@ -12,16 +12,7 @@ from typing import Final, final
 
 from kerngen.gradient.render import rendered
 from kerngen.gradient.terms import ONE, Term, substituted
-from kerngen.ir.nodes import (
-    Binary,
-    Expr,
-    Index,
-    IndexValue,
-    Load,
-    Role,
-    Statement,
-    Tensor,
-)
+from kerngen.ir import nodes as ir
 from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children
@@ -34,12 +25,12 @@ _F32: Final = Scalar.F32
 class Back:
     """The adjoint of the recurrence `of`."""
 
-    of: Statement
+    of: ir.Statement
     along: Recurrence
     name: str
 
     @cached_property
-    def places(self) -> tuple[Index, ...]:
+    def places(self) -> tuple[ir.Index, ...]:
         """The indices of the adjoint."""
         return tuple(
             replace(index, name=f"{index.name}#{self.name}")
@@ -47,26 +38,28 @@ class Back:
         )
 
     @cached_property
-    def target(self) -> Tensor:
+    def target(self) -> ir.Tensor:
         """The tensor of the adjoint, a let."""
-        return replace(self.of.target, name=self.name, role=Role.LET)
+        return replace(self.of.target, name=self.name, role=ir.Role.LET)
 
     @property
     def own(self) -> Term:
         """The adjoint of a step, as a term that it hands to earlier steps."""
-        at = tuple(map(IndexValue, self.of.indices))
-        return Term(factors={Load(self.target, at): ONE})
+        at = tuple(map(ir.IndexValue, self.of.indices))
+        return Term(factors={ir.Load(self.target, at): ONE})
 
-    def statement(self, terms: list[Term], steps: list[Term]) -> Statement:
+    def statement(self, terms: list[Term], steps: list[Term]) -> ir.Statement:
         """Return the statement of the adjoint: terms of later uses, and of later steps."""
-        renaming = dict(zip(self.of.indices, map(IndexValue, self.places), strict=True))
+        renaming = dict(
+            zip(self.of.indices, map(ir.IndexValue, self.places), strict=True)
+        )
         first = substituted(rendered(terms), renaming)
-        value = Binary("+", first, rendered(steps), _F32)
+        value = ir.Binary("+", first, rendered(steps), _F32)
         back = replace(self.along, descending=not self.along.descending)
-        return Statement(self.target, self.places, value, along=back)
+        return ir.Statement(self.target, self.places, value, along=back)
 
 
-def copies_in(forward: tuple[Statement, ...]) -> dict[Tensor, Tensor]:
+def copies_in(forward: tuple[ir.Statement, ...]) -> dict[ir.Tensor, ir.Tensor]:
     """Return the lets that given outputs are copies of: `y[i, t] = h[i, t]` given y.
 
     A recurrence is not inlined by the definitions of its lets, so copies must be found
@@ -76,18 +69,20 @@ def copies_in(forward: tuple[Statement, ...]) -> dict[Tensor, Tensor]:
     return {
         s.value.tensor: s.target
         for s in forward
-        if s.target.role is Role.INPUT and isinstance(s.value, Load)
+        if s.target.role is ir.Role.INPUT and isinstance(s.value, ir.Load)
         if s.value.tensor in recurrences
-        and s.value.subscripts == tuple(map(IndexValue, s.indices))
+        and s.value.subscripts == tuple(map(ir.IndexValue, s.indices))
     }
 
 
-def read_from(copies: Mapping[Tensor, Tensor], statement: Statement) -> Statement:
+def read_from(
+    copies: Mapping[ir.Tensor, ir.Tensor], statement: ir.Statement
+) -> ir.Statement:
     """Return a statement that reads given copies instead of the lets."""
 
-    def visit(expr: Expr) -> Expr:
+    def visit(expr: ir.Expr) -> ir.Expr:
         expr = map_children(expr, visit)
-        if isinstance(expr, Load) and expr.tensor in copies:
+        if isinstance(expr, ir.Load) and expr.tensor in copies:
             return replace(expr, tensor=copies[expr.tensor])
         return expr
 

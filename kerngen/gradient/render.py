@@ -12,18 +12,7 @@ from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.conditions import all_hold, negated
 from kerngen.gradient.simplify import common, split, split_under_conditions
 from kerngen.gradient.terms import HALF, ONE, Factors, Term
-from kerngen.ir.nodes import (
-    BuiltinCall,
-    Constant,
-    Expr,
-    Index,
-    IndexValue,
-    Load,
-    Reduce,
-    Select,
-    Swizzle,
-    Unary,
-)
+from kerngen.ir import nodes as ir
 from kerngen.ir.types import Matrix, Scalar
 
 _F32: Final = Scalar.F32
@@ -31,20 +20,20 @@ _MOST_REPEATED: Final = 4
 """Up to this power a factor is written as often; `pow` is less accurate, and slower."""
 
 
-def rendered(terms: list[Term]) -> Expr:
+def rendered(terms: list[Term]) -> ir.Expr:
     """Return a sum of terms as an expression."""
     shared = _shared(terms)
     if shared.factors:
         rest = rendered([term.times(shared.to(-ONE)) for term in terms])
         return _product(shared, (rest,))
-    groups: dict[tuple[Expr, ...], list[Term]] = {}
+    groups: dict[tuple[ir.Expr, ...], list[Term]] = {}
     for term in terms:
         before = split(term)[0].conditions
         kept = tuple(c for c in term.conditions if c not in before)
         groups.setdefault(before, []).append(replace(term, conditions=kept))
     in_order = sorted(groups.items(), key=lambda group: bool(group[0]))
     parts = [(c, _factored(each)) for c, each in in_order]
-    result: Expr | None = None
+    result: ir.Expr | None = None
     for value in _chosen(parts):
         result = value if result is None else _sum(result, value)
     return ZERO if result is None else result
@@ -61,7 +50,7 @@ def _shared(terms: list[Term]) -> Term:
     return Term(factors=_plain(common(terms)))
 
 
-def _chosen(parts: list[tuple[tuple[Expr, ...], Expr]]) -> Iterable[Expr]:
+def _chosen(parts: list[tuple[tuple[ir.Expr, ...], ir.Expr]]) -> Iterable[ir.Expr]:
     """Yield values where their conditions hold; two of opposite ones as one choice."""
     waiting = list(parts)
     while waiting:
@@ -75,7 +64,7 @@ def _chosen(parts: list[tuple[tuple[Expr, ...], Expr]]) -> Iterable[Expr]:
             same = rest == {c for c in others if negated(c) not in own}
             if len(own) == 1 and same:
                 del waiting[place]
-                both = Select(own[0], value, other, value.type)
+                both = ir.Select(own[0], value, other, value.type)
                 kept = tuple(c for c in conditions if c in rest)
                 yield _where(kept, both)
                 break
@@ -83,21 +72,21 @@ def _chosen(parts: list[tuple[tuple[Expr, ...], Expr]]) -> Iterable[Expr]:
             yield _where(conditions, value)
 
 
-def _where(conditions: tuple[Expr, ...], value: Expr) -> Expr:
+def _where(conditions: tuple[ir.Expr, ...], value: ir.Expr) -> ir.Expr:
     if not conditions:
         return value
-    if isinstance(value, Unary):
-        return Unary("-", _where(conditions, value.operand), value.type)
-    return Select(all_hold(conditions), value, zero_of(value.type), value.type)
+    if isinstance(value, ir.Unary):
+        return ir.Unary("-", _where(conditions, value.operand), value.type)
+    return ir.Select(all_hold(conditions), value, zero_of(value.type), value.type)
 
 
-def _sum(left: Expr, right: Expr) -> Expr:
-    if isinstance(right, Unary) and right.op == "-":
+def _sum(left: ir.Expr, right: ir.Expr) -> ir.Expr:
+    if isinstance(right, ir.Unary) and right.op == "-":
         return binary("-", left, right.operand)
     return binary("+", left, right)
 
 
-def _factored(terms: list[Term]) -> Expr:
+def _factored(terms: list[Term]) -> ir.Expr:
     """Return a sum with what all terms share before it: `weight * (dweight - along)`."""
     if len(terms) == 1:
         return _term(terms[0])
@@ -115,19 +104,19 @@ def _factored(terms: list[Term]) -> Expr:
     return _product(shared, (total,))
 
 
-def _plain(factors: Factors) -> dict[Expr, Fraction]:
+def _plain(factors: Factors) -> dict[ir.Expr, Fraction]:
     """Return factors without those that choose among numbers."""
     return {a: e for a, e in factors.items() if not is_choice(a)}
 
 
-def _term(term: Term) -> Expr:
+def _term(term: Term) -> ir.Expr:
     outside, inside = split_under_conditions(term)
     if not term.bound:
         return _product(outside, ())
     inside = _guarded(inside)
     condition = all_hold(inside.conditions) if inside.conditions else None
     body = _product(replace(inside, conditions=()), ())
-    reduce = Reduce("sum", term.bound, body, body.type, condition)
+    reduce = ir.Reduce("sum", term.bound, body, body.type, condition)
     return _product(replace(outside, conditions=()), (reduce,))
 
 
@@ -142,7 +131,7 @@ def _guarded(inside: Term) -> Term:
         return inside
     if not inside.conditions:
         return inside
-    needed = frozenset[Index]().union(*map(free_indices, inside.conditions))
+    needed = frozenset[ir.Index]().union(*map(free_indices, inside.conditions))
     for atom, exponent in inside.factors.items():
         others = (a for a in inside.factors if a != atom)
         if exponent == 1 and needed <= free_indices(atom) and all(map(is_bare, others)):
@@ -154,24 +143,24 @@ def _guarded(inside: Term) -> Term:
     return inside
 
 
-def is_bare(expr: Expr) -> bool:
+def is_bare(expr: ir.Expr) -> bool:
     """Whether a factor is read at bare indices: inside of its axes on any condition."""
-    if isinstance(expr, Swizzle):
+    if isinstance(expr, ir.Swizzle):
         return is_bare(expr.operand)
-    return isinstance(expr, Load) and all(
-        isinstance(subscript, IndexValue) for subscript in expr.subscripts
+    return isinstance(expr, ir.Load) and all(
+        isinstance(subscript, ir.IndexValue) for subscript in expr.subscripts
     )
 
 
-def is_choice(expr: Expr) -> bool:
+def is_choice(expr: ir.Expr) -> bool:
     """Whether a factor is a choice of numbers, as the derivative of a kink is."""
-    if not isinstance(expr, Select):
+    if not isinstance(expr, ir.Select):
         return False
     sides = (expr.then, expr.otherwise)
-    return all(isinstance(side, Constant) or is_choice(side) for side in sides)
+    return all(isinstance(side, ir.Constant) or is_choice(side) for side in sides)
 
 
-def _product(term: Term, also: tuple[Expr, ...]) -> Expr:
+def _product(term: Term, also: tuple[ir.Expr, ...]) -> ir.Expr:
     """Return a product: above the line first, then divided by what is below."""
     choices = [a for a, e in term.factors.items() if e == 1 and is_choice(a)]
     if choices:
@@ -187,10 +176,10 @@ def _product(term: Term, also: tuple[Expr, ...]) -> Expr:
     elif value != 1 or not parts:
         parts.insert(0, _number(value))
     result = _divided(parts, below)
-    return Unary("-", result, result.type) if is_negative else result
+    return ir.Unary("-", result, result.type) if is_negative else result
 
 
-def _divided(above: list[Expr], below: list[Expr]) -> Expr:
+def _divided(above: list[ir.Expr], below: list[ir.Expr]) -> ir.Expr:
     """Return a fraction, apart from the factors that have other indices.
 
     In `dy[i, j] / t[i, j] * x[i, p]` a `gemm` sees two factors, where the line below
@@ -198,7 +187,7 @@ def _divided(above: list[Expr], below: list[Expr]) -> Expr:
     """
     if not below:
         return _multiplied(above)
-    needed = frozenset[Index]().union(*map(free_indices, below))
+    needed = frozenset[ir.Index]().union(*map(free_indices, below))
     homes = (free_indices(a) for a in above if needed and needed <= free_indices(a))
     home = next(homes, None)
     own = above if home is None else [a for a in above if free_indices(a) <= home]
@@ -216,12 +205,12 @@ def _is_awkward(value: Fraction) -> bool:
     return float(value) != float(f"{float(value):.7g}")
 
 
-def _distributed(choice: Expr, rest: Term, also: tuple[Expr, ...]) -> Expr:
-    if isinstance(choice, Select):
+def _distributed(choice: ir.Expr, rest: Term, also: tuple[ir.Expr, ...]) -> ir.Expr:
+    if isinstance(choice, ir.Select):
         then = _distributed(choice.then, rest, also)
         otherwise = _distributed(choice.otherwise, rest, also)
-        return Select(choice.condition, then, otherwise, then.type)
-    assert isinstance(choice, Constant)
+        return ir.Select(choice.condition, then, otherwise, then.type)
+    assert isinstance(choice, ir.Constant)
     if not choice.value:
         types = {e.type for e in (*rest.factors, *also)} - {_F32}
         return zero_of(types.pop() if types else _F32)
@@ -229,21 +218,21 @@ def _distributed(choice: Expr, rest: Term, also: tuple[Expr, ...]) -> Expr:
     return _product(replace(rest, coefficient=scaled), also)
 
 
-def _power(atom: Expr, exponent: Fraction) -> list[Expr]:
+def _power(atom: ir.Expr, exponent: Fraction) -> list[ir.Expr]:
     whole, part = divmod(exponent, 1)
     if part not in {Fraction(0), HALF} or whole > _MOST_REPEATED:
-        power = Constant(float(exponent), _F32)
-        return [BuiltinCall("pow", (atom, power), _F32)]
-    root = [BuiltinCall("sqrt", (atom,), _F32)] if part else []
+        power = ir.Constant(float(exponent), _F32)
+        return [ir.BuiltinCall("pow", (atom, power), _F32)]
+    root = [ir.BuiltinCall("sqrt", (atom,), _F32)] if part else []
     return [*[atom] * int(whole), *root]
 
 
-def _number(value: Fraction) -> Constant:
-    return Constant(float(value), _F32)
+def _number(value: Fraction) -> ir.Constant:
+    return ir.Constant(float(value), _F32)
 
 
-def _multiplied(parts: list[Expr]) -> Expr:
-    first, *rest = parts or [Constant(1.0, _F32)]
+def _multiplied(parts: list[ir.Expr]) -> ir.Expr:
+    first, *rest = parts or [ir.Constant(1.0, _F32)]
     for part in rest:
         first = binary("*", first, part)
     return first

@@ -18,27 +18,14 @@ from kerngen.gradient.composites import ZERO
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.conditions import BOOL, all_hold, negated
 from kerngen.gradient.terms import Term, substituted
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.analysis.reads import tensors_read
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Cast,
-    Constant,
-    Expr,
-    FunctionCall,
-    Index,
-    IndexValue,
-    Load,
-    Reduce,
-    Tensor,
-    UniformValue,
-)
 from kerngen.ir.staging.keyed import prefix_of
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value, walk
 
-Way: TypeAlias = tuple[Expr, ...]
+Way: TypeAlias = tuple[ir.Expr, ...]
 """Conditions that hold together, each once."""
 
 _WITH_POLES: Final = frozenset({
@@ -56,7 +43,7 @@ class Guard:
     One that `counts` how many terms a sum has costs a sum of its own.
     """
 
-    condition: Expr
+    condition: ir.Expr
     counts: bool
 
 
@@ -65,22 +52,24 @@ class Guard:
 class Guards:
     """Finds the conditions of adjoints, and remembers those of their lets."""
 
-    _known: dict[Tensor, tuple[tuple[Index, ...], tuple[Guard, ...]]] = field(
-        default_factory=dict[Tensor, tuple[tuple[Index, ...], tuple[Guard, ...]]]
+    _known: dict[ir.Tensor, tuple[tuple[ir.Index, ...], tuple[Guard, ...]]] = field(
+        default_factory=dict[ir.Tensor, tuple[tuple[ir.Index, ...], tuple[Guard, ...]]]
     )
-    _counts: set[Tensor] = field(default_factory=set[Tensor])
+    _counts: set[ir.Tensor] = field(default_factory=set[ir.Tensor])
 
     def record(
-        self, let: Load, indices: tuple[Index, ...], guards: tuple[Guard, ...]
+        self, let: ir.Load, indices: tuple[ir.Index, ...], guards: tuple[Guard, ...]
     ) -> None:
         """Record that a let of the gradient is 0 where one of the guards is false."""
         if guards:
             self._known[let.tensor] = indices, guards
 
-    def record_count(self, let: Load, indices: tuple[Index, ...], count: Load) -> None:
+    def record_count(
+        self, let: ir.Load, indices: tuple[ir.Index, ...], count: ir.Load
+    ) -> None:
         """Record how many terms a sum has, which is 0 where it has none."""
         self._counts.add(count.tensor)
-        is_any = Binary(">", count, ZERO, BOOL)
+        is_any = ir.Binary(">", count, ZERO, BOOL)
         self.record(let, indices, (Guard(is_any, counts=True),))
 
     def of(self, terms: Iterable[Term]) -> tuple[Guard, ...]:
@@ -95,8 +84,8 @@ class Guards:
         of_lets = (c for atom in term.factors for c in self._of_let(atom))
         return tuple(dict.fromkeys((*term.conditions, *of_lets)))
 
-    def _of_let(self, atom: Expr) -> Iterator[Expr]:
-        if isinstance(atom, Load) and atom.tensor in self._known:
+    def _of_let(self, atom: ir.Expr) -> Iterator[ir.Expr]:
+        if isinstance(atom, ir.Load) and atom.tensor in self._known:
             indices, guards = self._known[atom.tensor]
             by = dict(zip(indices, map(subscript_value, atom.subscripts), strict=True))
             yield from (substituted(guard.condition, by) for guard in guards)
@@ -110,8 +99,8 @@ def _wherever(ways: Iterable[Way]) -> Way:
     return (*shared, _either(rest)) if all(rest) else tuple(shared)
 
 
-def _either(ways: Iterable[Way]) -> Expr:
-    return reduce(lambda a, b: Binary("or", a, b, BOOL), map(all_hold, ways))
+def _either(ways: Iterable[Way]) -> ir.Expr:
+    return reduce(lambda a, b: ir.Binary("or", a, b, BOOL), map(all_hold, ways))
 
 
 def _resolved(ways: list[Way]) -> list[Way]:
@@ -137,11 +126,11 @@ def is_never_empty(inside: Term) -> bool:
     )
 
 
-def _is_of_parts(condition: Expr, bound: tuple[Index, ...]) -> bool:
+def _is_of_parts(condition: ir.Expr, bound: tuple[ir.Index, ...]) -> bool:
     """Whether a condition takes a prefix or a suffix, never an empty one, of an index."""
     own = tuple(index for index in bound if index in free_indices(condition))
     found = prefix_of(
-        Reduce("sum", own, Constant(1.0, Scalar.F32), Scalar.F32, condition)
+        ir.Reduce("sum", own, ir.Constant(1.0, Scalar.F32), Scalar.F32, condition)
     )
     if found is None or found.reduce.condition is not None:
         return False
@@ -151,23 +140,23 @@ def _is_of_parts(condition: Expr, bound: tuple[Index, ...]) -> bool:
     return shift is not None and (shift <= 0 if found.is_suffix else shift >= 0)
 
 
-def has_reduce(value: Expr) -> bool:
+def has_reduce(value: ir.Expr) -> bool:
     """Whether a value is, or contains, a reduction."""
-    return any(isinstance(node, Reduce) for node in walk(value))
+    return any(isinstance(node, ir.Reduce) for node in walk(value))
 
 
-def has_pole(value: Expr) -> bool:
+def has_pole(value: ir.Expr) -> bool:
     """Whether a value, or its slope, may be infinite or NaN: a quotient, a logarithm."""
     return any(_is_pole(node) for node in walk(value))
 
 
-def _is_pole(node: Expr) -> bool:
+def _is_pole(node: ir.Expr) -> bool:
     match node:
-        case Binary(op="/" | "%", type=type_):
+        case ir.Binary(op="/" | "%", type=type_):
             return type_ is Scalar.F32
-        case BuiltinCall(builtin=name):
+        case ir.BuiltinCall(builtin=name):
             return name in _WITH_POLES
-        case FunctionCall():
+        case ir.FunctionCall():
             return True
         case _:
             return False
@@ -175,7 +164,7 @@ def _is_pole(node: Expr) -> bool:
 
 def needed(
     guards: Iterable[Guard], adjoint: Term, term: Term, *, is_product: bool
-) -> tuple[Expr, ...]:
+) -> tuple[ir.Expr, ...]:
     """Return the conditions that a term must have: 0 times its slope may be NaN.
 
     They would hide a product of matrices from `gemm`, and counts cost a sum.  So those
@@ -193,10 +182,10 @@ def needed(
     )
 
 
-def _varies(atom: Expr) -> bool:
+def _varies(atom: ir.Expr) -> bool:
     """Whether a factor is no length, and no number that a call is given."""
-    if isinstance(atom, Cast | UniformValue | IndexValue):
+    if isinstance(atom, ir.Cast | ir.UniformValue | ir.IndexValue):
         return False
-    return any(isinstance(node, Load) for node in walk(atom)) or bool(
+    return any(isinstance(node, ir.Load) for node in walk(atom)) or bool(
         free_indices(atom)
     )

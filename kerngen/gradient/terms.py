@@ -13,30 +13,12 @@ from fractions import Fraction
 from typing import Final, TypeAlias, final
 
 from kerngen.gradient.indices import free_indices, indices_in
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import as_literal
-from kerngen.ir.nodes import (
-    Affine,
-    At,
-    Binary,
-    BuiltinCall,
-    Clamped,
-    Constant,
-    Expr,
-    Index,
-    IndexValue,
-    Load,
-    Part,
-    Path,
-    Reduce,
-    Subscript,
-    Swizzle,
-    Unary,
-    UniformValue,
-)
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, subscript_value
 
-Factors: TypeAlias = Mapping[Expr, Fraction]
+Factors: TypeAlias = Mapping[ir.Expr, Fraction]
 """What a product is made of, each with its exponent."""
 
 ONE: Final = Fraction(1)
@@ -53,10 +35,10 @@ class Term:
     """
 
     coefficient: Fraction = ONE
-    factors: Factors = field(default_factory=dict[Expr, Fraction])
-    conditions: tuple[Expr, ...] = ()
-    bound: tuple[Index, ...] = ()
-    solved: frozenset[Expr] = frozenset()
+    factors: Factors = field(default_factory=dict[ir.Expr, Fraction])
+    conditions: tuple[ir.Expr, ...] = ()
+    bound: tuple[ir.Index, ...] = ()
+    solved: frozenset[ir.Expr] = frozenset()
 
     def times(self, other: Term) -> Term:
         """Return the product with another term, that has neither sum nor condition."""
@@ -70,12 +52,12 @@ class Term:
         factors = {atom: e * power for atom, e in self.factors.items()}
         return Term(coefficient, factors)
 
-    def under(self, *conditions: Expr) -> Term:
+    def under(self, *conditions: ir.Expr) -> Term:
         """Return the term under further conditions."""
         added = (c for c in conditions if c not in self.conditions)
         return replace(self, conditions=(*self.conditions, *dict.fromkeys(added)))
 
-    def over(self, indices: tuple[Index, ...]) -> Term:
+    def over(self, indices: tuple[ir.Index, ...]) -> Term:
         """Return the term summed over further indices."""
         return replace(self, bound=(*self.bound, *indices))
 
@@ -86,7 +68,7 @@ class Term:
         return (*parts, frozenset(self.bound))
 
 
-def joined(left: Factors, right: Factors) -> dict[Expr, Fraction]:
+def joined(left: Factors, right: Factors) -> dict[ir.Expr, Fraction]:
     """Return the factors of a product."""
     factors = dict(left)
     for atom, exponent in right.items():
@@ -106,37 +88,39 @@ def added_up(terms: Iterable[Term]) -> list[Term]:
     return [term for term in found.values() if term.coefficient]
 
 
-def product_of(expr: Expr) -> Term:
+def product_of(expr: ir.Expr) -> Term:
     """Return an expression as one product; anything else becomes a factor.
 
     `exp(x - top) / total` is exp(x - top)^1 total^-1.
     """
     match expr:
-        case Constant(value=value):
+        case ir.Constant(value=value):
             return Term(exact(value))
-        case Binary(op="*", left=left, right=right) if _scales(left, right):
+        case ir.Binary(op="*", left=left, right=right) if _scales(left, right):
             return product_of(left).times(product_of(right))
-        case Binary(op="/", left=left, right=right) if right.type is Scalar.F32:
+        case ir.Binary(op="/", left=left, right=right) if right.type is Scalar.F32:
             below = product_of(right)
             if below.coefficient:
                 return product_of(left).times(below.to(-ONE))
-        case Unary(op="-", operand=operand):
+        case ir.Unary(op="-", operand=operand):
             return product_of(operand).times(Term(-ONE))
-        case BuiltinCall(builtin="sqrt", arguments=(inside,), type=Scalar.F32):
+        case ir.BuiltinCall(builtin="sqrt", arguments=(inside,), type=Scalar.F32):
             return _root(inside, HALF)
-        case BuiltinCall(builtin="inverseSqrt", arguments=(inside,), type=Scalar.F32):
+        case ir.BuiltinCall(
+            builtin="inverseSqrt", arguments=(inside,), type=Scalar.F32
+        ):
             return _root(inside, -HALF)
         case _:
             pass
     return Term(factors={expr: ONE})
 
 
-def _scales(left: Expr, right: Expr) -> bool:
+def _scales(left: ir.Expr, right: ir.Expr) -> bool:
     """Whether a product is of a number and a number, vector or matrix."""
     return Scalar.F32 in {left.type, right.type}
 
 
-def _root(inside: Expr, power: Fraction) -> Term:
+def _root(inside: ir.Expr, power: Fraction) -> Term:
     """Return a root.  That of `x * x` is |x|: only a single factor's power is halved."""
     whole = product_of(inside)
     (exponent,) = whole.factors.values() if len(whole.factors) == 1 else (None,)
@@ -150,18 +134,18 @@ def exact(value: float) -> Fraction:
     return Fraction(repr(float(value))) if abs(value) < float("inf") else Fraction(0)
 
 
-def sum_of(expr: Expr) -> list[Term]:
+def sum_of(expr: ir.Expr) -> list[Term]:
     """Return an expression multiplied out into a sum of products."""
     match expr:
-        case Binary(op="+" | "-" as op, left=left, right=right) if is_additive(expr):
+        case ir.Binary(op="+" | "-" as op, left=left, right=right) if is_additive(expr):
             sign = Term(ONE if op == "+" else -ONE)
             return [*sum_of(left), *(term.times(sign) for term in sum_of(right))]
-        case Unary(op="-", operand=operand):
+        case ir.Unary(op="-", operand=operand):
             return [term.times(Term(-ONE)) for term in sum_of(operand)]
-        case Binary(op="*", left=left, right=right) if _scales(left, right):
+        case ir.Binary(op="*", left=left, right=right) if _scales(left, right):
             others = sum_of(right)
             return [one.times(other) for one in sum_of(left) for other in others]
-        case Binary(op="/", left=left, right=right) if right.type is Scalar.F32:
+        case ir.Binary(op="/", left=left, right=right) if right.type is Scalar.F32:
             below = product_of(right)
             if below.coefficient:
                 return [term.times(below.to(-ONE)) for term in sum_of(left)]
@@ -170,19 +154,19 @@ def sum_of(expr: Expr) -> list[Term]:
     return [product_of(expr)]
 
 
-def is_additive(expr: Expr) -> bool:
+def is_additive(expr: ir.Expr) -> bool:
     """Whether a factor is itself a sum."""
-    if not isinstance(expr, Binary) or expr.op not in {"+", "-"}:
+    if not isinstance(expr, ir.Binary) or expr.op not in {"+", "-"}:
         return False
     return expr.left.type == expr.right.type
 
 
-def indices_of(factors: Iterable[Expr]) -> frozenset[Index]:
+def indices_of(factors: Iterable[ir.Expr]) -> frozenset[ir.Index]:
     """Return all indices in some factors."""
-    return frozenset[Index]().union(*map(free_indices, factors))
+    return frozenset[ir.Index]().union(*map(free_indices, factors))
 
 
-def substituted(expr: Expr, by: Mapping[Index, Expr]) -> Expr:
+def substituted(expr: ir.Expr, by: Mapping[ir.Index, ir.Expr]) -> ir.Expr:
     """Return an expression with indices replaced.
 
     Subscripts that are then no bare indices are `Clamped` for now.
@@ -190,57 +174,59 @@ def substituted(expr: Expr, by: Mapping[Index, Expr]) -> Expr:
     if by.keys().isdisjoint(indices_in(expr)):
         return expr
     match expr:
-        case IndexValue(index=index):
+        case ir.IndexValue(index=index):
             return by.get(index, expr)
-        case Load(subscripts=subscripts, path=path):
+        case ir.Load(subscripts=subscripts, path=path):
             moved = tuple(_moved(each, by) for each in subscripts)
             path = with_places(path, lambda place: substituted(place, by))
             return replace(expr, subscripts=moved, path=path)
-        case UniformValue(path=path) if path:
+        case ir.UniformValue(path=path) if path:
             path = with_places(path, lambda place: substituted(place, by))
             return replace(expr, path=path)
-        case Part(operand=operand, at=at):
+        case ir.Part(operand=operand, at=at):
             return _moved_part(expr, substituted(operand, by), _moved(at.place, by))
-        case Reduce(indices=indices):
+        case ir.Reduce(indices=indices):
             renamed = tuple(
                 each.index
-                for each in (by.get(index, IndexValue(index)) for index in indices)
-                if isinstance(each, IndexValue)
+                for each in (by.get(index, ir.IndexValue(index)) for index in indices)
+                if isinstance(each, ir.IndexValue)
             )
             inner = map_children(expr, lambda child: substituted(child, by))
             return (
-                replace(inner, indices=renamed) if isinstance(inner, Reduce) else inner
+                replace(inner, indices=renamed)
+                if isinstance(inner, ir.Reduce)
+                else inner
             )
         case _:
             return map_children(expr, lambda child: substituted(child, by))
 
 
-def _moved_part(part: Part, operand: Expr, place: Subscript) -> Expr:
+def _moved_part(part: ir.Part, operand: ir.Expr, place: ir.Subscript) -> ir.Expr:
     """Return a part at another place: `v[0]` is `v.x`."""
     number = as_literal(subscript_value(place))
     if number is not None and isinstance(part.type, Scalar):
-        return Swizzle(operand, "xyzw"[number], part.type)
+        return ir.Swizzle(operand, "xyzw"[number], part.type)
     if number is not None:
-        place = Affine(subscript_value(place), str(number))
+        place = ir.Affine(subscript_value(place), str(number))
     return replace(part, operand=operand, at=replace(part.at, place=place))
 
 
-def _moved(subscript: Subscript, by: Mapping[Index, Expr]) -> Subscript:
+def _moved(subscript: ir.Subscript, by: Mapping[ir.Index, ir.Expr]) -> ir.Subscript:
     value = substituted(subscript_value(subscript), by)
     return as_subscript(value)
 
 
-def as_subscript(value: Expr) -> Subscript:
+def as_subscript(value: ir.Expr) -> ir.Subscript:
     """Return a value as a subscript, not normalised yet."""
-    return value if isinstance(value, IndexValue) else Clamped(value)
+    return value if isinstance(value, ir.IndexValue) else ir.Clamped(value)
 
 
-def with_places(path: Path, f: Callable[[Expr], Expr]) -> Path:
+def with_places(path: ir.Path, f: Callable[[ir.Expr], ir.Expr]) -> ir.Path:
     """Return a path with `f` applied to each subscript in it."""
     return tuple(
         (
             replace(step, place=as_subscript(f(subscript_value(step.place))))
-            if isinstance(step, At)
+            if isinstance(step, ir.At)
             else step
         )
         for step in path

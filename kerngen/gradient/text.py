@@ -5,35 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias, assert_never
 
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Cast,
-    Constant,
-    ConstRef,
-    Construct,
-    DimValue,
-    Expr,
-    Extent,
-    Field,
-    FunctionCall,
-    Index,
-    IndexValue,
-    Kernel,
-    Load,
-    LocalValue,
-    Parameter,
-    Part,
-    Path,
-    Reduce,
-    Role,
-    Select,
-    Statement,
-    Swizzle,
-    Tensor,
-    Unary,
-    UniformValue,
-)
+from kerngen.ir import nodes as ir
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value, walk
@@ -48,7 +20,7 @@ _UNARY: Final = len(_LEVELS)
 _ATOM: Final = _UNARY + 1
 
 
-def kernel_text(kernel: Kernel) -> str:
+def kernel_text(kernel: ir.Kernel) -> str:
     """Return a kernel as source text."""
     lines = [*_doc(kernel.doc, ""), *_head(kernel)]
     extents = {dim.name: dim.value for dim in kernel.derived}
@@ -62,7 +34,7 @@ def kernel_text(kernel: Kernel) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def signature_text(kernel: Kernel) -> str:
+def signature_text(kernel: ir.Kernel) -> str:
     """Return a kernel's signature on one line."""
     inputs = ", ".join(text for _, text in _parameters(kernel))
     outputs = ", ".join(text for _, text in _outputs(kernel))
@@ -70,9 +42,9 @@ def signature_text(kernel: Kernel) -> str:
     return f"kernel {kernel.name}({inputs}){arrow}"
 
 
-def statement_text(statement: Statement, extents: dict[str, Expr]) -> str:
+def statement_text(statement: ir.Statement, extents: dict[str, ir.Expr]) -> str:
     """Return a statement on one line; `extents` are the lengths that are computed."""
-    word = "let " if statement.target.role is Role.LET else ""
+    word = "let " if statement.target.role is ir.Role.LET else ""
     names = [i.name for i in statement.indices[: statement.target.rank]]
     if word:
         names = [*_binders(statement.indices, (statement.value,), extents)]
@@ -82,7 +54,7 @@ def statement_text(statement: Statement, extents: dict[str, Expr]) -> str:
     return f"{word}{statement.target.name}{places}{path} = {value};"
 
 
-def expr_text(expr: Expr) -> str:
+def expr_text(expr: ir.Expr) -> str:
     """Return an expression with no more parentheses than it needs."""
     return _text(expr, {})[0]
 
@@ -92,7 +64,7 @@ def _doc(doc: str, indent: str) -> Iterator[str]:
         yield f"{indent}/// {line}".rstrip()
 
 
-def _head(kernel: Kernel) -> Iterator[str]:
+def _head(kernel: ir.Kernel) -> Iterator[str]:
     yield f"kernel {kernel.name}("
     for doc, text in _parameters(kernel):
         yield from _doc(doc, "    ")
@@ -101,9 +73,9 @@ def _head(kernel: Kernel) -> Iterator[str]:
     yield f"){f' -> {outputs}' if outputs else ''} {{"
 
 
-def _parameters(kernel: Kernel) -> Iterator[tuple[str, str]]:
+def _parameters(kernel: ir.Kernel) -> Iterator[tuple[str, str]]:
     extents = {dim.name: dim.value for dim in kernel.derived}
-    tensors = {t.name: t for t in kernel.tensors if t.role is not Role.OUTPUT}
+    tensors = {t.name: t for t in kernel.tensors if t.role is not ir.Role.OUTPUT}
     scalars = {p.name: p for p in kernel.parameters}
     for name in kernel.order:
         if name in tensors:
@@ -112,20 +84,20 @@ def _parameters(kernel: Kernel) -> Iterator[tuple[str, str]]:
             yield scalars[name].doc, _scalar(scalars[name])
 
 
-def _outputs(kernel: Kernel) -> Iterator[tuple[str, str]]:
+def _outputs(kernel: ir.Kernel) -> Iterator[tuple[str, str]]:
     extents = {dim.name: dim.value for dim in kernel.derived}
     for tensor in kernel.tensors:
-        if tensor.role is Role.OUTPUT:
+        if tensor.role is ir.Role.OUTPUT:
             yield tensor.doc, _tensor(tensor, extents)
 
 
-def _tensor(tensor: Tensor, extents: dict[str, Expr]) -> str:
-    mut = "mut " if tensor.role is Role.UPDATE else ""
+def _tensor(tensor: ir.Tensor, extents: dict[str, ir.Expr]) -> str:
+    mut = "mut " if tensor.role is ir.Role.UPDATE else ""
     axes = ", ".join(_extent(extent, extents) for extent in tensor.extents)
     return f"{mut}{tensor.name}: {tensor.memory.spelling}[{axes}]"
 
 
-def _scalar(parameter: Parameter) -> str:
+def _scalar(parameter: ir.Parameter) -> str:
     default = "" if parameter.default is None else f" = {_number(parameter.default)}"
     return f"{parameter.name}: {parameter.memory.spelling}{default}"
 
@@ -134,37 +106,37 @@ def _number(value: object) -> str:
     return repr(value).replace("e-0", "e-").replace("e+", "e")
 
 
-def _extent(extent: Extent, extents: dict[str, Expr]) -> str:
+def _extent(extent: ir.Extent, extents: dict[str, ir.Expr]) -> str:
     if isinstance(extent, str) and extent in extents:
         return _text(extents[extent], extents)[0]
     return str(extent)
 
 
-def _text(expr: Expr, extents: dict[str, Expr]) -> tuple[str, int]:
+def _text(expr: ir.Expr, extents: dict[str, ir.Expr]) -> tuple[str, int]:
     """Return an expression, and how tightly it binds."""
 
-    def inner(part: Expr, least: int) -> str:
+    def inner(part: ir.Expr, least: int) -> str:
         text, level = _text(part, extents)
         return text if level >= least else f"({text})"
 
-    def plain(part: Expr) -> str:
+    def plain(part: ir.Expr) -> str:
         return inner(part, 0)
 
     match expr:
-        case Unary(op=op, operand=operand):
+        case ir.Unary(op=op, operand=operand):
             space = " " if op == "not" else ""
             return f"{op}{space}{inner(operand, _UNARY)}", _UNARY
-        case Binary(op=op, left=left, right=right):
+        case ir.Binary(op=op, left=left, right=right):
             level = _LEVEL[op]
             is_comparison = level == _LEVEL["=="]
             first = inner(left, level + 1 if is_comparison else level)
             return f"{_closed(left, first)} {op} {inner(right, level + 1)}", level
-        case Select(condition=condition, then=then, otherwise=otherwise):
+        case ir.Select(condition=condition, then=then, otherwise=otherwise):
             other = plain(otherwise)
-            if not isinstance(otherwise, Select):
+            if not isinstance(otherwise, ir.Select):
                 other = f"{{ {other} }}"
             return f"if {plain(condition)} {{ {plain(then)} }} else {other}", 0
-        case Reduce(kind=kind, indices=indices, body=body, condition=condition):
+        case ir.Reduce(kind=kind, indices=indices, body=body, condition=condition):
             when = f" when {plain(condition)}" if condition else ""
             within = (body,) if condition is None else (condition, body)
             binders = ", ".join(_binders(indices, within, extents))
@@ -172,11 +144,11 @@ def _text(expr: Expr, extents: dict[str, Expr]) -> tuple[str, int]:
             # A reduction takes what is joined by `*`, and ends at any other operator.
             text = f"({text})" if _is_divided(body) else text
             return f"{kind}[{binders}{when}] {text}", _PRODUCT - 1
-        case Constant(value=value, type=scalar):
+        case ir.Constant(value=value, type=scalar):
             return _constant(value, scalar)
-        case Swizzle(operand=operand, components=components):
+        case ir.Swizzle(operand=operand, components=components):
             return f"{inner(operand, _ATOM)}.{components}", _ATOM
-        case Part(operand=operand, at=at):
+        case ir.Part(operand=operand, at=at):
             return inner(operand, _ATOM) + _path((at,), plain), _ATOM
         case StoreAt():
             raise AssertionError("a derived kernel writes no 'mut' tensor")
@@ -185,46 +157,48 @@ def _text(expr: Expr, extents: dict[str, Expr]) -> tuple[str, int]:
 
 
 _Named: TypeAlias = (
-    ConstRef
-    | LocalValue
-    | DimValue
-    | IndexValue
-    | UniformValue
-    | Load
-    | Construct
-    | Cast
-    | BuiltinCall
-    | FunctionCall
+    ir.ConstRef
+    | ir.LocalValue
+    | ir.DimValue
+    | ir.IndexValue
+    | ir.UniformValue
+    | ir.Load
+    | ir.Construct
+    | ir.Cast
+    | ir.BuiltinCall
+    | ir.FunctionCall
 )
 
 
-def _named(expr: _Named, plain: Callable[[Expr], str]) -> str:
+def _named(expr: _Named, plain: Callable[[ir.Expr], str]) -> str:
     """Return the text of an expression that begins with a name: a value, read or call."""
     match expr:
-        case ConstRef(name=name) | LocalValue(name=name) | DimValue(name=name):
+        case ir.ConstRef(name=name) | ir.LocalValue(name=name) | ir.DimValue(name=name):
             return name
-        case IndexValue(index=index):
+        case ir.IndexValue(index=index):
             return index.name
-        case UniformValue(name=name, path=path):
+        case ir.UniformValue(name=name, path=path):
             return name + _path(path, plain)
-        case Load(tensor=tensor, subscripts=subscripts, path=path):
+        case ir.Load(tensor=tensor, subscripts=subscripts, path=path):
             places = ", ".join(plain(subscript_value(s)) for s in subscripts)
             brackets = f"[{places}]" if subscripts else ""
             return tensor.name + brackets + _path(path, plain)
-        case Construct(type=type_, parts=parts):
+        case ir.Construct(type=type_, parts=parts):
             return f"{type_.spelling}({', '.join(map(plain, parts))})"
-        case Cast(operand=operand, type=type_):
+        case ir.Cast(operand=operand, type=type_):
             return f"{type_.spelling}({plain(operand)})"
-        case BuiltinCall(builtin=name, arguments=arguments):
+        case ir.BuiltinCall(builtin=name, arguments=arguments):
             return f"{name}({', '.join(map(plain, arguments))})"
-        case FunctionCall(function=name, arguments=arguments):
+        case ir.FunctionCall(function=name, arguments=arguments):
             return f"{name}({', '.join(map(plain, arguments))})"
         case _:
             assert_never(expr)
 
 
 def _binders(
-    indices: tuple[Index, ...], values: tuple[Expr, ...], extents: dict[str, Expr]
+    indices: tuple[ir.Index, ...],
+    values: tuple[ir.Expr, ...],
+    extents: dict[str, ir.Expr],
 ) -> Iterator[str]:
     """Yield indices, each with its range unless it is that of the first axis it is at."""
     nodes = [node for value in values for node in walk(value)]
@@ -232,18 +206,18 @@ def _binders(
         ranges = (
             extent
             for node in nodes
-            if isinstance(node, Load)
+            if isinstance(node, ir.Load)
             for s, extent in zip(node.subscripts, node.tensor.extents, strict=True)
-            if s == IndexValue(index)
+            if s == ir.IndexValue(index)
         )
         is_known = next(ranges, None) == index.extent
         bound = "" if is_known else f" < {_extent(index.extent, extents)}"
         yield f"{index.name}{bound}"
 
 
-def _is_divided(body: Expr) -> bool:
+def _is_divided(body: ir.Expr) -> bool:
     """Whether a chain of factors has another operator than `*`."""
-    while isinstance(body, Binary):
+    while isinstance(body, ir.Binary):
         if body.op in {"/", "%"}:
             return True
         if body.op != "*":
@@ -252,19 +226,19 @@ def _is_divided(body: Expr) -> bool:
     return False
 
 
-def _closed(left: Expr, text: str) -> str:
+def _closed(left: ir.Expr, text: str) -> str:
     """Return a left operand in parentheses where a reduction would take in what follows."""
     ends = left
-    while isinstance(ends, Binary):
+    while isinstance(ends, ir.Binary):
         ends = ends.right
-    return f"({text})" if isinstance(ends, Reduce) and text[-1] != ")" else text
+    return f"({text})" if isinstance(ends, ir.Reduce) and text[-1] != ")" else text
 
 
-def _path(path: Path, plain: Callable[[Expr], str]) -> str:
+def _path(path: ir.Path, plain: Callable[[ir.Expr], str]) -> str:
     return "".join(
         (
             f".{step.name}"
-            if isinstance(step, Field)
+            if isinstance(step, ir.Field)
             else f"[{plain(subscript_value(step.place))}]"
         )
         for step in path

@@ -9,37 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.module import Module
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Cast,
-    Clamped,
-    Constant,
-    ConstRef,
-    Construct,
-    DimValue,
-    Expr,
-    Field,
-    Function,
-    FunctionCall,
-    Index,
-    IndexValue,
-    Kernel,
-    Load,
-    LocalValue,
-    Part,
-    Path,
-    Reduce,
-    Schedule,
-    Select,
-    Statement,
-    Subscript,
-    Swizzle,
-    Tensor,
-    Unary,
-    UniformValue,
-)
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value
@@ -53,49 +24,49 @@ def dump_module(module: Module) -> str:
     return "\n".join(blocks)
 
 
-def dump_kernel(kernel: Kernel) -> str:
+def dump_kernel(kernel: ir.Kernel) -> str:
     """Return a kernel as text."""
     lines = [f"kernel {kernel.name}", *(_INDENT + line for line in _lines(kernel))]
     return "\n".join(lines) + "\n"
 
 
-def dump_expr(expr: Expr) -> str:
+def dump_expr(expr: ir.Expr) -> str:
     """Return an expression as text."""
     match expr:
-        case Constant(value=value, type=scalar):
+        case ir.Constant(value=value, type=scalar):
             return _constant(value, scalar)
-        case ConstRef(name=name) | DimValue(name=name) | LocalValue(name=name):
+        case ir.ConstRef(name=name) | ir.DimValue(name=name) | ir.LocalValue(name=name):
             return name
-        case IndexValue(index=index):
+        case ir.IndexValue(index=index):
             return index.name
-        case UniformValue(name=name, path=path):
+        case ir.UniformValue(name=name, path=path):
             return name + _path(path)
-        case Load(tensor=tensor, subscripts=subscripts, path=path):
+        case ir.Load(tensor=tensor, subscripts=subscripts, path=path):
             places = f"[{', '.join(map(_subscript, subscripts))}]" if subscripts else ""
             return tensor.name + places + _path(path)
-        case Swizzle(operand=operand, components=components):
+        case ir.Swizzle(operand=operand, components=components):
             return f"{dump_expr(operand)}.{components}"
-        case Part(operand=operand, at=at):
+        case ir.Part(operand=operand, at=at):
             return dump_expr(operand) + _path((at,))
-        case Construct(type=type_, parts=parts):
+        case ir.Construct(type=type_, parts=parts):
             return type_.spelling + _list(parts, "()")
-        case Unary(op=op, operand=operand):
+        case ir.Unary(op=op, operand=operand):
             space = " " if op == "not" else ""
             return f"({op}{space}{dump_expr(operand)})"
-        case Binary(op=op, left=left, right=right):
+        case ir.Binary(op=op, left=left, right=right):
             return f"({dump_expr(left)} {op} {dump_expr(right)})"
-        case Select(condition=condition, then=then, otherwise=otherwise):
+        case ir.Select(condition=condition, then=then, otherwise=otherwise):
             shown = map(dump_expr, (condition, then, otherwise))
             return "(if {} {{ {} }} else {{ {} }})".format(*shown)
-        case Cast(operand=operand, is_halved=True):
+        case ir.Cast(operand=operand, is_halved=True):
             return f"f32(f16({dump_expr(operand)}))"
-        case Cast(operand=operand, type=scalar):
+        case ir.Cast(operand=operand, type=scalar):
             return f"{scalar.spelling}({dump_expr(operand)})"
-        case BuiltinCall(builtin=name, arguments=arguments):
+        case ir.BuiltinCall(builtin=name, arguments=arguments):
             return name + _list(arguments, "()")
-        case FunctionCall(function=name, arguments=arguments):
+        case ir.FunctionCall(function=name, arguments=arguments):
             return name + _list(arguments, "()")
-        case Reduce(kind=kind, indices=indices, body=body, condition=condition):
+        case ir.Reduce(kind=kind, indices=indices, body=body, condition=condition):
             when = f" when {dump_expr(condition)}" if condition else ""
             return f"({kind}[{_binders(indices)}{when}] {dump_expr(body)})"
         case StoreAt(value=value, places=places):
@@ -104,17 +75,17 @@ def dump_expr(expr: Expr) -> str:
             assert_never(expr)
 
 
-def _path(path: Path) -> str:
+def _path(path: ir.Path) -> str:
     steps = (
-        f".{step.name}" if isinstance(step, Field) else f"[{_subscript(step.place)}]"
+        f".{step.name}" if isinstance(step, ir.Field) else f"[{_subscript(step.place)}]"
         for step in path
     )
     return "".join(steps)
 
 
-def _subscript(subscript: Subscript) -> str:
+def _subscript(subscript: ir.Subscript) -> str:
     """Return a subscript as text: `~` marks one that is clamped."""
-    mark = "~" if isinstance(subscript, Clamped) else ""
+    mark = "~" if isinstance(subscript, ir.Clamped) else ""
     return mark + dump_expr(subscript_value(subscript))
 
 
@@ -130,20 +101,20 @@ def _constant(value: float, scalar: Scalar) -> str:
             assert_never(scalar)
 
 
-def _list(expressions: tuple[Expr, ...], brackets: str) -> str:
+def _list(expressions: tuple[ir.Expr, ...], brackets: str) -> str:
     return brackets[0] + ", ".join(map(dump_expr, expressions)) + brackets[1]
 
 
-def _binders(indices: tuple[Index, ...]) -> str:
+def _binders(indices: tuple[ir.Index, ...]) -> str:
     return ", ".join(f"{index.name} < {index.extent}" for index in indices)
 
 
-def _tensor(tensor: Tensor) -> str:
+def _tensor(tensor: ir.Tensor) -> str:
     axes = ", ".join(map(str, tensor.extents))
     return f"{tensor.role.value} {tensor.name}: {tensor.memory.spelling}[{axes}]"
 
 
-def _function(function: Function) -> str:
+def _function(function: ir.Function) -> str:
     parameters = ", ".join(f"{p.name}: {p.type.spelling}" for p in function.parameters)
     lines = [f"fn {function.name}({parameters}) -> {function.type.spelling}"]
     for local, value in function.lets:
@@ -153,7 +124,7 @@ def _function(function: Function) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _lines(kernel: Kernel) -> Iterator[str]:
+def _lines(kernel: ir.Kernel) -> Iterator[str]:
     if kernel.dims:
         yield f"dims {', '.join(kernel.dims)}"
     for each in kernel.requires:
@@ -170,7 +141,7 @@ def _lines(kernel: Kernel) -> Iterator[str]:
     yield from map(_schedule, kernel.schedules)
 
 
-def _statement(statement: Statement) -> str:
+def _statement(statement: ir.Statement) -> str:
     target = statement.target
     indices = f"[{_binders(statement.indices)}]" if statement.indices else ""
     component = f".{statement.component}" if statement.component else ""
@@ -180,7 +151,7 @@ def _statement(statement: Statement) -> str:
     return f"{target.role.value} {place}: {target.memory.spelling}{order} = {value}"
 
 
-def _order(statement: Statement) -> str:
+def _order(statement: ir.Statement) -> str:
     """Return along which index a let reads itself, and how far back: ` along t - 1`."""
     along = statement.along
     assert along is not None, "asked for lets that read themselves"
@@ -188,7 +159,7 @@ def _order(statement: Statement) -> str:
     return f" along {statement.indices[along.axis].name} {sign} {along.distance}"
 
 
-def _schedule(schedule: Schedule) -> str:
+def _schedule(schedule: ir.Schedule) -> str:
     guard = f" when {dump_expr(schedule.guard)}" if schedule.guard else ""
     options = "".join(
         f" {name}({', '.join(map(str, values))})" for name, values in schedule.options

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.bits import bit_field
 from kerngen.ir.builtins.evaluate import (
     Value,
@@ -17,19 +18,10 @@ from kerngen.ir.builtins.evaluate import (
     wrap,
 )
 from kerngen.ir.builtins.table import BUILTINS
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Cast,
-    Constant,
-    ConstRef,
-    Expr,
-    Unary,
-)
 from kerngen.ir.types import Scalar, ValueType
 
 
-def fold(expr: Expr) -> Expr:
+def fold(expr: ir.Expr) -> ir.Expr:
     """Fold the top node of an expression whose parts are folded.
 
     Raises `NotFiniteError` where a float constant expression has no finite value.
@@ -38,34 +30,34 @@ def fold(expr: Expr) -> Expr:
     After:   x[i]         256          1.4142135...    0.5 * TWO
     """
     match expr:
-        case Unary():
+        case ir.Unary():
             return _fold_unary(expr)
-        case Binary():
+        case ir.Binary():
             return _fold_binary(expr)
-        case Cast():
+        case ir.Cast():
             return _fold_cast(expr)
-        case BuiltinCall():
+        case ir.BuiltinCall():
             return _fold_call(expr)
         case _:
             return expr
 
 
-def _constant(value: Value, scalar: ValueType) -> Constant:
+def _constant(value: Value, scalar: ValueType) -> ir.Constant:
     assert isinstance(scalar, Scalar), "only scalars have a constant value"
-    return Constant(float(value) if scalar is Scalar.F32 else value, scalar)
+    return ir.Constant(float(value) if scalar is Scalar.F32 else value, scalar)
 
 
-def _fold_unary(expr: Unary) -> Expr:
+def _fold_unary(expr: ir.Unary) -> ir.Expr:
     """Make a negated literal a literal; `-i` may wrap for the lowest i32."""
     value = constant_value(expr)
     if value is None or expr.op == "not":
         return expr
-    if expr.type.is_integer or isinstance(expr.operand, Constant):
+    if expr.type.is_integer or isinstance(expr.operand, ir.Constant):
         return _constant(value, expr.type)
     return expr
 
 
-def _fold_binary(expr: Binary) -> Expr:
+def _fold_binary(expr: ir.Binary) -> ir.Expr:
     value = constant_value(expr)
     if value is not None:
         return expr if _is_plain(expr) else _constant(value, expr.type)
@@ -79,11 +71,11 @@ def _fold_binary(expr: Binary) -> Expr:
     if expr.op == "%" and right == 0:
         return _constant(0, expr.type)
     if expr.op in {"<<", ">>"} and int(right) > 31:
-        return replace(expr, right=Constant(int(right) % 32, Scalar.U32))
+        return replace(expr, right=ir.Constant(int(right) % 32, Scalar.U32))
     return expr
 
 
-def _is_plain(expr: Binary) -> bool:
+def _is_plain(expr: ir.Binary) -> bool:
     """Whether WGSL computes the constant expression as it is."""
     if not expr.type.is_integer:
         return True
@@ -95,15 +87,15 @@ def _is_plain(expr: Binary) -> bool:
     return exact == wrap(exact, expr.type)
 
 
-def _fold_cast(expr: Cast) -> Expr:
+def _fold_cast(expr: ir.Cast) -> ir.Expr:
     value = constant_value(expr)
     if value is None:
         return expr
-    to_float = expr.type is Scalar.F32 and isinstance(expr.operand, ConstRef)
+    to_float = expr.type is Scalar.F32 and isinstance(expr.operand, ir.ConstRef)
     return expr if to_float else _constant(value, expr.type)
 
 
-def _fold_call(expr: BuiltinCall) -> Expr:
+def _fold_call(expr: ir.BuiltinCall) -> ir.Expr:
     value = constant_value(expr)
     if value is not None:
         return _constant(value, expr.type)
@@ -113,7 +105,7 @@ def _fold_call(expr: BuiltinCall) -> Expr:
     return expr
 
 
-def _fold_field(expr: BuiltinCall) -> Expr:
+def _fold_field(expr: ir.BuiltinCall) -> ir.Expr:
     """Cut a constant bit field to 32 bits, as happens at run time."""
     *rest, offset, count = expr.arguments
     start, width = constant_value(offset), constant_value(count)
@@ -124,5 +116,5 @@ def _fold_field(expr: BuiltinCall) -> Expr:
     return replace(expr, arguments=(*rest, offset, count))
 
 
-def _cut(expr: Expr, value: int) -> Expr:
-    return expr if constant_value(expr) == value else Constant(value, Scalar.U32)
+def _cut(expr: ir.Expr, value: int) -> ir.Expr:
+    return expr if constant_value(expr) == value else ir.Constant(value, Scalar.U32)

@@ -11,57 +11,22 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import as_literal
-from kerngen.ir.nodes import (
-    At,
-    Binary,
-    BuiltinCall,
-    Cast,
-    Constant,
-    ConstRef,
-    DimValue,
-    Expr,
-    Field,
-    Part,
-    Path,
-    Select,
-    Swizzle,
-    Unary,
-    UniformValue,
-)
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value
+from kerngen.plan import size as host
 from kerngen.plan.functions import FUNCTIONS
-from kerngen.plan.size import (
-    COMPARISONS,
-    Apply,
-    Guard,
-    Literal,
-    Size,
-    Symbol,
-    Truth,
-    add,
-    all_of,
-    any_of,
-    children,
-    compare,
-    maximum,
-    minimum,
-    multiply,
-    negate,
-    remainder,
-    select,
-)
 
-Result: TypeAlias = Size | Guard
+Result: TypeAlias = host.Size | host.Guard
 
-_FOLDING: Final[Mapping[str, Callable[[Size, Size], Size]]] = {
-    "+": add,
-    "-": lambda left, right: add(left, multiply(right, -1)),
-    "*": multiply,
-    "%": remainder,
-    "min": minimum,
-    "max": maximum,
+_FOLDING: Final[Mapping[str, Callable[[host.Size, host.Size], host.Size]]] = {
+    "+": host.add,
+    "-": lambda left, right: host.add(left, host.multiply(right, -1)),
+    "*": host.multiply,
+    "%": host.remainder,
+    "min": host.minimum,
+    "max": host.maximum,
 }
 """Operators and built-ins of two integers that fold."""
 
@@ -99,23 +64,23 @@ class SizeMaker:
     quotients are those of 32-bit integers, as a kernel computes them.
     """
 
-    hosts: Mapping[str, Expr]
+    hosts: Mapping[str, ir.Expr]
     name: Callable[[str], str]
     taken: frozenset[str] = frozenset()
     wraps: bool = False
-    computed: dict[tuple[Expr, bool], str] = field(
-        default_factory=dict[tuple[Expr, bool], str]
+    computed: dict[tuple[ir.Expr, bool], str] = field(
+        default_factory=dict[tuple[ir.Expr, bool], str]
     )
 
-    def size(self, expr: Expr) -> Size:
+    def size(self, expr: ir.Expr) -> host.Size:
         """Return a numeric expression as a size."""
         return _as_size(self._whole(expr))
 
-    def guard(self, expr: Expr) -> Guard:
+    def guard(self, expr: ir.Expr) -> host.Guard:
         """Return a bool expression as a guard."""
         return _as_guard(self._whole(expr))
 
-    def _whole(self, expr: Expr) -> Result:
+    def _whole(self, expr: ir.Expr) -> Result:
         """Return a result that plans can hold: not too deep, of numbers not too large."""
         result = self._result(expr)
         parts = list(_nested(result, 0))
@@ -123,141 +88,141 @@ class SizeMaker:
             return self._computed(expr)
         return result
 
-    def _result(self, expr: Expr) -> Result:
+    def _result(self, expr: ir.Expr) -> Result:
         try:
             return self._of_integers(expr)
         except _NotASizeError:
             return self._computed(expr)
 
-    def _computed(self, expr: Expr) -> Result:
+    def _computed(self, expr: ir.Expr) -> Result:
         """Return the symbol of what the generated module computes."""
         if (expr, self.wraps) not in self.computed:
             name = f"computed{len(self.computed) + 1}"
             while name in self.taken:
                 name += "_"
             self.computed[expr, self.wraps] = name
-        symbol = Symbol(self.computed[expr, self.wraps])
-        return compare("!=", symbol, 0) if expr.type is Scalar.BOOL else symbol
+        symbol = host.Symbol(self.computed[expr, self.wraps])
+        return host.compare("!=", symbol, 0) if expr.type is Scalar.BOOL else symbol
 
-    def _of_integers(self, expr: Expr) -> Result:
+    def _of_integers(self, expr: ir.Expr) -> Result:
         match expr:
-            case Constant(value=bool(value)) | ConstRef(value=bool(value)):
-                return Truth(value)
-            case Constant(value=int(value)) | ConstRef(value=int(value)):
-                return Literal(value)
-            case DimValue(name=name):
-                return Symbol(name)
-            case UniformValue(type=Scalar() as type_) if type_ is not Scalar.F32:
+            case ir.Constant(value=bool(value)) | ir.ConstRef(value=bool(value)):
+                return host.Truth(value)
+            case ir.Constant(value=int(value)) | ir.ConstRef(value=int(value)):
+                return host.Literal(value)
+            case ir.DimValue(name=name):
+                return host.Symbol(name)
+            case ir.UniformValue(type=Scalar() as type_) if type_ is not Scalar.F32:
                 return self._uniform(expr, ())
-            case Swizzle(operand=UniformValue() as held, components=components):
+            case ir.Swizzle(operand=ir.UniformValue() as held, components=components):
                 if expr.type in (Scalar.I32, Scalar.U32):
                     return self._uniform(held, ("xyzw".index(components),))
-            case Part(operand=UniformValue() as held, at=at):
+            case ir.Part(operand=ir.UniformValue() as held, at=at):
                 if expr.type in (Scalar.I32, Scalar.U32):
                     return self._uniform(held, (_place(at),))
-            case Unary(op="not", operand=operand):
-                return negate(self._guard(operand))
-            case Unary(op=op, operand=operand) if _are_integers(expr, operand):
-                negated = multiply(self._size(operand), -1)
-                return negated if op == "-" else add(negated, -1)
-            case Binary(op="and" | "or" as op, left=left, right=right):
+            case ir.Unary(op="not", operand=operand):
+                return host.negate(self._guard(operand))
+            case ir.Unary(op=op, operand=operand) if _are_integers(expr, operand):
+                negated = host.multiply(self._size(operand), -1)
+                return negated if op == "-" else host.add(negated, -1)
+            case ir.Binary(op="and" | "or" as op, left=left, right=right):
                 both = self._guard(left), self._guard(right)
-                return all_of(*both) if op == "and" else any_of(*both)
-            case Binary(op=op, left=left, right=right) if _are_integers(left, right):
+                return host.all_of(*both) if op == "and" else host.any_of(*both)
+            case ir.Binary(op=op, left=left, right=right) if _are_integers(left, right):
                 return self._binary(op, left, right)
-            case Select(condition=condition, then=then, otherwise=otherwise):
+            case ir.Select(condition=condition, then=then, otherwise=otherwise):
                 if _are_integers(then, otherwise):
                     sizes = self._size(then), self._size(otherwise)
-                    return select(self._guard(condition), *sizes)
-            case Cast(operand=operand) if _are_integers(expr, operand):
+                    return host.select(self._guard(condition), *sizes)
+            case ir.Cast(operand=operand) if _are_integers(expr, operand):
                 return self._size(operand)
-            case BuiltinCall(builtin=name, arguments=arguments):
+            case ir.BuiltinCall(builtin=name, arguments=arguments):
                 if name in FUNCTIONS and _are_integers(expr, *arguments):
                     return self._call(name, arguments)
             case _:
                 pass
         raise _NotASizeError
 
-    def _size(self, expr: Expr) -> Size:
+    def _size(self, expr: ir.Expr) -> host.Size:
         return _as_size(self._result(expr))
 
-    def _guard(self, expr: Expr) -> Guard:
+    def _guard(self, expr: ir.Expr) -> host.Guard:
         return _as_guard(self._result(expr))
 
-    def _uniform(self, value: UniformValue, parts: tuple[int, ...]) -> Result:
+    def _uniform(self, value: ir.UniformValue, parts: tuple[int, ...]) -> Result:
         """Return a scalar, or a part of one: `camera.width`, `v.0`."""
         if value.name in self.hosts:
             if parts:
                 raise _NotASizeError
             return self._result(self.hosts[value.name])
         if value.name.startswith("adapter."):
-            symbol = Symbol(value.name)
+            symbol = host.Symbol(value.name)
             is_flag = value.type is Scalar.BOOL
-            return compare("!=", symbol, 0) if is_flag else symbol
+            return host.compare("!=", symbol, 0) if is_flag else symbol
         steps = (*_steps(value.path), *map(str, parts))
-        return Symbol(".".join((self.name(value.name), *steps)))
+        return host.Symbol(".".join((self.name(value.name), *steps)))
 
-    def _binary(self, op: str, left: Expr, right: Expr) -> Result:
+    def _binary(self, op: str, left: ir.Expr, right: ir.Expr) -> Result:
         a, b = self._size(left), self._size(right)
-        if op in COMPARISONS:
-            return compare(op, a, b)
+        if op in host.COMPARISONS:
+            return host.compare(op, a, b)
         if self.wraps and op in _PASS_32_BITS:
             a, b = _wrapped(left, a), _wrapped(right, b)
         return _applied(op, a, b)
 
-    def _call(self, name: str, arguments: tuple[Expr, ...]) -> Size:
+    def _call(self, name: str, arguments: tuple[ir.Expr, ...]) -> host.Size:
         operands = [self._size(argument) for argument in arguments]
         if self.wraps:
             operands = [*map(_wrapped, arguments, operands)]
         return _applied(name, *operands)
 
 
-def _as_size(result: Result) -> Size:
-    return result if isinstance(result, Size) else select(result, 1, 0)
+def _as_size(result: Result) -> host.Size:
+    return result if isinstance(result, host.Size) else host.select(result, 1, 0)
 
 
-def _as_guard(result: Result) -> Guard:
-    return compare("!=", result, 0) if isinstance(result, Size) else result
+def _as_guard(result: Result) -> host.Guard:
+    return host.compare("!=", result, 0) if isinstance(result, host.Size) else result
 
 
-def _are_integers(*exprs: Expr) -> bool:
+def _are_integers(*exprs: ir.Expr) -> bool:
     return all(expr.type in (Scalar.I32, Scalar.U32) for expr in exprs)
 
 
-def _applied(function: str, *operands: Size) -> Size:
+def _applied(function: str, *operands: host.Size) -> host.Size:
     """Return a function's value, computed here where all operands are literals."""
     if function in _FOLDING:
         return _FOLDING[function](*operands)
     name = _NAMES.get(function, function)
-    values = [each.value for each in operands if isinstance(each, Literal)]
+    values = [each.value for each in operands if isinstance(each, host.Literal)]
     if len(values) < len(operands):
-        return Apply(name, operands)
-    return Literal(FUNCTIONS[name](*values))
+        return host.Apply(name, operands)
+    return host.Literal(FUNCTIONS[name](*values))
 
 
-def _wrapped(expr: Expr, size: Size) -> Size:
+def _wrapped(expr: ir.Expr, size: host.Size) -> host.Size:
     """Return a size wrapped to 32 bits, if it may exceed them."""
-    if isinstance(size, Literal | Symbol):
+    if isinstance(size, host.Literal | host.Symbol):
         return size
     return _applied("wrap_u32" if expr.type is Scalar.U32 else "wrap_i32", size)
 
 
-def _place(at: At) -> int:
+def _place(at: ir.At) -> int:
     place = as_literal(subscript_value(at.place))
     if place is None:
         raise _NotASizeError
     return min(max(place, 0), at.length - 1)
 
 
-def _steps(path: Path) -> tuple[str, ...]:
-    return tuple(s.name if isinstance(s, Field) else str(_place(s)) for s in path)
+def _steps(path: ir.Path) -> tuple[str, ...]:
+    return tuple(s.name if isinstance(s, ir.Field) else str(_place(s)) for s in path)
 
 
 def _nested(part: Result, depth: int) -> Iterator[tuple[int, int]]:
     """Yield the depth of every node, and its magnitude if it is a number."""
-    if isinstance(part, Literal):
+    if isinstance(part, host.Literal):
         yield depth, abs(part.value)
         return
     yield depth, 0
-    for each in children(part):
+    for each in host.children(part):
         yield from _nested(each, depth + 1)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import affine_form
 from kerngen.ir.analysis.positions import moving_index
 from kerngen.ir.builtins.evaluate import NotFiniteError, as_f32, bounds
@@ -19,37 +20,6 @@ from kerngen.ir.dump import dump_expr
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import LEAVES, NARROW, Leaf, MemoryType, Struct
 from kerngen.ir.module import Module
-from kerngen.ir.nodes import (
-    Affine,
-    At,
-    Binary,
-    BuiltinCall,
-    Cast,
-    Constant,
-    ConstRef,
-    Construct,
-    DimValue,
-    Expr,
-    Function,
-    FunctionCall,
-    Host,
-    Index,
-    IndexValue,
-    Kernel,
-    Load,
-    LocalValue,
-    Part,
-    Reduce,
-    Role,
-    Select,
-    Statement,
-    Subscript,
-    Swizzle,
-    Tensor,
-    Unary,
-    UniformValue,
-)
-from kerngen.ir.nodes import reach as reach_into
 from kerngen.ir.operators import (
     composite_type,
     fits_construct,
@@ -73,18 +43,18 @@ _ON_BITS = frozenset({"&", "|", "^"})
 class Reach:
     """The names that an expression may use; in a `free` one, number types mix."""
 
-    functions: Mapping[str, Function]
+    functions: Mapping[str, ir.Function]
     dims: frozenset[str] = frozenset()
     uniforms: Mapping[str, MemoryType] = field(default_factory=dict[str, MemoryType])
-    locals: frozenset[LocalValue] = frozenset()
-    tensors: frozenset[Tensor] = frozenset()
+    locals: frozenset[ir.LocalValue] = frozenset()
+    tensors: frozenset[ir.Tensor] = frozenset()
     free: bool = False
 
 
 def verify_module(module: Module) -> list[str]:
     """Return the violated invariants of a module; each is a bug of kerngen."""
     faults: list[str] = []
-    known: dict[str, Function] = {}
+    known: dict[str, ir.Function] = {}
     for function in module.functions:
         where = f"function '{function.name}'"
         faults += (f"{where}: {fault}" for fault in _function(function, known))
@@ -94,7 +64,7 @@ def verify_module(module: Module) -> list[str]:
     return faults
 
 
-def verify_kernel(kernel: Kernel, functions: Mapping[str, Function]) -> list[str]:
+def verify_kernel(kernel: ir.Kernel, functions: Mapping[str, ir.Function]) -> list[str]:
     """Return the violated invariants of a kernel."""
     faults = [*_header(kernel)]
     dims = frozenset(kernel.lengths)
@@ -107,11 +77,11 @@ def verify_kernel(kernel: Kernel, functions: Mapping[str, Function]) -> list[str
         uniforms = {**uniforms, host.name: Leaf(host.type)}
     tensors = set(kernel.tensors)
     for statement in kernel.body:
-        itself = {statement.target} if statement.along else set[Tensor]()
+        itself = {statement.target} if statement.along else set[ir.Tensor]()
         known = frozenset(tensors | itself)
         reach = Reach(functions, dims, uniforms, tensors=known)
         faults += _statement(statement, reach)
-        if statement.target.role is Role.LET:
+        if statement.target.role is ir.Role.LET:
             tensors.add(statement.target)
     return [f"kernel '{kernel.name}': {fault}" for fault in faults]
 
@@ -119,7 +89,7 @@ def verify_kernel(kernel: Kernel, functions: Mapping[str, Function]) -> list[str
 # Parts of a module
 
 
-def _function(function: Function, known: Mapping[str, Function]) -> Iterator[str]:
+def _function(function: ir.Function, known: Mapping[str, ir.Function]) -> Iterator[str]:
     locals_ = set(function.parameters)
     for local, value in function.lets:
         reach = Reach(known, locals=frozenset(locals_))
@@ -132,38 +102,40 @@ def _function(function: Function, known: Mapping[str, Function]) -> Iterator[str
         yield "the body has another type than the function"
 
 
-def _header(kernel: Kernel) -> Iterator[str]:
+def _header(kernel: ir.Kernel) -> Iterator[str]:
     for tensor in kernel.tensors:
-        if tensor.role is Role.LET or tensor.element is Scalar.BOOL:
+        if tensor.role is ir.Role.LET or tensor.element is Scalar.BOOL:
             yield f"tensor '{tensor.name}' is no parameter or output"
         known = isinstance(tensor.element, Struct) or tensor.memory in _ELEMENTS
-        if tensor.role is not Role.LET and not known:
+        if tensor.role is not ir.Role.LET and not known:
             yield f"tensor '{tensor.name}' keeps as f16 or few bits what is of another type"
         for extent in tensor.extents:
             if isinstance(extent, str) and extent not in kernel.lengths:
                 yield f"tensor '{tensor.name}' has the unknown dim '{extent}'"
-    names = {tensor.name for tensor in kernel.tensors if tensor.role is not Role.OUTPUT}
+    names = {
+        tensor.name for tensor in kernel.tensors if tensor.role is not ir.Role.OUTPUT
+    }
     names |= {parameter.name for parameter in kernel.parameters}
     if names != set(kernel.order) or len(kernel.order) != len(names):
         yield "the order of the parameters does not name each once"
-    outputs = {t for t in kernel.tensors if t.role is Role.OUTPUT}
+    outputs = {t for t in kernel.tensors if t.role is ir.Role.OUTPUT}
     for tensor in outputs - {statement.target for statement in kernel.body}:
         yield f"output '{tensor.name}' is never written"
 
 
-def _host(host: Host, reach: Reach) -> Iterator[str]:
+def _host(host: ir.Host, reach: Reach) -> Iterator[str]:
     yield from verify_expr(host.value, reach)
     if host.type not in {Scalar.I32, Scalar.F32} or host.type != host.value.type:
         yield f"host '{host.name}' is neither an i32 nor an f32 of its value's type"
 
 
-def _statement(statement: Statement, reach: Reach) -> Iterator[str]:
+def _statement(statement: ir.Statement, reach: Reach) -> Iterator[str]:
     target = statement.target
-    if target.role is Role.INPUT:
+    if target.role is ir.Role.INPUT:
         yield f"input '{target.name}' is written"
-    if target.role is not Role.LET and target not in reach.tensors:
+    if target.role is not ir.Role.LET and target not in reach.tensors:
         yield f"'{target.name}' is no tensor of the kernel"
-    inner = [s for s in statement.path if isinstance(s, At) and not _is_fixed(s)]
+    inner = [s for s in statement.path if isinstance(s, ir.At) and not _is_fixed(s)]
     own = statement.indices[: len(statement.indices) - len(inner)]
     lengths = tuple(index.extent for index in statement.indices[len(own) :])
     is_whole = tuple(index.extent for index in own) == target.extents
@@ -173,7 +145,7 @@ def _statement(statement: Statement, reach: Reach) -> Iterator[str]:
         yield from _positions(statement.value, target, own)
     elif not is_whole:
         yield f"the indices of '{target.name}' do not range over its axes"
-    indices = map(IndexValue, statement.indices[len(own) :])
+    indices = map(ir.IndexValue, statement.indices[len(own) :])
     if [step.place for step in inner] != list(indices):
         yield f"the path into '{target.name}' has other indices than the statement"
     if len({index.name for index in statement.indices}) < len(statement.indices):
@@ -184,31 +156,31 @@ def _statement(statement: Statement, reach: Reach) -> Iterator[str]:
 
 
 def _positions(
-    stored: StoreAt, target: Tensor, indices: tuple[Index, ...]
+    stored: StoreAt, target: ir.Tensor, indices: tuple[ir.Index, ...]
 ) -> Iterator[str]:
     """Yield faults of a store's position: each index is in one place."""
     if len(stored.places) != target.rank:
         yield f"'{target.name}' is stored at a wrong number of subscripts"
-    if target.role is not Role.UPDATE:
+    if target.role is not ir.Role.UPDATE:
         yield f"'{target.name}' is stored at a position, and is no 'mut' parameter"
     used = [moving_index(place) for place in stored.places]
     if [index for index in used if index is not None] != [*indices]:
         yield f"the position in '{target.name}' may be the same for two elements"
 
 
-def _is_fixed(at: At) -> bool:
-    return isinstance(subscript_value(at.place), Constant)
+def _is_fixed(at: ir.At) -> bool:
+    return isinstance(subscript_value(at.place), ir.Constant)
 
 
 # Expressions
 
 
 def verify_expr(
-    expr: Expr, reach: Reach, indices: tuple[Index, ...] = ()
+    expr: ir.Expr, reach: Reach, indices: tuple[ir.Index, ...] = ()
 ) -> Iterator[str]:
     """Yield the violated invariants of an expression and its parts."""
     inner = indices
-    if isinstance(expr, Reduce):
+    if isinstance(expr, ir.Reduce):
         inner = (*indices, *expr.indices)
     for child in children(expr):
         yield from verify_expr(child, reach, inner)
@@ -216,44 +188,46 @@ def verify_expr(
         yield f"{fault} in {dump_expr(expr)}"
 
 
-def _node(expr: Expr, reach: Reach, indices: tuple[Index, ...]) -> Iterator[str]:
+def _node(expr: ir.Expr, reach: Reach, indices: tuple[ir.Index, ...]) -> Iterator[str]:
     match expr:
-        case Constant(value=value, type=scalar) | ConstRef(value=value, type=scalar):
+        case ir.Constant(value=value, type=scalar) | ir.ConstRef(
+            value=value, type=scalar
+        ):
             yield from _constant(value, scalar)
-        case IndexValue(index=index):
+        case ir.IndexValue(index=index):
             if index not in indices:
                 yield "index out of scope"
-        case DimValue(name=name):
+        case ir.DimValue(name=name):
             if name not in reach.dims:
                 yield "unknown dim"
-        case UniformValue():
+        case ir.UniformValue():
             yield from _uniform(expr, reach)
-        case LocalValue():
+        case ir.LocalValue():
             if expr not in reach.locals:
                 yield "unknown local"
-        case Load():
+        case ir.Load():
             yield from _load(expr, reach)
-        case Swizzle(operand=operand, components=components, type=type_):
+        case ir.Swizzle(operand=operand, components=components, type=type_):
             if swizzle_type(operand.type, components) != type_:
                 yield "components that the vector does not have"
-        case Part(operand=operand, at=at, type=type_):
+        case ir.Part(operand=operand, at=at, type=type_):
             yield from _place(at.place)
             if part_type(operand.type) != (at.length, type_):
                 yield "a part that the value does not have"
-        case Construct(type=type_, parts=parts):
+        case ir.Construct(type=type_, parts=parts):
             if not fits_construct(type_, tuple(part.type for part in parts)):
                 yield "parts that make no such vector or matrix"
-        case Unary() | Binary() | Select():
+        case ir.Unary() | ir.Binary() | ir.Select():
             yield from () if reach.free else _operation(expr)
-        case Cast(operand=operand, type=scalar):
+        case ir.Cast(operand=operand, type=scalar):
             same = operand.type == scalar
             if scalar is Scalar.BOOL or (same and not reach.free):
                 yield "a cast that converts nothing"
-        case BuiltinCall():
+        case ir.BuiltinCall():
             yield from _builtin(expr, reach)
-        case FunctionCall():
+        case ir.FunctionCall():
             yield from _call(expr, reach)
-        case Reduce():
+        case ir.Reduce():
             yield from _reduce(expr, indices)
         case StoreAt(places=places):
             for place in places:
@@ -262,12 +236,12 @@ def _node(expr: Expr, reach: Reach, indices: tuple[Index, ...]) -> Iterator[str]
             assert_never(expr)
 
 
-def _uniform(expr: UniformValue, reach: Reach) -> Iterator[str]:
+def _uniform(expr: ir.UniformValue, reach: Reach) -> Iterator[str]:
     memory = reach.uniforms.get(expr.name)
     if memory is None:
         yield "unknown scalar"
         return
-    leaf = reach_into(memory, expr.path)
+    leaf = ir.reach(memory, expr.path)
     if not isinstance(leaf, Leaf) or leaf.type != expr.type:
         yield "another type than the parameter's"
     for place in places_in(expr.path):
@@ -294,7 +268,7 @@ def _constant(value: object, scalar: Scalar) -> Iterator[str]:
         yield "a constant that its type does not hold"
 
 
-def _load(load: Load, reach: Reach) -> Iterator[str]:
+def _load(load: ir.Load, reach: Reach) -> Iterator[str]:
     if load.tensor not in reach.tensors:
         yield "a tensor that is not there"
     if len(load.subscripts) != load.tensor.rank:
@@ -303,26 +277,26 @@ def _load(load: Load, reach: Reach) -> Iterator[str]:
         yield from _place(subscript)
 
 
-def _place(subscript: Subscript) -> Iterator[str]:
+def _place(subscript: ir.Subscript) -> Iterator[str]:
     value = subscript_value(subscript)
     if not value.type.is_integer:
         yield "a subscript that is no integer"
-    if isinstance(subscript, Affine) and affine_form(value) is None:
+    if isinstance(subscript, ir.Affine) and affine_form(value) is None:
         yield "a subscript that is marked as affine"
 
 
-def _operation(expr: Unary | Binary | Select) -> Iterator[str]:
+def _operation(expr: ir.Unary | ir.Binary | ir.Select) -> Iterator[str]:
     match expr:
-        case Unary(op=op, operand=operand):
+        case ir.Unary(op=op, operand=operand):
             accepted = {
                 "-": (Scalar.F32, Scalar.I32),
                 "~": (Scalar.I32, Scalar.U32),
                 "not": (Scalar.BOOL,),
             }[op]
             right = scalar_of(operand.type) in accepted and expr.type == operand.type
-        case Binary():
+        case ir.Binary():
             right = _binary_fits(expr)
-        case Select(condition=condition, then=then, otherwise=otherwise):
+        case ir.Select(condition=condition, then=then, otherwise=otherwise):
             one_type = then.type == otherwise.type == expr.type
             right = condition.type is Scalar.BOOL and one_type
         case _:
@@ -331,7 +305,7 @@ def _operation(expr: Unary | Binary | Select) -> Iterator[str]:
         yield "types that do not fit"
 
 
-def _binary_fits(expr: Binary) -> bool:
+def _binary_fits(expr: ir.Binary) -> bool:
     left, right, op = expr.left.type, expr.right.type, expr.op
     if is_composite(left) or is_composite(right):
         return composite_type(op, left, right) == expr.type
@@ -348,7 +322,7 @@ def _binary_fits(expr: Binary) -> bool:
     return left.is_numeric and expr.type is left
 
 
-def _builtin(expr: BuiltinCall, reach: Reach) -> Iterator[str]:
+def _builtin(expr: ir.BuiltinCall, reach: Reach) -> Iterator[str]:
     builtin = BUILTINS.get(expr.builtin) or GEOMETRY.get(expr.builtin)
     if builtin is None:
         yield "an unknown built-in"
@@ -359,7 +333,7 @@ def _builtin(expr: BuiltinCall, reach: Reach) -> Iterator[str]:
         yield "arguments that the built-in does not take"
 
 
-def _call(expr: FunctionCall, reach: Reach) -> Iterator[str]:
+def _call(expr: ir.FunctionCall, reach: Reach) -> Iterator[str]:
     function = reach.functions.get(expr.function)
     if function is None:
         yield "a function that is not there, or comes later"
@@ -371,7 +345,7 @@ def _call(expr: FunctionCall, reach: Reach) -> Iterator[str]:
         yield "another type than the function's"
 
 
-def _reduce(expr: Reduce, indices: tuple[Index, ...]) -> Iterator[str]:
+def _reduce(expr: ir.Reduce, indices: tuple[ir.Index, ...]) -> Iterator[str]:
     outer = {index.name for index in indices}
     names = [index.name for index in expr.indices]
     if not names or len(set(names)) < len(names) or outer & set(names):

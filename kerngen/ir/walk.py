@@ -7,63 +7,37 @@ from dataclasses import replace
 from operator import is_
 from typing import assert_never
 
-from kerngen.ir.nodes import (
-    Affine,
-    At,
-    Binary,
-    BuiltinCall,
-    Cast,
-    Clamped,
-    Constant,
-    ConstRef,
-    Construct,
-    DimValue,
-    Expr,
-    Function,
-    FunctionCall,
-    Index,
-    IndexValue,
-    Load,
-    LocalValue,
-    Part,
-    Path,
-    Reduce,
-    Select,
-    Subscript,
-    Swizzle,
-    Unary,
-    UniformValue,
-)
+from kerngen.ir import nodes as ir
 from kerngen.ir.store import StoreAt
 
 
-def children(expr: Expr) -> tuple[Expr, ...]:
+def children(expr: ir.Expr) -> tuple[ir.Expr, ...]:
     """Return the direct subexpressions, in the order of the source."""
     match expr:  # the most frequent first
-        case Load(subscripts=subscripts, path=path):
+        case ir.Load(subscripts=subscripts, path=path):
             places = (*subscripts, *places_in(path)) if path else subscripts
             return tuple(map(subscript_value, places))
-        case IndexValue() | Constant() | ConstRef() | DimValue():
+        case ir.IndexValue() | ir.Constant() | ir.ConstRef() | ir.DimValue():
             return ()
-        case Binary(left=left, right=right):
+        case ir.Binary(left=left, right=right):
             return (left, right)
-        case LocalValue():
+        case ir.LocalValue():
             return ()
-        case Unary(operand=operand) | Cast(operand=operand):
+        case ir.Unary(operand=operand) | ir.Cast(operand=operand):
             return (operand,)
-        case UniformValue(path=path):
+        case ir.UniformValue(path=path):
             return tuple(map(subscript_value, places_in(path)))
-        case BuiltinCall(arguments=parts) | FunctionCall(arguments=parts):
+        case ir.BuiltinCall(arguments=parts) | ir.FunctionCall(arguments=parts):
             return parts
-        case Swizzle(operand=operand):
+        case ir.Swizzle(operand=operand):
             return (operand,)
-        case Part(operand=operand, at=at):
+        case ir.Part(operand=operand, at=at):
             return (operand, subscript_value(at.place))
-        case Construct(parts=parts):
+        case ir.Construct(parts=parts):
             return parts
-        case Select(condition=condition, then=then, otherwise=otherwise):
+        case ir.Select(condition=condition, then=then, otherwise=otherwise):
             return (condition, then, otherwise)
-        case Reduce(body=body, condition=condition):
+        case ir.Reduce(body=body, condition=condition):
             return (body,) if condition is None else (condition, body)
         case StoreAt(value=value, places=places):
             return (value, *map(subscript_value, places))
@@ -71,7 +45,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             assert_never(expr)
 
 
-def map_children(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
+def map_children(expr: ir.Expr, f: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
     """Return `expr` with `f` applied to each direct subexpression.
 
     The node itself comes back where nothing changed.
@@ -83,42 +57,42 @@ def map_children(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
     return with_children(expr, after)
 
 
-def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
+def with_children(expr: ir.Expr, parts: tuple[ir.Expr, ...]) -> ir.Expr:
     """Return `expr` with its direct subexpressions replaced, one by one."""
     match expr:
-        case Constant() | ConstRef() | IndexValue() | DimValue():
+        case ir.Constant() | ir.ConstRef() | ir.IndexValue() | ir.DimValue():
             return expr
-        case LocalValue():
+        case ir.LocalValue():
             return expr
-        case UniformValue(path=path):
+        case ir.UniformValue(path=path):
             return replace(expr, path=_with_places(path, parts))
-        case Load(subscripts=before, path=path):
+        case ir.Load(subscripts=before, path=path):
             own, inner = parts[: len(before)], parts[len(before) :]
             subscripts = tuple(map(with_value, before, own))
             path = _with_places(path, inner)
             return replace(expr, subscripts=subscripts, path=path)
-        case Swizzle():
+        case ir.Swizzle():
             return replace(expr, operand=parts[0])
-        case Part(at=at):
+        case ir.Part(at=at):
             operand, value = parts
             place = with_value(at.place, value)
             return replace(expr, operand=operand, at=replace(at, place=place))
-        case Construct():
+        case ir.Construct():
             return replace(expr, parts=parts)
-        case BuiltinCall():
+        case ir.BuiltinCall():
             return replace(expr, arguments=parts)
-        case FunctionCall():
+        case ir.FunctionCall():
             return replace(expr, arguments=parts)
-        case Unary():
+        case ir.Unary():
             return replace(expr, operand=parts[0])
-        case Cast():
+        case ir.Cast():
             return replace(expr, operand=parts[0])
-        case Binary():
+        case ir.Binary():
             return replace(expr, left=parts[0], right=parts[1])
-        case Select():
+        case ir.Select():
             condition, then, otherwise = parts
             return replace(expr, condition=condition, then=then, otherwise=otherwise)
-        case Reduce():
+        case ir.Reduce():
             *conditions, body = parts
             return replace(expr, condition=next(iter(conditions), None), body=body)
         case StoreAt(places=before):
@@ -128,85 +102,85 @@ def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
             assert_never(expr)
 
 
-def subscript_value(subscript: Subscript) -> Expr:
+def subscript_value(subscript: ir.Subscript) -> ir.Expr:
     """Return the value of a subscript, before it is clamped."""
     match subscript:
-        case IndexValue():
+        case ir.IndexValue():
             return subscript
-        case Affine(value) | Clamped(value):
+        case ir.Affine(value) | ir.Clamped(value):
             return value
         case _:
             assert_never(subscript)
 
 
-def places_in(path: Path) -> Iterator[Subscript]:
+def places_in(path: ir.Path) -> Iterator[ir.Subscript]:
     """Yield the subscripts of a path, in order."""
-    return (step.place for step in path if isinstance(step, At))
+    return (step.place for step in path if isinstance(step, ir.At))
 
 
-def _with_places(path: Path, values: tuple[Expr, ...]) -> Path:
+def _with_places(path: ir.Path, values: tuple[ir.Expr, ...]) -> ir.Path:
     remaining = iter(values)
     return tuple(
         (
             replace(step, place=with_value(step.place, next(remaining)))
-            if isinstance(step, At)
+            if isinstance(step, ir.At)
             else step
         )
         for step in path
     )
 
 
-def map_path(path: Path, f: Callable[[Expr], Expr]) -> Path:
+def map_path(path: ir.Path, f: Callable[[ir.Expr], ir.Expr]) -> ir.Path:
     """Return a path with `f` applied to the value of each subscript in it."""
     values = tuple(f(subscript_value(place)) for place in places_in(path))
     return _with_places(path, values)
 
 
-def with_value(subscript: Subscript, value: Expr) -> Subscript:
+def with_value(subscript: ir.Subscript, value: ir.Expr) -> ir.Subscript:
     """Return a subscript with another value."""
-    if isinstance(subscript, IndexValue):
-        assert isinstance(value, IndexValue), "a bare index stays one"
+    if isinstance(subscript, ir.IndexValue):
+        assert isinstance(value, ir.IndexValue), "a bare index stays one"
         return value
     return replace(subscript, value=value)
 
 
-def with_indices(expr: Expr, by: Mapping[Index, Expr]) -> Expr:
+def with_indices(expr: ir.Expr, by: Mapping[ir.Index, ir.Expr]) -> ir.Expr:
     """Return an expression with indices replaced; their subscripts become clamped.
 
     Before:  x[i, j] * f32(j),   by {j: best[i]}
     After:   x[i, best[i]] * f32(best[i])
     """
 
-    def place(subscript: Subscript) -> Subscript:
+    def place(subscript: ir.Subscript) -> ir.Subscript:
         value = subscript_value(subscript)
         moved = visit(value)
         if moved == value:
             return subscript
         match value, moved:
-            case IndexValue(index=old), IndexValue(index=new) if (
+            case ir.IndexValue(index=old), ir.IndexValue(index=new) if (
                 old.extent == new.extent
             ):
                 return moved
             case _:  # An index of another length may be beyond the axis.
-                return Clamped(moved)
+                return ir.Clamped(moved)
 
-    def along(path: Path) -> Path:
+    def along(path: ir.Path) -> ir.Path:
         return tuple(
-            replace(step, place=place(step.place)) if isinstance(step, At) else step
+            replace(step, place=place(step.place)) if isinstance(step, ir.At) else step
             for step in path
         )
 
-    def visit(node: Expr) -> Expr:
+    def visit(node: ir.Expr) -> ir.Expr:
         match node:
-            case IndexValue(index=index):
+            case ir.IndexValue(index=index):
                 return by.get(index, node)
-            case Load(subscripts=subscripts, path=path):
+            case ir.Load(subscripts=subscripts, path=path):
                 return replace(
                     node, subscripts=tuple(map(place, subscripts)), path=along(path)
                 )
-            case UniformValue(path=path):
+            case ir.UniformValue(path=path):
                 return replace(node, path=along(path))
-            case Part(operand=operand, at=at):
+            case ir.Part(operand=operand, at=at):
                 own = replace(at, place=place(at.place))
                 return replace(node, operand=visit(operand), at=own)
             case _:
@@ -215,7 +189,7 @@ def with_indices(expr: Expr, by: Mapping[Index, Expr]) -> Expr:
     return visit(expr)
 
 
-def walk(expr: Expr) -> Iterator[Expr]:
+def walk(expr: ir.Expr) -> Iterator[ir.Expr]:
     """Yield `expr` and every expression below it, parents first."""
     # Not by recursion: each node would be handed through as many generators as it lies
     # deep.
@@ -226,24 +200,24 @@ def walk(expr: Expr) -> Iterator[Expr]:
         waiting.extend(reversed(children(node)))
 
 
-def factors_of(expr: Expr) -> Iterator[Expr]:
+def factors_of(expr: ir.Expr) -> Iterator[ir.Expr]:
     """Yield the factors of a product, from left to right: `a`, `b + c` of `a * (b + c)`."""
     match expr:
-        case Binary("*", left, right):
+        case ir.Binary("*", left, right):
             yield from (*factors_of(left), *factors_of(right))
         case _:
             yield expr
 
 
-def called(function: Function, arguments: tuple[Expr, ...]) -> Expr:
+def called(function: ir.Function, arguments: tuple[ir.Expr, ...]) -> ir.Expr:
     """Return a function's value at some arguments, inlined."""
     values = {
         local.name: value
         for local, value in zip(function.parameters, arguments, strict=True)
     }
 
-    def visit(node: Expr) -> Expr:
-        if isinstance(node, LocalValue):
+    def visit(node: ir.Expr) -> ir.Expr:
+        if isinstance(node, ir.LocalValue):
             return values[node.name]
         return map_children(node, visit)
 

@@ -15,22 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, assert_never, final
 
+from kerngen.plan import size as host
 from kerngen.plan.rows import Declared, Name, Piece, Row
-from kerngen.plan.size import (
-    All,
-    AnyOf,
-    Apply,
-    Compare,
-    Guard,
-    Literal,
-    Not,
-    Select,
-    Size,
-    Symbol,
-    Truth,
-    add,
-    multiply,
-)
 
 Column: TypeAlias = tuple[Piece, ...]
 """The pieces that several rows have at one place."""
@@ -51,19 +37,19 @@ def shape(piece: Piece) -> object:
         return piece
     if isinstance(piece, Name):
         return Name
-    return Size if isinstance(piece, Size) else _shape(piece)
+    return host.Size if isinstance(piece, host.Size) else _shape(piece)
 
 
-def _shape(guard: Guard) -> object:
+def _shape(guard: host.Guard) -> object:
     match guard:
-        case Truth():
+        case host.Truth():
             return guard
-        case Compare(op):
+        case host.Compare(op):
             return op
-        case All(guards) | AnyOf(guards):
+        case host.All(guards) | host.AnyOf(guards):
             return type(guard), *map(_shape, guards)
-        case Not(inner):
-            return Not, _shape(inner)
+        case host.Not(inner):
+            return host.Not, _shape(inner)
         case _:
             assert_never(guard)
 
@@ -106,7 +92,7 @@ class Template:
         return (column[member] for column in self._sorted())
 
     def _sorted(self) -> list[Column]:
-        kinds: dict[type, int] = {Name: 0, Literal: 2}
+        kinds: dict[type, int] = {Name: 0, host.Literal: 2}
         return sorted(self.parameters, key=lambda column: kinds.get(type(column[0]), 1))
 
     def _prepare(self, columns: Sequence[Column]) -> None:
@@ -116,7 +102,7 @@ class Template:
             match column[0]:
                 case Declared(text):
                     self.own.add(text)
-                case Literal() if (name := _CONSTANT.search(before)) and _differ(
+                case host.Literal() if (name := _CONSTANT.search(before)) and _differ(
                     column
                 ):
                     self._parameter(column, name[1].lower())
@@ -144,79 +130,87 @@ class Template:
             if first.text in self.own and not _differ(column):
                 return first
             return Name(self._parameter(column, _short(first.text)))
-        if isinstance(first, Size):
-            return self._size(tuple(x for x in column if isinstance(x, Size)))
-        return self._guard(tuple(x for x in column if isinstance(x, Guard)))
+        if isinstance(first, host.Size):
+            return self._size(tuple(x for x in column if isinstance(x, host.Size)))
+        return self._guard(tuple(x for x in column if isinstance(x, host.Guard)))
 
-    def _size(self, column: tuple[Size, ...]) -> Size:
+    def _size(self, column: tuple[host.Size, ...]) -> host.Size:
         match column[0]:
-            case Literal() as first:
+            case host.Literal() as first:
                 if not _differ(column):
                     return first
-                return Symbol(self._parameter(column, "number"))
-            case Symbol(name) as first:
+                return host.Symbol(self._parameter(column, "number"))
+            case host.Symbol(name) as first:
                 if name.startswith("adapter.") and not _differ(column):
                     return first
-                return Symbol(self._parameter(column, _short(name)))
-            case Apply(function):
-                calls = [x for x in column if isinstance(x, Apply)]
+                return host.Symbol(self._parameter(column, _short(name)))
+            case host.Apply(function):
+                calls = [x for x in column if isinstance(x, host.Apply)]
                 if [x.function for x in calls] == [function] * len(column):
                     return self._apply(function, [x.operands for x in calls])
-            case Select(condition):
-                given = [x for x in column if isinstance(x, Select)]
+            case host.Select(condition):
+                given = [x for x in column if isinstance(x, host.Select)]
                 if [_shape(x.condition) for x in given] == [_shape(condition)] * len(
                     column
                 ):
-                    return Select(
+                    return host.Select(
                         self._guard(tuple(x.condition for x in given)),
                         self._size(tuple(x.then for x in given)),
                         self._size(tuple(x.otherwise for x in given)),
                     )
             case _:
                 assert_never(column[0])
-        return Symbol(self._parameter(column, "size"))
+        return host.Symbol(self._parameter(column, "size"))
 
-    def _apply(self, function: str, lists: Sequence[tuple[Size, ...]]) -> Size:
+    def _apply(
+        self, function: str, lists: Sequence[tuple[host.Size, ...]]
+    ) -> host.Size:
         """Return a function of the template of its operands.
 
         Of sums and products it is the last operands, where some have more than others.
         """
         least = min(map(len, lists))
         if any(len(operands) > least for operands in lists):
-            joined = {"+": add, "*": multiply}[function]
+            joined = {"+": host.add, "*": host.multiply}[function]
             ends = [
                 (operands[: 1 - least], operands[1 - least :]) for operands in lists
             ]
             lists = [(joined(*first), *others) for first, others in ends]
-        return Apply(function, tuple(map(self._size, zip(*lists, strict=True))))
+        return host.Apply(function, tuple(map(self._size, zip(*lists, strict=True))))
 
-    def _guard(self, column: tuple[Guard, ...]) -> Guard:
+    def _guard(self, column: tuple[host.Guard, ...]) -> host.Guard:
         match column[0]:
-            case Truth() as first:
+            case host.Truth() as first:
                 return first
-            case Compare(op):
-                sides = [x for x in column if isinstance(x, Compare)]
+            case host.Compare(op):
+                sides = [x for x in column if isinstance(x, host.Compare)]
                 left, right = (
                     tuple(x.left for x in sides),
                     tuple(x.right for x in sides),
                 )
-                return Compare(op, self._size(left), self._size(right))
-            case All():
-                return All(
-                    self._guards([x.guards for x in column if isinstance(x, All)])
+                return host.Compare(op, self._size(left), self._size(right))
+            case host.All():
+                return host.All(
+                    self._guards([x.guards for x in column if isinstance(x, host.All)])
                 )
-            case AnyOf():
-                return AnyOf(
-                    self._guards([x.guards for x in column if isinstance(x, AnyOf)])
+            case host.AnyOf():
+                return host.AnyOf(
+                    self._guards(
+                        [x.guards for x in column if isinstance(x, host.AnyOf)]
+                    )
                 )
-            case Not():
-                return Not(
-                    self._guard(tuple(x.guard for x in column if isinstance(x, Not)))
+            case host.Not():
+                return host.Not(
+                    self._guard(
+                        tuple(x.guard for x in column if isinstance(x, host.Not))
+                    )
                 )
             case _:
                 assert_never(column[0])
 
-    def _guards(self, lists: Sequence[tuple[Guard, ...]]) -> tuple[Guard, ...]:
+    def _guards(
+        self, lists: Sequence[tuple[host.Guard, ...]]
+    ) -> tuple[host.Guard, ...]:
         return tuple(map(self._guard, zip(*lists, strict=True)))
 
 

@@ -16,30 +16,9 @@ from itertools import product
 from math import gcd, lcm
 from typing import Final, TypeAlias, assert_never, final
 
-from kerngen.plan.size import (
-    ALWAYS,
-    NEVER,
-    All,
-    AnyOf,
-    Apply,
-    Compare,
-    Guard,
-    Literal,
-    Not,
-    Operand,
-    Select,
-    Size,
-    Symbol,
-    Truth,
-    add,
-    all_of,
-    any_of,
-    lift,
-    multiply,
-    negate,
-)
+from kerngen.plan import size as host
 
-Sum: TypeAlias = Mapping[tuple[Size, ...], Fraction]
+Sum: TypeAlias = Mapping[tuple[host.Size, ...], Fraction]
 """A sum of products: `2 * m * n - 1` is {(m, n): 2, (): -1}."""
 
 Residue: TypeAlias = tuple[int, int]
@@ -56,87 +35,89 @@ _NEGATED: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=":
 class Facts:
     """Conditions that hold in every call; symbols in `natural` are never negative."""
 
-    guards: tuple[Guard, ...] = ()
+    guards: tuple[host.Guard, ...] = ()
     natural: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         """Whether anything is known besides signs."""
         return bool(self.guards)
 
-    def simplified(self, guard: Guard) -> Guard:
+    def simplified(self, guard: host.Guard) -> host.Guard:
         """Return a condition without its parts that always hold."""
         match self.decide(guard), guard:
             case True, _:
-                return ALWAYS
+                return host.ALWAYS
             case False, _:
-                return NEVER
-            case _, All(guards):
-                return all_of(*map(self.simplified, guards))
-            case _, AnyOf(guards):
-                return any_of(*map(self.simplified, guards))
+                return host.NEVER
+            case _, host.All(guards):
+                return host.all_of(*map(self.simplified, guards))
+            case _, host.AnyOf(guards):
+                return host.any_of(*map(self.simplified, guards))
             case _:
                 return guard
 
-    def decide(self, guard: Guard) -> bool | None:
+    def decide(self, guard: host.Guard) -> bool | None:
         """Return True or False if a condition is the same in every call, else None."""
         if guard not in self._decided:
             self._decided[guard] = self._decide(guard)
         return self._decided[guard]
 
-    def _decide(self, guard: Guard) -> bool | None:
+    def _decide(self, guard: host.Guard) -> bool | None:
         if guard in self._conjuncts:
             return True
         match guard:
-            case Truth(value):
+            case host.Truth(value):
                 return value
-            case Not(inner):
+            case host.Not(inner):
                 found = self.decide(inner)
                 return None if found is None else not found
-            case All(guards):
+            case host.All(guards):
                 return _every([self.decide(each) for each in guards])
-            case AnyOf(guards):
-                found = _every([self.decide(negate(each)) for each in guards])
+            case host.AnyOf(guards):
+                found = _every([self.decide(host.negate(each)) for each in guards])
                 return None if found is None else not found
-            case Compare():
+            case host.Compare():
                 if negated(guard) in self._conjuncts:
                     return False
                 return self._compared(guard)
             case _:
                 assert_never(guard)
 
-    def is_natural(self, size: Operand) -> bool:
+    def is_natural(self, size: host.Operand) -> bool:
         """Whether a size is never negative."""
-        return self._is_natural(_sum(lift(size)), _MOST_STEPS)
+        return self._is_natural(_sum(host.lift(size)), _MOST_STEPS)
 
-    def is_at_most(self, small: Operand, large: Operand) -> bool:
+    def is_at_most(self, small: host.Operand, large: host.Operand) -> bool:
         """Whether a size is never larger than another."""
-        return self.is_natural(add(large, multiply(small, -1)))
+        return self.is_natural(host.add(large, host.multiply(small, -1)))
 
-    def with_more(self, guards: Iterable[Guard]) -> Facts:
+    def with_more(self, guards: Iterable[host.Guard]) -> Facts:
         """Return these facts with others added."""
         return Facts((*self.guards, *guards), self.natural)
 
     @cached_property
-    def _decided(self) -> dict[Guard, bool | None]:
+    def _decided(self) -> dict[host.Guard, bool | None]:
         """The conditions that were decided: the variants of a kernel ask for the same."""
         return {}
 
     @cached_property
-    def _conjuncts(self) -> tuple[Guard, ...]:
+    def _conjuncts(self) -> tuple[host.Guard, ...]:
         return tuple(part for guard in self.guards for part in conjuncts(guard))
 
-    def _compared(self, guard: Compare) -> bool | None:
+    def _compared(self, guard: host.Compare) -> bool | None:
         known = self._by_remainder(guard)
         if known is not None:
             return known
         if guard.op in {"==", "!="}:
-            rest, modulus = self.residue(add(guard.left, multiply(guard.right, -1)))
+            rest, modulus = self.residue(
+                host.add(guard.left, host.multiply(guard.right, -1))
+            )
             if rest % modulus if modulus else rest:
                 return guard.op == "!="
         if all(self._is_natural(each, _MOST_STEPS) for each in _sums(guard)):
             return guard.op != "!="
         for op in ("<", ">") if guard.op in {"==", "!="} else (_NEGATED[guard.op],):
-            (other,) = _sums(Compare(op, guard.left, guard.right))
+            (other,) = _sums(host.Compare(op, guard.left, guard.right))
             if self._is_natural(other, _MOST_STEPS):
                 return guard.op == "!="
         return None
@@ -167,9 +148,9 @@ class Facts:
             if (signed or fact.get((), 0) < 0) and fact.get(part, 0) * value[part] > 0
         )
 
-    def _is_product(self, part: tuple[Size, ...]) -> bool:
+    def _is_product(self, part: tuple[host.Size, ...]) -> bool:
         """Whether all factors of a product are symbols that are never negative."""
-        return all(isinstance(x, Symbol) and x.name in self.natural for x in part)
+        return all(isinstance(x, host.Symbol) and x.name in self.natural for x in part)
 
     @cached_property
     def _sums(self) -> tuple[Sum, ...]:
@@ -177,7 +158,7 @@ class Facts:
         own = [
             each
             for guard in self._conjuncts
-            if isinstance(guard, Compare) and guard.op != "!="
+            if isinstance(guard, host.Compare) and guard.op != "!="
             for each in _sums(guard)
         ]
         return (*own, *(part for each in own for part in self._of_parts(each)))
@@ -195,12 +176,16 @@ class Facts:
 
     # Remainders
 
-    def _by_remainder(self, guard: Compare) -> bool | None:
+    def _by_remainder(self, guard: host.Compare) -> bool | None:
         """Decide `a % k == r`."""
         match guard:
-            case Compare(
-                "==" | "!=", Apply("%", (size, Literal(by))), Literal(rest)
-            ) if (by > 0):
+            case host.Compare(
+                "==" | "!=",
+                host.Apply("%", (size, host.Literal(by))),
+                host.Literal(rest),
+            ) if (
+                by > 0
+            ):
                 pass
             case _:
                 return None
@@ -216,17 +201,17 @@ class Facts:
             return not is_equal
         return is_equal if common == by else None
 
-    def residue(self, size: Size) -> Residue:
+    def residue(self, size: host.Size) -> Residue:
         """Return the known residue of a size: its value modulo a number."""
         if size in self._residues:
             return self._residues[size]
         match size:
-            case Literal(value):
+            case host.Literal(value):
                 return value, 0
-            case Apply("+", operands):
+            case host.Apply("+", operands):
                 found = [self.residue(each) for each in operands]
                 return _reduced(sum(r for r, _ in found), gcd(*(m for _, m in found)))
-            case Apply("*", operands):
+            case host.Apply("*", operands):
                 value, modulus = 1, 0
                 for r, m in map(self.residue, operands):
                     modulus = gcd(value * m, r * modulus, m * modulus)
@@ -236,13 +221,15 @@ class Facts:
                 return 0, 1
 
     @cached_property
-    def _residues(self) -> dict[Size, Residue]:
-        found: dict[Size, Residue] = {}
+    def _residues(self) -> dict[host.Size, Residue]:
+        found: dict[host.Size, Residue] = {}
         for guard in self._conjuncts:
             match guard:
-                case Compare("==", Apply("%", (size, Literal(by))), Literal(rest)):
+                case host.Compare(
+                    "==", host.Apply("%", (size, host.Literal(by))), host.Literal(rest)
+                ):
                     each = _reduced(rest, abs(by))
-                case Compare("==", size, Literal(rest)):
+                case host.Compare("==", size, host.Literal(rest)):
                     each = rest, 0
                 case _:
                     continue
@@ -250,20 +237,20 @@ class Facts:
         return found
 
 
-def conjuncts(guard: Guard) -> tuple[Guard, ...]:
+def conjuncts(guard: host.Guard) -> tuple[host.Guard, ...]:
     """Return the conditions that must all hold for this one to hold."""
     match guard:
-        case All(guards):
+        case host.All(guards):
             return (guard, *(part for each in guards for part in conjuncts(each)))
-        case Not(Compare() as inner):
+        case host.Not(host.Compare() as inner):
             return guard, negated(inner)
         case _:
             return (guard,)
 
 
-def negated(guard: Compare) -> Compare:
+def negated(guard: host.Compare) -> host.Compare:
     """Return the negation of a comparison."""
-    return Compare(_NEGATED[guard.op], guard.left, guard.right)
+    return host.Compare(_NEGATED[guard.op], guard.left, guard.right)
 
 
 def _every(found: Sequence[bool | None]) -> bool | None:
@@ -273,33 +260,35 @@ def _every(found: Sequence[bool | None]) -> bool | None:
 
 
 def _bounds(
-    size: Size, signs: Facts, residue: Callable[[Size], Residue]
-) -> Iterator[Size]:
+    size: host.Size, signs: Facts, residue: Callable[[host.Size], Residue]
+) -> Iterator[host.Size]:
     """Yield sizes that are never negative, by what a size computes."""
     match size:
-        case Apply("%", (value, Literal(by))) if by > 0 and signs.is_natural(value):
-            yield from (size, add(value, multiply(size, -1)))
-            yield add(by - 1, multiply(size, -1))
-        case Apply(
-            "/" | "floor_div", (value, Literal(by))
+        case host.Apply("%", (value, host.Literal(by))) if by > 0 and signs.is_natural(
+            value
+        ):
+            yield from (size, host.add(value, host.multiply(size, -1)))
+            yield host.add(by - 1, host.multiply(size, -1))
+        case host.Apply(
+            "/" | "floor_div", (value, host.Literal(by))
         ) if by > 0 and signs.is_natural(value):
-            rest = add(value, multiply(size, -by))
+            rest = host.add(value, host.multiply(size, -by))
             remainder, modulus = residue(value)
             most = by - 1 if modulus % by else remainder % by
             yield from (size, rest)
-            yield add(most, multiply(rest, -1))
-        case Apply("min", operands):
-            yield from (add(each, multiply(size, -1)) for each in operands)
-        case Apply("max", operands):
-            yield from (add(size, multiply(each, -1)) for each in operands)
+            yield host.add(most, host.multiply(rest, -1))
+        case host.Apply("min", operands):
+            yield from (host.add(each, host.multiply(size, -1)) for each in operands)
+        case host.Apply("max", operands):
+            yield from (host.add(size, host.multiply(each, -1)) for each in operands)
         case _:
             return
 
 
-def _sums(guard: Compare) -> list[Sum]:
+def _sums(guard: host.Compare) -> list[Sum]:
     """Return the sums that are not negative where a comparison holds."""
-    over = _sum(add(guard.left, multiply(guard.right, -1)))
-    under = _sum(add(guard.right, multiply(guard.left, -1)))
+    over = _sum(host.add(guard.left, host.multiply(guard.right, -1)))
+    under = _sum(host.add(guard.right, host.multiply(guard.left, -1)))
     one: Sum = {(): Fraction(1)}
     match guard.op:
         case "<":
@@ -314,29 +303,29 @@ def _sums(guard: Compare) -> list[Sum]:
             return [over, under]
 
 
-def _sum(size: Size) -> Sum:
+def _sum(size: host.Size) -> Sum:
     """Return a size as a sum of products; what is neither is a part as it is."""
     match size:
-        case Literal(value):
+        case host.Literal(value):
             return {(): Fraction(value)}
-        case Apply("+", operands):
-            total: Counter[tuple[Size, ...]] = Counter()
+        case host.Apply("+", operands):
+            total: Counter[tuple[host.Size, ...]] = Counter()
             for each in map(_sum, operands):
                 total.update(each)
             return _present(total)
-        case Apply("*", (first, *others)):
+        case host.Apply("*", (first, *others)):
             result = _sum(first)
             for other in others:
                 result = _times(result, _sum(other))
             return result
-        case Symbol() | Apply() | Select():
+        case host.Symbol() | host.Apply() | host.Select():
             return {(size,): Fraction(1)}
         case _:
             assert_never(size)
 
 
 def _times(left: Sum, right: Sum) -> Sum:
-    found: dict[tuple[Size, ...], Fraction] = {}
+    found: dict[tuple[host.Size, ...], Fraction] = {}
     for (a, x), (b, y) in product(left.items(), right.items()):
         part = tuple(sorted((*a, *b), key=repr))
         found[part] = found.get(part, Fraction(0)) + x * y
@@ -350,7 +339,7 @@ def _minus(value: Sum, other: Sum, times: Fraction) -> Sum:
     return _present(found)
 
 
-def _present(value: Mapping[tuple[Size, ...], Fraction | int]) -> Sum:
+def _present(value: Mapping[tuple[host.Size, ...], Fraction | int]) -> Sum:
     return {part: Fraction(factor) for part, factor in value.items() if factor}
 
 

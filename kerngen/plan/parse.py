@@ -7,37 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, final
 
+from kerngen.plan import size as host
 from kerngen.plan.functions import FUNCTIONS, OF_ONE
-from kerngen.plan.size import (
-    COMPARISONS,
-    MOST,
-    Apply,
-    Compare,
-    Guard,
-    Literal,
-    Size,
-    Symbol,
-    Truth,
-    add,
-    all_of,
-    any_of,
-    ceil_div,
-    multiply,
-    negate,
-    remainder,
-    select,
-)
 from kerngen.plan.text import INFIX
 
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<int>-?\d+)(?![\w.])|(?P<name>[A-Za-z_][\w.]*)|(?P<op>==|!=|<=|>=|[-+*/%<>(),]))"
 )
 
-_FOLDING: Final[Mapping[str, Callable[..., Size]]] = {
-    "+": add,
-    "*": multiply,
-    "%": remainder,
-    "ceil_div": ceil_div,
+_FOLDING: Final[Mapping[str, Callable[..., host.Size]]] = {
+    "+": host.add,
+    "*": host.multiply,
+    "%": host.remainder,
+    "ceil_div": host.ceil_div,
 }
 
 
@@ -51,7 +33,7 @@ class Parser:
     """Parses one text; `names` are named sizes that it may use, besides symbols."""
 
     text: str
-    names: Mapping[str, Size]
+    names: Mapping[str, host.Size]
     symbols: frozenset[str]
     at: int = 0
     kind: str = field(default="", init=False)
@@ -60,13 +42,13 @@ class Parser:
     def __post_init__(self) -> None:
         self._next()
 
-    def whole_size(self) -> Size:
+    def whole_size(self) -> host.Size:
         """Return the whole text as a size."""
         size = self._sized(self._expression(0))
         self._end()
         return size
 
-    def whole_guard(self) -> Guard:
+    def whole_guard(self) -> host.Guard:
         """Return the whole text as a condition."""
         guard = self._guarded(self._logic())
         self._end()
@@ -92,17 +74,17 @@ class Parser:
         if self.kind != "end":
             raise SizeSyntaxError(f"unexpected '{self.word}'")
 
-    def _sized(self, value: Size | Guard) -> Size:
-        if isinstance(value, Size):
+    def _sized(self, value: host.Size | host.Guard) -> host.Size:
+        if isinstance(value, host.Size):
             return value
         raise SizeSyntaxError("expected a number, got a condition")
 
-    def _guarded(self, value: Size | Guard) -> Guard:
-        if isinstance(value, Guard):
+    def _guarded(self, value: host.Size | host.Guard) -> host.Guard:
+        if isinstance(value, host.Guard):
             return value
         raise SizeSyntaxError("expected a condition, got a number")
 
-    def _logic(self) -> Size | Guard:
+    def _logic(self) -> host.Size | host.Guard:
         """Read conditions joined by `and`, or by `or`."""
         first = self._comparison()
         joint = self.word
@@ -112,18 +94,18 @@ class Parser:
         while self.kind == "name" and self.word == joint:
             self._next()
             guards.append(self._guarded(self._comparison()))
-        return all_of(*guards) if joint == "and" else any_of(*guards)
+        return host.all_of(*guards) if joint == "and" else host.any_of(*guards)
 
-    def _comparison(self) -> Size | Guard:
+    def _comparison(self) -> host.Size | host.Guard:
         left = self._expression(0)
-        if self.word not in COMPARISONS:
+        if self.word not in host.COMPARISONS:
             return left
         op = self.word
         self._next()
         right = self._sized(self._expression(0))
-        return Compare(op, self._sized(left), right)
+        return host.Compare(op, self._sized(left), right)
 
-    def _expression(self, level: int) -> Size | Guard:
+    def _expression(self, level: int) -> host.Size | host.Guard:
         left = self._atom()
         while self.kind == "op" and INFIX.get(self.word, 0) > level:
             op = self.word
@@ -132,11 +114,11 @@ class Parser:
             left = _applied(op, (self._sized(left), right))
         return left
 
-    def _atom(self) -> Size | Guard:
+    def _atom(self) -> host.Size | host.Guard:
         kind, word = self.kind, self.word
         self._next()
         if kind == "int":
-            return Literal(_integer(word))
+            return host.Literal(_integer(word))
         if kind == "op" and word == "(":
             inner = self._logic()
             self._take(")")
@@ -144,16 +126,16 @@ class Parser:
         if kind != "name":
             raise SizeSyntaxError(f"unexpected '{word}'")
         if word in {"true", "false"}:
-            return Truth(word == "true")
+            return host.Truth(word == "true")
         if self.kind == "op" and self.word == "(":
             return self._call(word)
         if word in self.names:
             return self.names[word]
         if word in self.symbols:
-            return Symbol(word)
+            return host.Symbol(word)
         raise SizeSyntaxError(f"'{word}' is neither a dim nor a scalar")
 
-    def _call(self, function: str) -> Size | Guard:
+    def _call(self, function: str) -> host.Size | host.Guard:
         self._take("(")
         arguments = [self._logic()]
         while self.kind == "op" and self.word == ",":
@@ -161,31 +143,31 @@ class Parser:
             arguments.append(self._logic())
         self._take(")")
         if function == "not" and len(arguments) == 1:
-            return negate(self._guarded(arguments[0]))
+            return host.negate(self._guarded(arguments[0]))
         if function == "if" and len(arguments) == 3:
             condition, *sizes = arguments
-            return select(self._guarded(condition), *map(self._sized, sizes))
+            return host.select(self._guarded(condition), *map(self._sized, sizes))
         if function not in FUNCTIONS or function in INFIX:
             raise SizeSyntaxError(f"there is no function '{function}'")
         return _applied(function, tuple(map(self._sized, arguments)))
 
 
 def _integer(text: str) -> int:
-    if len(text) > len(str(-MOST)) or abs(int(text)) > MOST:
+    if len(text) > len(str(-host.MOST)) or abs(int(text)) > host.MOST:
         raise SizeSyntaxError(f"{text[:20]} is beyond 2^53")
     return int(text)
 
 
-def _applied(function: str, operands: tuple[Size, ...]) -> Size:
+def _applied(function: str, operands: tuple[host.Size, ...]) -> host.Size:
     if function == "-":
         left, right = operands
-        return add(left, multiply(right, -1))
+        return host.add(left, host.multiply(right, -1))
     if len(operands) != (1 if function in OF_ONE else 2):
         raise SizeSyntaxError(f"'{function}' of {len(operands)} operands")
     divisor = operands[-1]
-    below = isinstance(divisor, Literal) and divisor.value <= 0
+    below = isinstance(divisor, host.Literal) and divisor.value <= 0
     if function == "ceil_div" and below:
         raise SizeSyntaxError("'ceil_div' by a number that is not above 0")
     if function in _FOLDING:
         return _FOLDING[function](*operands)
-    return Apply(function, operands)
+    return host.Apply(function, operands)

@@ -14,7 +14,6 @@ from kerngen.plan.lines import HEAD, Line, PlanSyntaxError, blocks, lines_of
 from kerngen.plan.read_facts import FactReader
 from kerngen.plan.read_steps import STEPS, StepReader
 from kerngen.plan.scope import Scope
-from kerngen.plan.tree import KernelPlan, ModulePlan, stages_of
 
 _HEADER: Final = re.compile(r'kerngen plan (\d+) \| (".*") \| sha256 (\w*)')
 
@@ -32,7 +31,7 @@ class KernelLines:
     the time to read a plan are its sizes and steps.
     """
 
-    facts: KernelPlan
+    facts: tree.KernelPlan
     """The plan without its steps."""
     _head: Line
     _steps: Sequence[Line]
@@ -58,7 +57,7 @@ class KernelLines:
         _declare(FactReader(scope), lines[:start])
         steps = Expander(self._forms, scope).expand(lines[start:])
         body = StepReader(scope).steps(self._head, steps)
-        stages = stages_of(body)
+        stages = tree.stages_of(body)
         if len(set(stages)) < len(stages):
             self._head.refuse(f"a stage of {', '.join(stages)} is computed twice")
         return body
@@ -94,7 +93,7 @@ def read_facts(text: str) -> PlanLines:
     return PlanLines(source, header[3], kernels)
 
 
-def read_plan(text: str) -> ModulePlan:
+def read_plan(text: str) -> tree.ModulePlan:
     """Return the plans of a file's text.
 
     Raises:
@@ -103,7 +102,7 @@ def read_plan(text: str) -> ModulePlan:
     """
     plan = read_facts(text)
     kernels = (replace(each.facts, body=each.body) for each in plan.kernels)
-    return ModulePlan(plan.source, plan.stamp, tuple(kernels))
+    return tree.ModulePlan(plan.source, plan.stamp, tuple(kernels))
 
 
 def _too_deep() -> PlanSyntaxError:
@@ -137,7 +136,7 @@ def _kernel(
     start = next(ends, len(inner))
     _declare(facts, inner[:start])
     facts.scope.check_lengths()
-    plan = KernelPlan(
+    plan = tree.KernelPlan(
         name=name,
         origin=origin,
         dims=tuple(facts.dims),

@@ -6,21 +6,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, final
 
+from kerngen.plan import tree
 from kerngen.plan.lines import Line
 from kerngen.plan.scope import Scope
 from kerngen.plan.size import ZERO, Size
-from kerngen.plan.tree import (
-    Axes,
-    DerivedDim,
-    Gather,
-    GradientOf,
-    RangeCheck,
-    Requirement,
-    ScalarPlan,
-    TemporaryPlan,
-    TensorPlan,
-    Term,
-)
 
 _DECLARED: Final = re.compile(r"(\w+) ([\w<>, ]+?)\[(.*)\]")
 _CHECKED: Final = re.compile(r'("(?:[^"\\]|\\.)*") (\d+) (\w+)')
@@ -39,14 +28,16 @@ class FactReader:
     dims: list[str] = field(default_factory=list[str])
     guards: list[str] = field(default_factory=list[str])
     computed: list[str] = field(default_factory=list[str])
-    tensors: list[TensorPlan] = field(default_factory=list[TensorPlan])
-    temporaries: list[TemporaryPlan] = field(default_factory=list[TemporaryPlan])
-    scalars: list[ScalarPlan] = field(default_factory=list[ScalarPlan])
-    derived: list[DerivedDim] = field(default_factory=list[DerivedDim])
-    requires: list[Requirement] = field(default_factory=list[Requirement])
-    checks: list[RangeCheck] = field(default_factory=list[RangeCheck])
-    gathers: list[Gather] = field(default_factory=list[Gather])
-    gradient: GradientOf | None = None
+    tensors: list[tree.TensorPlan] = field(default_factory=list[tree.TensorPlan])
+    temporaries: list[tree.TemporaryPlan] = field(
+        default_factory=list[tree.TemporaryPlan]
+    )
+    scalars: list[tree.ScalarPlan] = field(default_factory=list[tree.ScalarPlan])
+    derived: list[tree.DerivedDim] = field(default_factory=list[tree.DerivedDim])
+    requires: list[tree.Requirement] = field(default_factory=list[tree.Requirement])
+    checks: list[tree.RangeCheck] = field(default_factory=list[tree.RangeCheck])
+    gathers: list[tree.Gather] = field(default_factory=list[tree.Gather])
+    gradient: tree.GradientOf | None = None
 
     def read(self, line: Line) -> None:
         """Add the declaration in a line."""
@@ -63,9 +54,9 @@ class FactReader:
             case "computed":
                 self.computed += self._names(line, rest)
             case "read" | "update" | "write":
-                self.tensors.append(TensorPlan(*self._typed(line, rest), word))
+                self.tensors.append(tree.TensorPlan(*self._typed(line, rest), word))
             case "temporary":
-                self.temporaries.append(TemporaryPlan(*self._typed(line, rest)))
+                self.temporaries.append(tree.TemporaryPlan(*self._typed(line, rest)))
             case "scalar":
                 self._scalar(line, rest)
             case "gradient":
@@ -92,7 +83,7 @@ class FactReader:
         self.scope.symbols.update(names)
         return names
 
-    def _typed(self, line: Line, rest: str) -> tuple[str, str, Axes]:
+    def _typed(self, line: Line, rest: str) -> tuple[str, str, tree.Axes]:
         declared = _DECLARED.fullmatch(rest)
         if declared is None or len(line.fields) > 1:
             line.refuse(f"expected 'NAME TYPE[AXES]', got '{rest}'")
@@ -103,13 +94,13 @@ class FactReader:
     def _scalar(self, line: Line, rest: str) -> None:
         name, _, element = rest.partition(" ")
         self.scope.declare(line, self.scope.scalars, [name])
-        self.scalars.append(ScalarPlan(name, element))
+        self.scalars.append(tree.ScalarPlan(name, element))
 
     def _length(self, line: Line, name: str) -> None:
         if len(line.fields) != 3 or not name.isidentifier():
             line.refuse("expected 'length NAME | SIZE | \"TEXT\"'")
         _, value, text = line.fields
-        dim = DerivedDim(name, line.string(text), self.scope.size(line, value))
+        dim = tree.DerivedDim(name, line.string(text), self.scope.size(line, value))
         self.derived.append(dim)
         self.scope.lengths.add(name)
         self.scope.symbols.add(name)
@@ -125,7 +116,7 @@ class FactReader:
             found.setdefault(word or "given", []).append((of or given, own or given))
         if self.gradient or not kernel.isidentifier() or "by" not in found:
             line.refuse("expected one 'gradient KERNEL | by NAME: OUTPUT | ...'")
-        self.gradient = GradientOf(
+        self.gradient = tree.GradientOf(
             kernel,
             by=tuple(found["by"]),
             from_=tuple(found.get("from", ())),
@@ -153,7 +144,7 @@ class FactReader:
         if len(line.fields) != 2:
             line.refuse("expected 'require CONDITION | \"TEXT\"'")
         condition = self.scope.guard(line, rest, facts=frozenset())
-        self.requires.append(Requirement(line.string(line.fields[1]), condition))
+        self.requires.append(tree.Requirement(line.string(line.fields[1]), condition))
 
     def _checked(self, line: Line, rest: str) -> tuple[str, int, str | int]:
         place = _CHECKED.fullmatch(rest)
@@ -163,7 +154,7 @@ class FactReader:
         length = self.scope.axis(line, extent)
         return line.string(name), self.scope.count(line, axis), length
 
-    def _around(self, line: Line, text: str) -> Axes:
+    def _around(self, line: Line, text: str) -> tree.Axes:
         around = _AROUND.fullmatch(text)
         if around is None:
             line.refuse(f"expected 'around [AXES]', got '{text}'")
@@ -174,7 +165,7 @@ class FactReader:
             line.refuse("expected 'gather ... | around [AXES]'")
         tensor, axis, extent = self._checked(line, rest)
         around = self._around(line, line.fields[1])
-        self.gathers.append(Gather(tensor, axis, extent, around))
+        self.gathers.append(tree.Gather(tensor, axis, extent, around))
 
     def _range(self, line: Line, rest: str) -> None:
         tensor, axis, extent = self._checked(line, rest)
@@ -182,7 +173,7 @@ class FactReader:
             line.refuse("expected 'range ... | \"TEXT\" | around [AXES] | ...'")
         _, text, around, *others = line.fields
         offset: Size = ZERO
-        terms: list[Term] = []
+        terms: list[tree.Term] = []
         for each in others:
             if each == "guarded":
                 continue
@@ -190,11 +181,11 @@ class FactReader:
                 offset = self.scope.size(line, each.removeprefix("offset "))
             elif term := _TERM.fullmatch(each):
                 length = self.scope.axis(line, term[1])
-                terms.append(Term(self.scope.size(line, term[2]), length))
+                terms.append(tree.Term(self.scope.size(line, term[2]), length))
             else:
                 line.refuse(f"unexpected '{each}'")
         self.checks.append(
-            RangeCheck(
+            tree.RangeCheck(
                 line.string(text),
                 tensor,
                 axis,

@@ -11,17 +11,6 @@ from kerngen.plan import tree
 from kerngen.plan.lines import NAMELESS, Line, blocks
 from kerngen.plan.scope import Scope
 from kerngen.plan.size import ALWAYS, Guard, Size
-from kerngen.plan.tree import (
-    Binding,
-    Case,
-    Choice,
-    Dispatch,
-    Needs,
-    Repeat,
-    Scratch,
-    Step,
-    stages_of,
-)
 
 _SCRATCH: Final = re.compile(r"scratch (\w+)\[(.+)\]")
 _CONSTANT: Final = re.compile(r"(\w+) = (\d+)")
@@ -42,8 +31,8 @@ class StepReader:
 
     def steps(self, above: Line, lines: Sequence[Line]) -> tree.Sequence:
         """Return the steps in the lines below another line."""
-        steps: list[Step] = []
-        cases: list[Case] = []
+        steps: list[tree.Step] = []
+        cases: list[tree.Case] = []
         for line, inner in blocks(lines, above.depth + 1):
             word, _, rest = line.fields[0].partition(" ")
             if word in STEPS and cases:
@@ -58,49 +47,49 @@ class StepReader:
                 steps.append(self._repeat(line, rest, inner))
             else:
                 cases.append(self._case(line, inner))
-                if stages_of(cases[-1].body):
+                if tree.stages_of(cases[-1].body):
                     line.refuse("only a case of a stage has stages in it")
                 if cases[-1].when == ALWAYS:
-                    steps.append(Choice(tuple(cases)))
+                    steps.append(tree.Choice(tuple(cases)))
                     cases.clear()
         if cases:
             above.refuse("none of its cases takes every call")
         return tuple(steps)
 
-    def _stage(self, line: Line, names: str, inner: Sequence[Line]) -> Choice:
+    def _stage(self, line: Line, names: str, inner: Sequence[Line]) -> tree.Choice:
         """Return the choice that a line begins: `stage top, total`."""
         stages = tuple(names.split(", "))
         if not all(map(str.isidentifier, stages)) or len(line.fields) > 1:
             line.refuse("expected 'stage NAMES'")
-        cases: list[Case] = []
+        cases: list[tree.Case] = []
         for below, deeper in blocks(inner, line.depth + 1):
             cases.append(self._case(below, deeper))
-            left = stages_of(cases[-1].body)
+            left = tree.stages_of(cases[-1].body)
             within = stages[1:] if cases[-1].name else stages
             if (left or not cases[-1].name) and within[-len(left) :] != left:
                 below.refuse(f"it has the stages {', '.join(left)} of {names}")
         if not cases or cases[-1].when != ALWAYS:
             line.refuse("none of its cases takes every call")
-        return Choice(tuple(cases), stages)
+        return tree.Choice(tuple(cases), stages)
 
-    def _repeat(self, line: Line, count: str, inner: Sequence[Line]) -> Repeat:
+    def _repeat(self, line: Line, count: str, inner: Sequence[Line]) -> tree.Repeat:
         """Return the repetition of the steps below a line: `repeat n - 1`."""
         if len(line.fields) > 1:
             line.refuse("expected 'repeat SIZE'")
         size = self.scope.size(line, count)
         body = [*self.steps(line, inner)]
-        dispatches = tuple(step for step in body if isinstance(step, Dispatch))
+        dispatches = tuple(step for step in body if isinstance(step, tree.Dispatch))
         if not body or len(dispatches) < len(body):
             line.refuse("expected lines that 'run' shaders in it")
-        return Repeat(size, dispatches)
+        return tree.Repeat(size, dispatches)
 
-    def _case(self, line: Line, inner: Sequence[Line]) -> Case:
+    def _case(self, line: Line, inner: Sequence[Line]) -> tree.Case:
         name, *fields = line.fields
         if name != NAMELESS and not name.isidentifier():
             line.refuse(f"unexpected '{name}'")
         when: Guard = ALWAYS
         needs: dict[str, Any] = {}
-        scratch: list[Scratch] = []
+        scratch: list[tree.Scratch] = []
         while fields and not fields[0].startswith("run "):
             each = fields.pop(0)
             word, _, rest = each.partition(" ")
@@ -124,17 +113,17 @@ class StepReader:
         if not body:
             line.refuse("nothing is run in it")
         shown = "" if name == NAMELESS else name
-        return Case(shown, body, when, Needs(**needs), tuple(scratch))
+        return tree.Case(shown, body, when, tree.Needs(**needs), tuple(scratch))
 
-    def _scratch(self, line: Line, text: str) -> Scratch:
+    def _scratch(self, line: Line, text: str) -> tree.Scratch:
         item = _SCRATCH.fullmatch(text)
         if item is None:
             line.refuse(f"expected 'scratch NAME[SIZE]', got '{text}'")
         if item[1] in self.scope.tensors | self.scratch:
             line.refuse(f"'{item[1]}' is declared twice")
-        return Scratch(item[1], self.scope.size(line, item[2]))
+        return tree.Scratch(item[1], self.scope.size(line, item[2]))
 
-    def _dispatch(self, line: Line, fields: Sequence[str]) -> Dispatch:
+    def _dispatch(self, line: Line, fields: Sequence[str]) -> tree.Dispatch:
         run = _RUN.fullmatch(fields[0])
         if run is None:
             line.refuse(f"expected 'run SHADER(BINDINGS)', got '{fields[0]}'")
@@ -154,7 +143,7 @@ class StepReader:
         if "groups" not in sizes:
             line.refuse("expected 'groups SIZE'")
         bindings = tuple(self._bindings(line, run[2]))
-        return Dispatch(
+        return tree.Dispatch(
             run[1], bindings, uses_uniform=uses_uniform, constants=constants, **sizes
         )
 
@@ -167,9 +156,9 @@ class StepReader:
             self.scope.declare(line, names, [given[1]])
             yield given[1], self.scope.count(line, given[2])
 
-    def _bindings(self, line: Line, text: str) -> Iterator[Binding]:
+    def _bindings(self, line: Line, text: str) -> Iterator[tree.Binding]:
         for each in text.split(", ") if text else ():
             name = each.removesuffix("*")
             if name not in self.scope.tensors | self.scratch:
                 line.refuse(f"'{name}' is bound, and is no tensor")
-            yield Binding(name, writes=each.endswith("*"))
+            yield tree.Binding(name, writes=each.endswith("*"))

@@ -16,7 +16,6 @@ from kerngen.plan import tree
 from kerngen.plan.lines import NAMELESS
 from kerngen.plan.size import ALWAYS, ZERO, Guard, Literal, Size
 from kerngen.plan.text import Printer
-from kerngen.plan.tree import Case, Choice, Dispatch, Needs, Repeat, Scratch
 
 
 @final
@@ -52,14 +51,14 @@ def rows_of(body: tree.Sequence, depth: int) -> Iterator[Row]:
     """Yield the rows of a sequence of steps."""
     for step in body:
         match step:
-            case Dispatch():
+            case tree.Dispatch():
                 yield Row(depth, tuple(_dispatch(step)))
-            case Repeat(count, repeated):
+            case tree.Repeat(count, repeated):
                 yield Row(depth, ("repeat ", count))
                 yield from rows_of(repeated, depth + 1)
-            case Choice(cases, ()):
+            case tree.Choice(cases, ()):
                 yield from _cases(cases, depth)
-            case Choice(cases, stages):
+            case tree.Choice(cases, stages):
                 yield Row(depth, ("stage ", *_joined([(Name(x),) for x in stages])))
                 yield from _cases(cases, depth + 1)
             case _:
@@ -87,7 +86,7 @@ def _joined(items: Iterable[Sequence[Piece]]) -> Iterator[Piece]:
         yield from item
 
 
-def _cases(cases: Iterable[Case], depth: int) -> Iterator[Row]:
+def _cases(cases: Iterable[tree.Case], depth: int) -> Iterator[Row]:
     for case in cases:
         pieces: list[Piece] = [case.name or NAMELESS]
         if case.when != ALWAYS:
@@ -96,7 +95,7 @@ def _cases(cases: Iterable[Case], depth: int) -> Iterator[Row]:
         for item in case.scratch:
             pieces += _scratch(item)
         match case.body:
-            case (Dispatch() as first, *others):
+            case (tree.Dispatch() as first, *others):
                 pieces += (" | ", *_dispatch(first))
             case others:
                 pass
@@ -104,7 +103,7 @@ def _cases(cases: Iterable[Case], depth: int) -> Iterator[Row]:
         yield from rows_of(tuple(others), depth + 1)
 
 
-def _needs(needs: Needs) -> Iterator[Piece]:
+def _needs(needs: tree.Needs) -> Iterator[Piece]:
     if needs.workgroup_bytes:
         yield from (" | bytes ", Literal(needs.workgroup_bytes))
     if needs.invocations:
@@ -113,11 +112,11 @@ def _needs(needs: Needs) -> Iterator[Piece]:
         yield " | subgroups"
 
 
-def _scratch(item: Scratch) -> Sequence[Piece]:
+def _scratch(item: tree.Scratch) -> Sequence[Piece]:
     return " | scratch ", Declared(item.name), "[", item.length, "]"
 
 
-def _dispatch(dispatch: Dispatch) -> Iterator[Piece]:
+def _dispatch(dispatch: tree.Dispatch) -> Iterator[Piece]:
     file, colon, entry = dispatch.wgsl.partition(":")
     yield from ("run ", Name(file), f"{colon}{entry}(")
     yield from _joined(

@@ -10,25 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, assert_never, final
 
+from kerngen.plan import size as host
 from kerngen.plan.functions import FUNCTIONS
-from kerngen.plan.size import (
-    All,
-    AnyOf,
-    Apply,
-    Compare,
-    Guard,
-    Literal,
-    Not,
-    Select,
-    Size,
-    Symbol,
-    Truth,
-    Values,
-    children,
-    evaluate,
-    multiply,
-    symbols,
-)
 
 INFIX: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 """How tightly the operators of sizes bind; what else there is binds tighter."""
@@ -68,119 +51,125 @@ KERN: Final = Words({name: name + "({})" for name in FUNCTIONS if name not in IN
 class Printer:
     """Prints sizes in the words of a language; those in `names` are printed as their names."""
 
-    names: Mapping[Size, str] = field(default_factory=dict["Size", str])
+    names: Mapping[host.Size, str] = field(default_factory=dict["host.Size", str])
     words: Words = KERN
 
-    def size(self, size: Size, level: int = 0) -> str:
+    def size(self, size: host.Size, level: int = 0) -> str:
         """Return the text of a size, in parentheses if a precedence level needs them."""
         if size in self.names:
             return self.names[size]
         match size:
-            case Literal(value):
+            case host.Literal(value):
                 words = self.words
                 return (words.literal if value >= 0 else words.negative).format(value)
-            case Symbol(name):
+            case host.Symbol(name):
                 return (self.words.part if "." in name else self.words.name).format(
                     name
                 )
-            case Apply(function, (first, *others)) if self._is_infix(size):
+            case host.Apply(function, (first, *others)) if self._is_infix(size):
                 own = INFIX[function]
                 text = self.size(first, own)
                 for each in others:
                     text += self._next(function, each, own + 1)
                 return text if own >= level else f"({text})"
-            case Apply(function, operands) if function in self.words.operators:
+            case host.Apply(function, operands) if function in self.words.operators:
                 operator = self.words.operators[function]
                 return f"({operator.join(self.size(x, 3) for x in operands)})"
-            case Apply(function, operands):
+            case host.Apply(function, operands):
                 call = self.words.calls[function]
                 return call.format(", ".join(map(self.size, operands)))
-            case Select(condition, then, otherwise):
+            case host.Select(condition, then, otherwise):
                 arguments = self.guard(condition), self.size(then), self.size(otherwise)
                 return self.words.select.format(*arguments)
             case _:
                 assert_never(size)
 
-    def _is_infix(self, size: Apply) -> bool:
+    def _is_infix(self, size: host.Apply) -> bool:
         """Whether a function is printed by its operator: no call is, nor an unsafe division."""
         if size.function in self.words.calls:
             by = size.operands[-1]
-            return size.function in INFIX and isinstance(by, Literal) and by.value != 0
+            return (
+                size.function in INFIX
+                and isinstance(by, host.Literal)
+                and by.value != 0
+            )
         return size.function in INFIX
 
-    def _next(self, function: str, operand: Size, level: int) -> str:
+    def _next(self, function: str, operand: host.Size, level: int) -> str:
         """Return an operand behind its operator: ` + n`, or ` - n` for `n * -1`."""
         if function == "+" and operand not in self.names:
             match operand:
-                case Literal(value) if value < 0:
-                    return f" - {self.size(Literal(-value))}"
-                case Apply("*", (*factors, Literal(value))) if value < 0:
-                    positive = multiply(*factors, -value)
+                case host.Literal(value) if value < 0:
+                    return f" - {self.size(host.Literal(-value))}"
+                case host.Apply("*", (*factors, host.Literal(value))) if value < 0:
+                    positive = host.multiply(*factors, -value)
                     return f" - {self.size(positive, level)}"
                 case _:
                     pass
         return f" {function} {self.size(operand, level)}"
 
-    def guard(self, guard: Guard) -> str:
+    def guard(self, guard: host.Guard) -> str:
         """Return the text of a condition."""
         match guard:
-            case Truth(value):
+            case host.Truth(value):
                 return "true" if value else "false"
-            case Compare(op, left, right):
+            case host.Compare(op, left, right):
                 sides = self.size(left), self.size(right)
                 return f" {self.words.comparisons.get(op, op)} ".join(sides)
-            case All(guards):
+            case host.All(guards):
                 return self.words.both.join(map(self._part, guards))
-            case AnyOf(guards):
+            case host.AnyOf(guards):
                 return self.words.either.join(map(self._part, guards))
-            case Not(inner):
+            case host.Not(inner):
                 return self.words.negation.format(self.guard(inner))
             case _:
                 assert_never(guard)
 
-    def _part(self, guard: Guard) -> str:
+    def _part(self, guard: host.Guard) -> str:
         """Return the text of a condition within another: `and` and `or` never mix bare."""
         text = self.guard(guard)
-        return f"({text})" if isinstance(guard, All | AnyOf) else text
+        return f"({text})" if isinstance(guard, host.All | host.AnyOf) else text
 
 
 PLAIN: Final = Printer()
 """Names nothing."""
 
 
-def to_text(size: Size) -> str:
+def to_text(size: host.Size) -> str:
     """Return the text of a size, over the names of dims and scalars."""
     return PLAIN.size(size)
 
 
-def guard_text(guard: Guard) -> str:
+def guard_text(guard: host.Guard) -> str:
     """Return the text of a condition."""
     return PLAIN.guard(guard)
 
 
-def figures(guard: Guard, values: Values) -> Iterator[str]:
+def figures(guard: host.Guard, values: host.Values) -> Iterator[str]:
     """Yield the values that a condition depends on: `d is 12`, `12 % 8 is 4`."""
-    known = {name: int(values[name]) for name in symbols(guard)}
+    known = {name: int(values[name]) for name in host.symbols(guard)}
     yield from (f"{name} is {value}" for name, value in known.items())
-    numbers: dict[Size, str] = {Symbol(n): str(value) for n, value in known.items()}
+    numbers: dict[host.Size, str] = {
+        host.Symbol(n): str(value) for n, value in known.items()
+    }
     printer = Printer(numbers)
     for side in sides_of(guard):
-        yield f"{printer.size(side)} is {evaluate(side, values)}"
+        yield f"{printer.size(side)} is {host.evaluate(side, values)}"
 
 
-def sides_of(guard: Guard) -> Iterator[Apply | Select]:
+def sides_of(guard: host.Guard) -> Iterator[host.Apply | host.Select]:
     """Yield the sizes that the comparisons of a condition compute, each once."""
     sides = dict.fromkeys(_sides(guard))
-    yield from (side for side in sides if isinstance(side, Apply | Select))
+    yield from (side for side in sides if isinstance(side, host.Apply | host.Select))
 
 
-def _sides(guard: Guard) -> Iterator[Size]:
+def _sides(guard: host.Guard) -> Iterator[host.Size]:
     """Yield both sides of each comparison in a condition."""
-    for part in (guard, *children(guard)):
+    for part in (guard, *host.children(guard)):
         match part:
-            case Compare(left=left, right=right):
+            case host.Compare(left=left, right=right):
                 yield from (left, right)
-            case All() | AnyOf() | Not() if part is not guard:
+            case host.All() | host.AnyOf() | host.Not() if part is not guard:
                 yield from _sides(part)
             case _:
                 pass

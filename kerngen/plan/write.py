@@ -45,32 +45,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Final, TypeAlias
 
+from kerngen.plan import size as host
+from kerngen.plan import tree
 from kerngen.plan.adapter import FACTS
 from kerngen.plan.forms import Form, used_in, with_forms
 from kerngen.plan.lines import HEAD, PlanSyntaxError, checksum_line
 from kerngen.plan.read import read_plan
 from kerngen.plan.rows import Row, row_text, rows_of
-from kerngen.plan.size import (
-    MOST,
-    ZERO,
-    Apply,
-    Guard,
-    Literal,
-    Select,
-    Size,
-    Symbol,
-    children,
-)
 from kerngen.plan.text import Printer
-from kerngen.plan.tree import (
-    Axes,
-    Gather,
-    GradientOf,
-    KernelPlan,
-    ModulePlan,
-    RangeCheck,
-    sizes_of,
-)
 
 Rows: TypeAlias = Sequence[Row]
 
@@ -78,7 +60,7 @@ _LONG: Final = 28
 """A size that occurs again is named if its text, with names in it, is so long."""
 
 
-def plan_text(plan: ModulePlan) -> str:
+def plan_text(plan: tree.ModulePlan) -> str:
     """Return the text of a plan file.
 
     Raises:
@@ -91,13 +73,13 @@ def plan_text(plan: ModulePlan) -> str:
     # Whatever is wrong in how a form was made, it can't become another dispatch.
     if not _is_read_back(text, plan):
         for kernel in plan.kernels:
-            for size in sizes_of(kernel):
+            for size in tree.sizes_of(kernel):
                 _check(size, kernel.name)
         raise PlanValueError(plan.source, "it would be read otherwise")
     return text
 
 
-def _is_read_back(text: str, plan: ModulePlan) -> bool:
+def _is_read_back(text: str, plan: tree.ModulePlan) -> bool:
     try:
         return read_plan(text) == plan
     except PlanSyntaxError:
@@ -112,12 +94,14 @@ class PlanValueError(ValueError):
         super().__init__(f"the plan of '{kernel}' can't be written: {fault}")
 
 
-def lines_of_kernel(kernels: Sequence[KernelPlan], name: str) -> list[str]:
+def lines_of_kernel(kernels: Sequence[tree.KernelPlan], name: str) -> list[str]:
     """Return the lines of one of a module's kernels, after those of the forms that it uses."""
     return [*_blocks(kernels, {name})][1:]
 
 
-def _blocks(kernels: Sequence[KernelPlan], wanted: Collection[str]) -> Iterator[str]:
+def _blocks(
+    kernels: Sequence[tree.KernelPlan], wanted: Collection[str]
+) -> Iterator[str]:
     """Yield the lines of kernels, and of forms before those that use them, after blank lines."""
     forms, bodies = with_forms([[*rows_of(kernel.body, 1)] for kernel in kernels])
     shown: set[str] = set()
@@ -130,7 +114,7 @@ def _blocks(kernels: Sequence[KernelPlan], wanted: Collection[str]) -> Iterator[
             yield from ("", *_kernel_lines(kernel, rows))
 
 
-def _kernel_lines(kernel: KernelPlan, rows: Rows) -> Iterator[str]:
+def _kernel_lines(kernel: tree.KernelPlan, rows: Rows) -> Iterator[str]:
     yield f"kernel {kernel.name} | {_quoted(kernel.origin)}"
     yield from (f"  {line}" for line in _facts(kernel))
     yield from _step_lines(rows, named_sizes(_sizes_in(rows), taken_names(kernel)))
@@ -145,7 +129,7 @@ def _form_lines(form: Form) -> Iterator[str]:
     )
 
 
-def _step_lines(rows: Rows, names: Mapping[Size, str]) -> Iterator[str]:
+def _step_lines(rows: Rows, names: Mapping[host.Size, str]) -> Iterator[str]:
     printer = Printer()
     for size, name in names.items():
         yield f"  let {name} = {printer.size(size)}"
@@ -154,25 +138,25 @@ def _step_lines(rows: Rows, names: Mapping[Size, str]) -> Iterator[str]:
         yield "  " * row.depth + row_text(row, printer)
 
 
-def _sizes_in(rows: Rows) -> Iterator[Size | Guard]:
+def _sizes_in(rows: Rows) -> Iterator[host.Size | host.Guard]:
     pieces = (piece for row in rows for piece in row.pieces)
-    return (piece for piece in pieces if isinstance(piece, Size | Guard))
+    return (piece for piece in pieces if isinstance(piece, host.Size | host.Guard))
 
 
-def _check(part: Size | Guard, kernel: str) -> None:
+def _check(part: host.Size | host.Guard, kernel: str) -> None:
     """Refuse what the reader does, by a message that names the kernel."""
     match part:
-        case Literal(value) if abs(value) > MOST:
+        case host.Literal(value) if abs(value) > host.MOST:
             raise PlanValueError(kernel, f"{value} is beyond 2^53")
-        case Symbol(name) if name.startswith("adapter.") and name not in FACTS:
+        case host.Symbol(name) if name.startswith("adapter.") and name not in FACTS:
             known = ", ".join(sorted(FACTS))
             raise PlanValueError(kernel, f"'{name}' is none of {known}")
         case _:
-            for each in children(part):
+            for each in host.children(part):
                 _check(each, kernel)
 
 
-def _facts(kernel: KernelPlan) -> Iterator[str]:
+def _facts(kernel: tree.KernelPlan) -> Iterator[str]:
     plain = Printer()
     if kernel.dims:
         yield f"dims {', '.join(kernel.dims)}"
@@ -198,7 +182,7 @@ def _facts(kernel: KernelPlan) -> Iterator[str]:
         yield f"temporary {item.name} {item.element}{_axes(item.axes)}"
 
 
-def _gradient_fields(gradient: GradientOf) -> Iterator[str]:
+def _gradient_fields(gradient: tree.GradientOf) -> Iterator[str]:
     yield f"gradient {gradient.kernel}"
     yield from (f"by {name}: {output}" for name, output in gradient.by)
     yield from (f"from {name}: {tensor}" for name, tensor in gradient.from_)
@@ -207,24 +191,24 @@ def _gradient_fields(gradient: GradientOf) -> Iterator[str]:
     yield from (f"length {dim}: {scalar}" for dim, scalar in gradient.lengths)
 
 
-def _range_fields(check: RangeCheck, plain: Printer) -> Iterator[str]:
+def _range_fields(check: tree.RangeCheck, plain: Printer) -> Iterator[str]:
     yield f"range {_place(check)}"
     yield _quoted(check.text)
     yield f"around {_axes(check.around)}"
     if check.is_guarded:
         yield "guarded"
-    if check.offset != ZERO:
+    if check.offset != host.ZERO:
         yield f"offset {plain.size(check.offset)}"
     for term in check.terms:
         yield f"term {term.extent} by {plain.size(term.coefficient)}"
 
 
-def _place(check: RangeCheck | Gather) -> str:
+def _place(check: tree.RangeCheck | tree.Gather) -> str:
     # What holds a subscript may be a member: 'the vector or matrix', 'body.trail'.
     return f"{_quoted(check.tensor)} {check.axis} {check.extent}"
 
 
-def _axes(axes: Axes) -> str:
+def _axes(axes: tree.Axes) -> str:
     return f"[{', '.join(map(str, axes))}]"
 
 
@@ -237,24 +221,24 @@ def _quoted(text: str) -> str:
 
 
 def named_sizes(
-    sizes: Iterable[Size | Guard], taken: Collection[str]
-) -> dict[Size, str]:
+    sizes: Iterable[host.Size | host.Guard], taken: Collection[str]
+) -> dict[host.Size, str]:
     """Return names for the sizes that lines would repeat, inner ones first."""
-    counts: Counter[Size] = Counter()
+    counts: Counter[host.Size] = Counter()
     for size in sizes:
         _count(size, counts)
     again = [size for size, number in counts.items() if number > 1]
     plain = Printer()
     again.sort(key=lambda size: len(plain.size(size)))
     free = (name for name in map("s{}".format, count(1)) if name not in taken)
-    names: dict[Size, str] = {}
+    names: dict[host.Size, str] = {}
     for size in again:
         if len(Printer(names).size(size)) >= _LONG:
             names[size] = next(free)
     return names
 
 
-def taken_names(kernel: KernelPlan) -> set[str]:
+def taken_names(kernel: tree.KernelPlan) -> set[str]:
     """Return the names that sizes of a kernel can't have."""
     return {
         *kernel.dims,
@@ -264,14 +248,14 @@ def taken_names(kernel: KernelPlan) -> set[str]:
     }
 
 
-def _count(part: Size | Guard, counts: Counter[Size]) -> None:
+def _count(part: host.Size | host.Guard, counts: Counter[host.Size]) -> None:
     """Count the sizes in a part that have a name to gain.
 
     The parts of a size that was met before are not counted again.
     """
-    if isinstance(part, Apply | Select):
+    if isinstance(part, host.Apply | host.Select):
         counts[part] += 1
         if counts[part] > 1:
             return
-    for each in children(part):
+    for each in host.children(part):
         _count(each, counts)

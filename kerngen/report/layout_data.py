@@ -9,18 +9,10 @@ from typing import TypedDict, assert_never, final
 from kerngen.ir.memory import Struct, structs_in
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Kernel
+from kerngen.layout import types as layout
 from kerngen.layout.order import BetterOrder, better_order
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout, uniform_layout
-from kerngen.layout.types import (
-    ArrayLayout,
-    ColumnsLayout,
-    Laid,
-    LayoutField,
-    LeafLayout,
-    StructLayout,
-    column_stride,
-)
 
 
 class RuleData(TypedDict):
@@ -85,7 +77,7 @@ class Subject:
     """A struct, or a kernel's parameters: what `kerngen layout` shows."""
 
     item: Struct | Kernel
-    layouts: tuple[StructLayout, ...]
+    layouts: tuple[layout.StructLayout, ...]
 
     @property
     def name(self) -> str:
@@ -177,7 +169,7 @@ def as_data(
     }
 
 
-def _struct(item: str, laid: StructLayout) -> StructData:
+def _struct(item: str, laid: layout.StructLayout) -> StructData:
     return {
         "name": laid.name,
         "struct": item,
@@ -188,7 +180,7 @@ def _struct(item: str, laid: StructLayout) -> StructData:
     }
 
 
-def _field(field: LayoutField) -> FieldData:
+def _field(field: layout.LayoutField) -> FieldData:
     data: FieldData = {
         "name": field.name,
         "type": field.type.spelling,
@@ -208,31 +200,31 @@ def _field(field: LayoutField) -> FieldData:
     return data
 
 
-def axes_of(laid: Laid) -> Iterator[tuple[int, int]]:
+def axes_of(laid: layout.Laid) -> Iterator[tuple[int, int]]:
     """Yield the length and stride of each array, or those of a matrix's columns."""
     match laid:
-        case LeafLayout(leaf=leaf):
-            if column := column_stride(leaf):
+        case layout.LeafLayout(leaf=leaf):
+            if column := layout.column_stride(leaf):
                 yield column
-        case ArrayLayout(length=length, stride=stride, element=element):
+        case layout.ArrayLayout(length=length, stride=stride, element=element):
             yield length, stride
             yield from axes_of(element)
-        case ColumnsLayout(columns=columns):
+        case layout.ColumnsLayout(columns=columns):
             yield columns.length, columns.stride
-        case StructLayout():
+        case layout.StructLayout():
             return
         case _:
             assert_never(laid)
 
 
-def struct_in(laid: Laid) -> StructLayout | None:
+def struct_in(laid: layout.Laid) -> layout.StructLayout | None:
     """Return the struct that a field, or each of its elements, has; else None."""
     match laid:
-        case ArrayLayout(element=element):
+        case layout.ArrayLayout(element=element):
             return struct_in(element)
-        case StructLayout():
+        case layout.StructLayout():
             return laid
-        case LeafLayout() | ColumnsLayout():
+        case layout.LeafLayout() | layout.ColumnsLayout():
             return None
         case _:
             assert_never(laid)

@@ -7,16 +7,7 @@ from itertools import groupby
 from string import ascii_lowercase, ascii_uppercase
 from typing import Final, TypeAlias, assert_never
 
-from kerngen.layout.types import (
-    ArrayLayout,
-    ColumnsLayout,
-    Laid,
-    LayoutField,
-    LeafLayout,
-    StructLayout,
-    column_size,
-    column_stride,
-)
+from kerngen.layout import types as layout
 
 Pieces: TypeAlias = tuple[tuple[str, str], ...]
 """Pieces of a line, each with its style in rich's words."""
@@ -35,7 +26,7 @@ def letter_and_style(number: int) -> tuple[str, str]:
     return LETTERS[number % len(LETTERS)], STYLES[number % len(STYLES)]
 
 
-def picture(laid: StructLayout) -> Iterator[Pieces]:
+def picture(laid: layout.StructLayout) -> Iterator[Pieces]:
     """Yield the picture's rows of 16 bytes; a long struct is cut in the middle."""
     rows = -(-laid.size // _ROW)
     width = len(str((rows - 1) * _ROW))
@@ -49,7 +40,7 @@ def picture(laid: StructLayout) -> Iterator[Pieces]:
             yield _row(laid, row * _ROW, width)
 
 
-def _row(laid: StructLayout, start: int, width: int) -> Pieces:
+def _row(laid: layout.StructLayout, start: int, width: int) -> Pieces:
     pieces = [(f"  {start:>{width}}  ", "dim")]
     end = min(start + _ROW, laid.size)
     cells = [(at, _cell(laid, at)) for at in range(start, end)]
@@ -59,7 +50,7 @@ def _row(laid: StructLayout, start: int, width: int) -> Pieces:
     return tuple(pieces)
 
 
-def _cell(laid: StructLayout, at: int) -> tuple[str, str]:
+def _cell(laid: layout.StructLayout, at: int) -> tuple[str, str]:
     """Return the letter and style of a byte."""
     for number, field in enumerate(laid.fields):
         if field.offset <= at < field.offset + field.span:
@@ -68,23 +59,23 @@ def _cell(laid: StructLayout, at: int) -> tuple[str, str]:
     return UNUSED, "dim"
 
 
-def _is_used(laid: Laid, at: int) -> bool:
+def _is_used(laid: layout.Laid, at: int) -> bool:
     """Whether a byte of a type, from its start, is part of any value."""
     if at >= laid.size:
         return False
     match laid:
-        case LeafLayout(leaf=leaf):
-            column = column_stride(leaf)
-            return column is None or at % column[1] < column_size(leaf)
-        case ArrayLayout(element=element, stride=stride):
+        case layout.LeafLayout(leaf=leaf):
+            column = layout.column_stride(leaf)
+            return column is None or at % column[1] < layout.column_size(leaf)
+        case layout.ArrayLayout(element=element, stride=stride):
             return _is_used(element, at % stride)
-        case ColumnsLayout(columns=columns):
+        case layout.ColumnsLayout(columns=columns):
             return _is_used(columns, at)
-        case StructLayout(fields=fields):
+        case layout.StructLayout(fields=fields):
             return any(_is_in(field, at) for field in fields)
         case _:
             assert_never(laid)
 
 
-def _is_in(field: LayoutField, at: int) -> bool:
+def _is_in(field: layout.LayoutField, at: int) -> bool:
     return at >= field.offset and _is_used(field.laid, at - field.offset)

@@ -13,19 +13,9 @@ from functools import lru_cache
 from functools import reduce as fold
 from typing import Final, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.conditions import conditional
 from kerngen.ir.analysis.reads import free_indices, holds_reduce, loads
-from kerngen.ir.nodes import (
-    Binary,
-    Cast,
-    Expr,
-    Index,
-    IndexValue,
-    Load,
-    LocalValue,
-    Reduce,
-    ReduceKind,
-)
 from kerngen.ir.types import ValueType
 from kerngen.ir.walk import factors_of, map_children
 from kerngen.schedule.conjunctions import all_parts
@@ -48,13 +38,13 @@ class Contraction:
     column: `row_bounds` of `sum[p when p <= i]`.
     """
 
-    kind: ReduceKind
-    over: tuple[Index, ...]
-    left: Expr
-    right: Expr
-    term: Expr
-    column: Index
-    row: Index | None
+    kind: ir.ReduceKind
+    over: tuple[ir.Index, ...]
+    left: ir.Expr
+    right: ir.Expr
+    term: ir.Expr
+    column: ir.Index
+    row: ir.Index | None
     row_bounds: tuple[LinearBound, ...] = ()
     column_bounds: tuple[LinearBound, ...] = ()
 
@@ -74,12 +64,12 @@ class Contraction:
         return self.kind == "sum" and self.term == _term(self.type)
 
     @property
-    def last(self) -> Index:
+    def last(self) -> ir.Index:
         """The reduction index along which the factors may lie contiguously in memory."""
         return self.over[-1]
 
     @property
-    def right_axis(self) -> Index | None:
+    def right_axis(self) -> ir.Index | None:
         """The index along which the right factor lies in memory, if any."""
         return memory_axis(self.right, self.last, self.column)
 
@@ -95,7 +85,9 @@ def contraction_of(task: Task) -> Contraction | str:
 
 
 @lru_cache(maxsize=64)
-def contraction_over(domain: tuple[Index, ...], reduce: Reduce) -> Contraction | str:
+def contraction_over(
+    domain: tuple[ir.Index, ...], reduce: ir.Reduce
+) -> Contraction | str:
     """Return the contraction of a reduction; its column is the domain's last index.
 
     The result is cached, as each schedule and variant of a stage asks for it in a row.
@@ -127,7 +119,7 @@ def bounded_contraction_of(task: Task) -> Contraction | str:
 
 @lru_cache(maxsize=64)
 def _of_some_terms(
-    domain: tuple[Index, ...], reduce: Reduce
+    domain: tuple[ir.Index, ...], reduce: ir.Reduce
 ) -> Contraction | str | None:
     """Return the contraction of the terms within bounds; None if there is no condition."""
     parted = conditional(reduce)
@@ -151,7 +143,7 @@ def _of_some_terms(
     return replace(found, row_bounds=(*by_row,), column_bounds=(*by_column,))
 
 
-def product_of(task: Task) -> tuple[Contraction, Index]:
+def product_of(task: Task) -> tuple[Contraction, ir.Index]:
     """Return a stage's contraction and its row index; the stage must have both."""
     found = bounded_contraction_of(task)
     assert not isinstance(found, str), found
@@ -159,7 +151,7 @@ def product_of(task: Task) -> tuple[Contraction, Index]:
     return found, found.row
 
 
-def sides_of(task: Task) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
+def sides_of(task: Task) -> tuple[tuple[ir.Index, ...], tuple[ir.Index, ...]]:
     """Return the indices of a product's rows, and of its columns.
 
     For matrices, each side has one index. In a convolution, a side has all indices of
@@ -176,26 +168,26 @@ def sides_of(task: Task) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
     return (*rows,), (*columns,)
 
 
-def is_plain(factor: Expr) -> bool:
+def is_plain(factor: ir.Expr) -> bool:
     """Whether a factor reads one element whose subscripts are bare indices: `a[i, p]`."""
-    while isinstance(factor, Cast):
+    while isinstance(factor, ir.Cast):
         factor = factor.operand
-    return isinstance(factor, Load) and all(
-        isinstance(subscript, IndexValue) for subscript in factor.subscripts
+    return isinstance(factor, ir.Load) and all(
+        isinstance(subscript, ir.IndexValue) for subscript in factor.subscripts
     )
 
 
-def memory_axis(factor: Expr, over: Index, own: Index) -> Index | None:
+def memory_axis(factor: ir.Expr, over: ir.Index, own: ir.Index) -> ir.Index | None:
     """Return the index along which most reads of a factor are contiguous in memory."""
 
-    def weight(index: Index) -> int:
+    def weight(index: ir.Index) -> int:
         return sum(x.tensor.rank for x in loads(factor) if is_contiguous(x, index))
 
     best = max((over, own), key=weight)
     return best if weight(best) else None
 
 
-def tile_axis(factor: Expr, over: Index, own: Index) -> Index:
+def tile_axis(factor: ir.Expr, over: ir.Index, own: ir.Index) -> ir.Index:
     """Return the index along which the factor's tile has vectors of four."""
     return memory_axis(factor, over, own) or over
 
@@ -203,7 +195,7 @@ def tile_axis(factor: Expr, over: Index, own: Index) -> Index:
 # Products
 
 
-def _of_product(domain: tuple[Index, ...], reduce: Reduce) -> Contraction | None:
+def _of_product(domain: tuple[ir.Index, ...], reduce: ir.Reduce) -> Contraction | None:
     """Split a product in two: what depends on the column, and all else."""
     over, column = reduce.indices, domain[-1]
     factors = list(factors_of(reduce.body))
@@ -221,29 +213,29 @@ def _of_product(domain: tuple[Index, ...], reduce: Reduce) -> Contraction | None
     return Contraction(reduce.kind, over, *sides, _term(reduce.type), column, row)
 
 
-def _term(type_: ValueType) -> Expr:
-    return _product((LocalValue(LEFT, type_), LocalValue(RIGHT, type_)))
+def _term(type_: ValueType) -> ir.Expr:
+    return _product((ir.LocalValue(LEFT, type_), ir.LocalValue(RIGHT, type_)))
 
 
-def _depend(factors: Sequence[Expr], indices: Sequence[Index]) -> bool:
+def _depend(factors: Sequence[ir.Expr], indices: Sequence[ir.Index]) -> bool:
     return any(not free_indices(f).isdisjoint(indices) for f in factors)
 
 
-def _product(factors: Sequence[Expr]) -> Expr:
-    return fold(lambda left, right: Binary("*", left, right, left.type), factors)
+def _product(factors: Sequence[ir.Expr]) -> ir.Expr:
+    return fold(lambda left, right: ir.Binary("*", left, right, left.type), factors)
 
 
 # Any other term
 
 
-def _of_any_term(domain: tuple[Index, ...], reduce: Reduce) -> Contraction | None:
+def _of_any_term(domain: tuple[ir.Index, ...], reduce: ir.Reduce) -> Contraction | None:
     """Find a row for which the term is made of two factors, the last one first."""
     found = (_with_row(domain, reduce, row) for row in reversed(domain[:-1]))
     return next((contraction for contraction in found if contraction), None)
 
 
 def _with_row(
-    domain: tuple[Index, ...], reduce: Reduce, row: Index
+    domain: tuple[ir.Index, ...], reduce: ir.Reduce, row: ir.Index
 ) -> Contraction | None:
     """
     Take the parts that depend on the row, and on the column, out of a term.
@@ -252,17 +244,17 @@ def _with_row(
     After:   exp(left - right) * 2.0
     """
     over, column = reduce.indices, domain[-1]
-    parts: dict[str, dict[Expr, None]] = {LEFT: {}, RIGHT: {}}
+    parts: dict[str, dict[ir.Expr, None]] = {LEFT: {}, RIGHT: {}}
 
-    def visit(expr: Expr) -> Expr:
+    def visit(expr: ir.Expr) -> ir.Expr:
         used = free_indices(expr)
         if not used:
             return expr
-        if row in used and column in used and not isinstance(expr, Load):
+        if row in used and column in used and not isinstance(expr, ir.Load):
             return map_children(expr, visit)
         side = RIGHT if column in used else LEFT
         parts[side][expr] = None
-        return LocalValue(side, expr.type)
+        return ir.LocalValue(side, expr.type)
 
     term = visit(reduce.body)
     if any(len(found) != 1 for found in parts.values()):

@@ -11,29 +11,11 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.conditions import conditional, unconditional
 from kerngen.ir.analysis.positions import moving_index
 from kerngen.ir.analysis.reads import loads
 from kerngen.ir.memory import Leaf
-from kerngen.ir.nodes import (
-    At,
-    Binary,
-    BuiltinCall,
-    Expr,
-    Extent,
-    Field,
-    Function,
-    FunctionCall,
-    Index,
-    IndexValue,
-    Load,
-    Path,
-    Reduce,
-    Select,
-    Tensor,
-    Unary,
-    reach,
-)
 from kerngen.ir.staging.keyed import keyed, prefix_of
 from kerngen.ir.staging.stages import Stage, Write
 from kerngen.ir.store import StoreAt
@@ -41,11 +23,13 @@ from kerngen.ir.walk import children
 from kerngen.layout.rules import Space
 from kerngen.layout.types import lay_out
 
-Polynomial: TypeAlias = Mapping[tuple[Extent, ...], float]
+Polynomial: TypeAlias = Mapping[tuple[ir.Extent, ...], float]
 """Coefficients by the extents that they are multiplied with; 0.5 bytes is a `u4`."""
 
 
-def bytes_moved(stages: Iterable[Stage], kept: Collection[Tensor] = ()) -> Polynomial:
+def bytes_moved(
+    stages: Iterable[Stage], kept: Collection[ir.Tensor] = ()
+) -> Polynomial:
     """Return how many bytes the stages of one dispatch read and write, each byte once.
 
     A tensor that one stage writes and the next reads is not read from memory, and
@@ -59,7 +43,7 @@ def bytes_moved(stages: Iterable[Stage], kept: Collection[Tensor] = ()) -> Polyn
         read.update(part for part in found if part not in written)
         writes = (step for step in stage.steps if isinstance(step, Write))
         written.update(_written(step) for step in writes)
-    total: dict[tuple[Extent, ...], float] = defaultdict(float)
+    total: dict[tuple[ir.Extent, ...], float] = defaultdict(float)
     stays = (part for part in written if part.tensor not in kept)
     for part in (*read, *stays):
         total[_ordered(part.extents)] += part.bytes
@@ -75,24 +59,24 @@ class _Touched:
     scalars, vectors or matrices it is empty.
     """
 
-    tensor: Tensor
-    extents: tuple[Extent, ...]
-    path: Path
+    tensor: ir.Tensor
+    extents: tuple[ir.Extent, ...]
+    path: ir.Path
     bytes: float
 
 
-def _touched(tensor: Tensor, path: Path) -> _Touched:
+def _touched(tensor: ir.Tensor, path: ir.Path) -> _Touched:
     """Return the memory that a path leads to: one element of an array, or all of it."""
     elements = 1
     for step in path:
-        if isinstance(step, At) and isinstance(step.place, IndexValue):
+        if isinstance(step, ir.At) and isinstance(step.place, ir.IndexValue):
             elements *= step.length
-    reached = reach(tensor.memory, path)
+    reached = ir.reach(tensor.memory, path)
     laid = lay_out(reached, Space.STORAGE)
     size: float = laid.size
     if isinstance(reached, Leaf) and reached.narrow:
         size = reached.narrow.bits / 8
-    members = tuple(step for step in path if isinstance(step, Field))
+    members = tuple(step for step in path if isinstance(step, ir.Field))
     return _Touched(tensor, tensor.extents, members, elements * size)
 
 
@@ -106,13 +90,13 @@ def _written(write: Write) -> _Touched:
 
 
 def operations(
-    stages: Iterable[Stage], functions: Mapping[str, Function]
+    stages: Iterable[Stage], functions: Mapping[str, ir.Function]
 ) -> Polynomial:
     """Return the operations on numbers of stages; a built-in counts as one.
 
     A keyed reduction counts each term once, not once for each result.
     """
-    total: Counter[tuple[Extent, ...]] = Counter()
+    total: Counter[tuple[ir.Extent, ...]] = Counter()
     for stage in stages:
         for step in stage.steps:
             _count(step.value, stage.domain, functions, total)
@@ -139,36 +123,36 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else str(value)
 
 
-def _ordered(extents: Iterable[Extent]) -> tuple[Extent, ...]:
+def _ordered(extents: Iterable[ir.Extent]) -> tuple[ir.Extent, ...]:
     return tuple(sorted(extents, key=str))
 
 
 def _count(
-    expr: Expr,
-    around: tuple[Index, ...],
-    functions: Mapping[str, Function],
-    total: Counter[tuple[Extent, ...]],
+    expr: ir.Expr,
+    around: tuple[ir.Index, ...],
+    functions: Mapping[str, ir.Function],
+    total: Counter[tuple[ir.Extent, ...]],
 ) -> None:
     inner = around
     match expr:
-        case Reduce() if prefix := prefix_of(conditional(expr)):
+        case ir.Reduce() if prefix := prefix_of(conditional(expr)):
             # Each result is the one before and a term: as many terms as results.
             total[_extents(around)] += 1
             _count(unconditional(prefix.reduce).body, around, functions, total)
             return
-        case Reduce(indices=indices):
+        case ir.Reduce(indices=indices):
             found = keyed(conditional(expr))
-            chosen = {key.index for key in found.keys} if found else set[Index]()
+            chosen = {key.index for key in found.keys} if found else set[ir.Index]()
             inner = (*(index for index in around if index not in chosen), *indices)
             total[_extents(inner)] += 1
-        case Binary() | Unary() | Select() | BuiltinCall():
+        case ir.Binary() | ir.Unary() | ir.Select() | ir.BuiltinCall():
             total[_extents(around)] += 1
-        case FunctionCall(function=name):
+        case ir.FunctionCall(function=name):
             function = functions[name]
             for _, value in function.lets:
                 _count(value, around, functions, total)
             _count(function.body, around, functions, total)
-        case Load():
+        case ir.Load():
             return
         case _:
             pass
@@ -176,5 +160,5 @@ def _count(
         _count(child, inner, functions, total)
 
 
-def _extents(indices: tuple[Index, ...]) -> tuple[Extent, ...]:
+def _extents(indices: tuple[ir.Index, ...]) -> tuple[ir.Extent, ...]:
     return _ordered(index.extent for index in indices)

@@ -8,16 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.cached import cached_on_instance
-from kerngen.ir.nodes import (
-    Expr,
-    Function,
-    FunctionCall,
-    IndexValue,
-    Load,
-    LocalValue,
-    UniformValue,
-)
 from kerngen.ir.operators import is_composite
 from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.types import Scalar
@@ -58,18 +50,18 @@ def has_scalars_alone(stage: Stage) -> bool:
     return all(_is_scalar(step.value) for step in stage.steps)
 
 
-def _is_scalar(expr: Expr) -> bool:
+def _is_scalar(expr: ir.Expr) -> bool:
     """Whether composite values in an expression are the same for all elements."""
-    if isinstance(expr, Load) and not isinstance(expr.tensor.element, Scalar):
+    if isinstance(expr, ir.Load) and not isinstance(expr.tensor.element, Scalar):
         return False
     parts = children(expr)
-    by_part = isinstance(expr, UniformValue)
+    by_part = isinstance(expr, ir.UniformValue)
     if by_part or any(is_composite(part.type) for part in (expr, *parts)):
         return not any(map(_varies, walk(expr)))
     return all(map(_is_scalar, parts))
 
 
-def plain_functions(functions: Iterable[Function]) -> frozenset[str]:
+def plain_functions(functions: Iterable[ir.Function]) -> frozenset[str]:
     """Return the names of the functions that compute with scalars alone.
 
     Callees come before callers.
@@ -83,13 +75,13 @@ def plain_functions(functions: Iterable[Function]) -> frozenset[str]:
 
 
 @cached_on_instance
-def _of_function(function: Function) -> tuple[bool, frozenset[str]]:
+def _of_function(function: ir.Function) -> tuple[bool, frozenset[str]]:
     """Return whether a function itself has scalars alone, and what it calls."""
     values = [*(value for _, value in function.lets), function.body]
     nodes = [node for value in values for node in walk(value)]
-    called = (node.function for node in nodes if isinstance(node, FunctionCall))
+    called = (node.function for node in nodes if isinstance(node, ir.FunctionCall))
     return not any(is_composite(node.type) for node in nodes), frozenset(called)
 
 
-def _varies(expr: Expr) -> bool:
-    return isinstance(expr, IndexValue | Load | LocalValue)
+def _varies(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.IndexValue | ir.Load | ir.LocalValue)

@@ -7,44 +7,35 @@ from functools import reduce
 from typing import assert_never
 
 from kerngen.ir.nodes import Extent, Index
-from kerngen.plan.size import (
-    Apply,
-    Guard,
-    Literal,
-    Select,
-    Size,
-    Symbol,
-    all_of,
-    compare,
-    divides,
-    product_of,
-)
+from kerngen.plan import size as host
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.shader import tree as t
 
 
-def extent_size(extent: Extent) -> Size:
+def extent_size(extent: Extent) -> host.Size:
     """Return the length of an axis."""
-    return Literal(extent) if isinstance(extent, int) else Symbol(extent)
+    return host.Literal(extent) if isinstance(extent, int) else host.Symbol(extent)
 
 
-def domain_size(indices: Iterable[Index]) -> Size:
+def domain_size(indices: Iterable[Index]) -> host.Size:
     """Return the number of elements of a domain."""
-    return product_of(extent_size(index.extent) for index in indices)
+    return host.product_of(extent_size(index.extent) for index in indices)
 
 
-def all_divisible(extents: Iterable[Extent], by: int) -> Guard:
+def all_divisible(extents: Iterable[Extent], by: int) -> host.Guard:
     """Return the condition that every axis length is a multiple of `by`."""
-    return all_of(*(divides(by, extent_size(extent)) for extent in extents))
+    return host.all_of(*(host.divides(by, extent_size(extent)) for extent in extents))
 
 
-def at_most(indices: Iterable[Index], most: int) -> Guard:
+def at_most(indices: Iterable[Index], most: int) -> host.Guard:
     """Return the condition that a domain has at most `most` elements."""
-    return compare("<=", domain_size(indices), most)
+    return host.compare("<=", domain_size(indices), most)
 
 
 def to_wgsl(
-    size: Size, shader: ShaderBuilder, named: Mapping[Size, t.Expr] | None = None
+    size: host.Size,
+    shader: ShaderBuilder,
+    named: Mapping[host.Size, t.Expr] | None = None,
 ) -> t.Expr:
     """Return a size as a WGSL expression, in u32.
 
@@ -54,13 +45,13 @@ def to_wgsl(
     if size in known:
         return known[size]
     match size:
-        case Literal(value):
+        case host.Literal(value):
             return t.u32(value)
-        case Symbol(name):
+        case host.Symbol(name):
             return shader.extent(name)
-        case Apply(function, operands):
+        case host.Apply(function, operands):
             return _apply(function, [to_wgsl(each, shader, known) for each in operands])
-        case Select():
+        case host.Select():
             raise AssertionError(f"no shader computes {size}")
         case _:
             assert_never(size)

@@ -12,15 +12,7 @@ from dataclasses import replace
 from typing import Final, assert_never, final
 
 from kerngen.ir.cached import cached_on_instance
-from kerngen.layout.types import (
-    ArrayLayout,
-    ColumnsLayout,
-    Laid,
-    LayoutField,
-    LeafLayout,
-    StructLayout,
-    declared_form,
-)
+from kerngen.layout import types as layout
 from kerngen.shader import declarations as wgsl
 from kerngen.shader.names import Namer, member_names, unlike_enumerants
 
@@ -45,29 +37,29 @@ class StructDeclarations:
         """The declarations so far, inner structs first."""
         return tuple(self._declared)
 
-    def declare_uniform(self, laid: StructLayout) -> str:
+    def declare_uniform(self, laid: layout.StructLayout) -> str:
         """Declare a kernel's uniform struct, the same in every shader; return its name.
 
         If another struct has that name, the uniform's gets a `_`.
         """
         return self._struct(replace(laid, name=UNIFORM))
 
-    def type_of(self, laid: Laid) -> str:
+    def type_of(self, laid: layout.Laid) -> str:
         """Return the WGSL type of a laid-out type, and declare its structs."""
         match laid:
-            case LeafLayout(leaf=leaf):
+            case layout.LeafLayout(leaf=leaf):
                 return "u32" if leaf.narrow else leaf.spelling
-            case ArrayLayout(carrier=carrier, length=length):
+            case layout.ArrayLayout(carrier=carrier, length=length):
                 return f"array<{self.type_of(carrier)}, {length}>"
-            case ColumnsLayout(columns=columns):
+            case layout.ColumnsLayout(columns=columns):
                 return self.type_of(columns)
-            case StructLayout():
+            case layout.StructLayout():
                 return self._struct(laid)
             case _:
                 assert_never(laid)
 
-    def _struct(self, laid: StructLayout) -> str:
-        form = declared_form(laid)
+    def _struct(self, laid: layout.StructLayout) -> str:
+        form = layout.declared_form(laid)
         if form not in self._names:
             names = members_of(laid)
             members = tuple(self._member(field, names) for field in laid.fields)
@@ -76,7 +68,7 @@ class StructDeclarations:
         return self._names[form]
 
     def _member(
-        self, field: LayoutField, names: Mapping[str, str]
+        self, field: layout.LayoutField, names: Mapping[str, str]
     ) -> wgsl.StructMember:
         return wgsl.StructMember(
             name=names[field.name],
@@ -87,6 +79,6 @@ class StructDeclarations:
 
 
 @cached_on_instance
-def members_of(laid: StructLayout) -> dict[str, str]:
+def members_of(laid: layout.StructLayout) -> dict[str, str]:
     """Return the WGSL name of each field of a struct."""
     return member_names(field.name for field in laid.fields)

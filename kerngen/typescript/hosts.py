@@ -12,28 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, assert_never, final
 
 from kerngen.emit.members import literal_place
+from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.table import BUILTINS
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Cast,
-    Constant,
-    ConstRef,
-    DimValue,
-    Expr,
-    Function,
-    FunctionCall,
-    LocalValue,
-    Part,
-    Select,
-    Swizzle,
-    Unary,
-    UniformValue,
-)
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.output.errors import OutputError
 
-ValueText: TypeAlias = Callable[[DimValue | UniformValue], str]
+ValueText: TypeAlias = Callable[[ir.DimValue | ir.UniformValue], str]
 """How a dim or scalar is spelled, or a part of one."""
 
 _OF_INTEGERS: Final = {
@@ -46,7 +30,7 @@ _LOGIC: Final = {"and": "&&", "or": "||"}
 _NOT_FINITE: Final = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
 
 
-def is_integer(expr: Expr) -> bool:
+def is_integer(expr: ir.Expr) -> bool:
     """Whether an expression's value is a BigInt."""
     return scalar_of(expr.type).is_integer
 
@@ -62,66 +46,66 @@ class HostPrinter:
 
     place: str
     value: ValueText
-    functions: Mapping[str, Function]
+    functions: Mapping[str, ir.Function]
     wraps: bool = False
     keeps: bool = False
 
-    def print(self, expr: Expr) -> str:
+    def print(self, expr: ir.Expr) -> str:
         """Return the expression as JavaScript, in parentheses if need be."""
         text = self._text(expr)
-        if self.keeps and is_integer(expr) and isinstance(expr, Binary | Unary):
+        if self.keeps and is_integer(expr) and isinstance(expr, ir.Binary | ir.Unary):
             return _wrapped(expr, text)
         return text
 
-    def _text(self, expr: Expr) -> str:
+    def _text(self, expr: ir.Expr) -> str:
         match expr:
-            case Constant(value=value) | ConstRef(value=value):
+            case ir.Constant(value=value) | ir.ConstRef(value=value):
                 return literal(value, expr)
-            case DimValue() | UniformValue():
+            case ir.DimValue() | ir.UniformValue():
                 return _leaf(self.value(expr), expr)
-            case LocalValue(name=name):
+            case ir.LocalValue(name=name):
                 return f"${name}"
-            case Swizzle() | Part():
+            case ir.Swizzle() | ir.Part():
                 return _leaf(self._place(expr), expr)
-            case Unary(op=op, operand=operand):
+            case ir.Unary(op=op, operand=operand):
                 sign = "!" if op == "not" else op
                 return f"({sign}{self.print(operand)})"
-            case Binary():
+            case ir.Binary():
                 return self._binary(expr)
-            case Select(condition=condition, then=then, otherwise=otherwise):
+            case ir.Select(condition=condition, then=then, otherwise=otherwise):
                 texts = self.print(condition), *self._alike(expr, then, otherwise)
                 return "({} ? {} : {})".format(*texts)
-            case Cast(operand=operand, type=type_):
+            case ir.Cast(operand=operand, type=type_):
                 return self._cast(operand, scalar_of(type_))
-            case BuiltinCall():
+            case ir.BuiltinCall():
                 return self._builtin(expr)
-            case FunctionCall():
+            case ir.FunctionCall():
                 return self._function(expr)
             case _:
                 raise self._unprintable(f"a value such as {type(expr).__name__}")
 
-    def _place(self, expr: Expr) -> str:
+    def _place(self, expr: ir.Expr) -> str:
         """Return a parameter, or a part of one: on the host, vectors are arrays."""
         match expr:
-            case UniformValue():
+            case ir.UniformValue():
                 return self.value(expr)
-            case Swizzle(operand=operand, components="x" | "y" | "z" | "w" as one):
+            case ir.Swizzle(operand=operand, components="x" | "y" | "z" | "w" as one):
                 return f"{self._place(operand)}[{'xyzw'.index(one)}]"
-            case Part(operand=operand, at=at) if (
+            case ir.Part(operand=operand, at=at) if (
                 place := literal_place(at)
             ) is not None:
                 return f"{self._place(operand)}[{place}]"
             case _:
                 raise self._unprintable("a part of a computed vector")
 
-    def _alike(self, expr: Expr, *operands: Expr) -> list[str]:
+    def _alike(self, expr: ir.Expr, *operands: ir.Expr) -> list[str]:
         """Return operands as numbers where the result is one."""
         texts = [self.print(operand) for operand in operands]
         if is_integer(expr):
             return texts
         return [_number(o, t) for o, t in zip(operands, texts, strict=True)]
 
-    def _binary(self, expr: Binary) -> str:
+    def _binary(self, expr: ir.Binary) -> str:
         operands = expr.left, expr.right
         if expr.op in _LOGIC:
             left, right = map(self.print, operands)
@@ -137,7 +121,7 @@ class HostPrinter:
             return f"{_OF_INTEGERS[expr.op]}({left}, {right})"
         return f"({left} {expr.op} {right})"
 
-    def _cast(self, operand: Expr, to: Scalar) -> str:
+    def _cast(self, operand: ir.Expr, to: Scalar) -> str:
         text = self.print(operand)
         match to:
             case Scalar.F32:
@@ -153,7 +137,7 @@ class HostPrinter:
             case _:
                 assert_never(to)
 
-    def _builtin(self, expr: BuiltinCall) -> str:
+    def _builtin(self, expr: ir.BuiltinCall) -> str:
         row = BUILTINS[expr.builtin]
         if row.javascript_of_bits:
             return self._of_bits(expr, row.javascript_of_bits)
@@ -165,7 +149,7 @@ class HostPrinter:
             texts = [*map(_wrapped, expr.arguments, texts)]
         return f"({form.format(*texts)})"
 
-    def _of_bits(self, expr: BuiltinCall, form: str) -> str:
+    def _of_bits(self, expr: ir.BuiltinCall, form: str) -> str:
         """Return a call of a function of 32-bit integers, or of a float."""
         texts = [self.print(each) for each in expr.arguments]
         given = [
@@ -177,7 +161,7 @@ class HostPrinter:
         function = form.format(as_int=as_int)
         return f"BigInt.{as_int}(32, ({function})({', '.join(given)}))"
 
-    def _function(self, expr: FunctionCall) -> str:
+    def _function(self, expr: ir.FunctionCall) -> str:
         """Return a call of one of the user's functions, as a function of its own."""
         function = self.functions[expr.function]
         inner = replace(self, keeps=True)
@@ -205,7 +189,7 @@ class HostPrinter:
         )
 
 
-def literal(value: float | bool, expr: Expr) -> str:
+def literal(value: float | bool, expr: ir.Expr) -> str:
     """Return a number literal: `5n` for an integer, `5` for a float."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -220,21 +204,21 @@ def _float(value: float) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def _number(expr: Expr, text: str) -> str:
+def _number(expr: ir.Expr, text: str) -> str:
     """Return a number of an expression's value: a BigInt does not mix with numbers."""
-    if isinstance(expr, Constant | ConstRef):
+    if isinstance(expr, ir.Constant | ir.ConstRef):
         return _float(expr.value)
     return f"Number({text})" if scalar_of(expr.type) is not Scalar.F32 else text
 
 
-def _leaf(text: str, expr: Expr) -> str:
+def _leaf(text: str, expr: ir.Expr) -> str:
     return f"BigInt({text})" if is_integer(expr) else text
 
 
-def _wrapped(expr: Expr, text: str) -> str:
+def _wrapped(expr: ir.Expr, text: str) -> str:
     """Return code that wraps an integer to 32 bits."""
     return f"BigInt.{_as_int(expr)}(32, {text})"
 
 
-def _as_int(expr: Expr) -> str:
+def _as_int(expr: ir.Expr) -> str:
     return "asIntN" if scalar_of(expr.type) is Scalar.I32 else "asUintN"

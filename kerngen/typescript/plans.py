@@ -12,23 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
+from kerngen.plan import tree
 from kerngen.plan.size import ALWAYS, ZERO, Guard, Size, symbols
 from kerngen.plan.text import Printer, sides_of, to_text
-from kerngen.plan.tree import (
-    Case,
-    Choice,
-    Dispatch,
-    Gather,
-    KernelPlan,
-    RangeCheck,
-    Repeat,
-    Requirement,
-    ScalarPlan,
-    Step,
-    TemporaryPlan,
-    TensorPlan,
-    sizes_in,
-)
 from kerngen.plan.write import named_sizes, taken_names
 from kerngen.typescript.literals import Code, Literal, js_literal
 from kerngen.typescript.sizes import JAVASCRIPT, as_function
@@ -52,10 +38,10 @@ class Additions:
     parts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def plan_function(plan: KernelPlan, module: Additions, indent: int = 0) -> str:
+def plan_function(plan: tree.KernelPlan, module: Additions, indent: int = 0) -> str:
     """Return a function that makes a kernel's plan, so that it is made when it is needed."""
     printer, lets = Printer(words=JAVASCRIPT), list[str]()
-    for size, name in named_sizes(sizes_in(plan.body), taken_names(plan)).items():
+    for size, name in named_sizes(tree.sizes_in(plan.body), taken_names(plan)).items():
         lets.append(f"const {name} = {as_function(size, printer)};")
         printer = replace(printer, names={**printer.names, size: f"{name}(d)"})
     entries = dict(_Plan(module, printer).entries(plan))
@@ -74,7 +60,7 @@ class _Plan:
     module: Additions
     printer: Printer
 
-    def entries(self, plan: KernelPlan) -> Iterator[tuple[str, Literal]]:
+    def entries(self, plan: tree.KernelPlan) -> Iterator[tuple[str, Literal]]:
         """Yield the entries, without those that are empty."""
         lists: dict[str, Sequence[Literal]] = {
             "dims": plan.dims,
@@ -102,22 +88,24 @@ class _Plan:
         own = self.module.structs.get(name)
         return Code(own) if own else name
 
-    def _tensor(self, tensor: TensorPlan | TemporaryPlan) -> Literal:
+    def _tensor(self, tensor: tree.TensorPlan | tree.TemporaryPlan) -> Literal:
         fields = self.module.fields
         return {
             "name": tensor.name,
             "element": self._element(tensor.element),
             "axes": tensor.axes,
-            "access": tensor.access if isinstance(tensor, TensorPlan) else "temporary",
+            "access": (
+                tensor.access if isinstance(tensor, tree.TensorPlan) else "temporary"
+            ),
             **({"field": fields[tensor.name]} if tensor.name in fields else {}),
         }
 
-    def _scalar(self, scalar: ScalarPlan) -> Literal:
+    def _scalar(self, scalar: tree.ScalarPlan) -> Literal:
         initial = self.module.initial.get(scalar.name)
         rest = [Code(initial)] if initial else []
         return [scalar.name, self._element(scalar.element), *rest]
 
-    def _require(self, each: Requirement) -> Literal:
+    def _require(self, each: tree.Requirement) -> Literal:
         sides = sides_of(each.condition)
         return {
             "text": each.text,
@@ -126,7 +114,7 @@ class _Plan:
             "sides": [[to_text(side), self._size(side)] for side in sides],
         }
 
-    def _range(self, check: RangeCheck) -> Iterator[tuple[str, Literal]]:
+    def _range(self, check: tree.RangeCheck) -> Iterator[tuple[str, Literal]]:
         yield from _check(check).items()
         yield "text", check.text
         if check.is_guarded:
@@ -135,19 +123,19 @@ class _Plan:
             yield "offset", self._size(check.offset)
         yield "terms", [[x.extent, self._size(x.coefficient)] for x in check.terms]
 
-    def _step(self, step: Step) -> Literal:
+    def _step(self, step: tree.Step) -> Literal:
         match step:
-            case Dispatch():
+            case tree.Dispatch():
                 return self._dispatch(step)
-            case Choice(cases, stages):
+            case tree.Choice(cases, stages):
                 shown = [dict(self._case(each)) for each in cases]
                 return {**({"stages": stages} if stages else {}), "cases": shown}
-            case Repeat(count, body):
+            case tree.Repeat(count, body):
                 return {"count": self._size(count), "body": [*map(self._step, body)]}
             case _:
                 assert_never(step)
 
-    def _case(self, case: Case) -> Iterator[tuple[str, Literal]]:
+    def _case(self, case: tree.Case) -> Iterator[tuple[str, Literal]]:
         if case.when != ALWAYS:
             yield "when", self._size(case.when)
         if case.needs.workgroup_bytes:
@@ -160,7 +148,7 @@ class _Plan:
             yield "scratch", [[x.name, self._size(x.length)] for x in case.scratch]
         yield "body", [*map(self._step, case.body)]
 
-    def _dispatch(self, dispatch: Dispatch) -> Literal:
+    def _dispatch(self, dispatch: tree.Dispatch) -> Literal:
         bound = (f"{x.name}*" if x.writes else x.name for x in dispatch.bindings)
         more: dict[str, Literal] = {}
         if dispatch.trips != ZERO:
@@ -175,7 +163,7 @@ class _Plan:
         return [dispatch.wgsl, " ".join(bound), groups, *([more] if more else [])]
 
 
-def _check(check: RangeCheck | Gather) -> dict[str, Literal]:
+def _check(check: tree.RangeCheck | tree.Gather) -> dict[str, Literal]:
     return {
         "tensor": check.tensor,
         "axis": check.axis,

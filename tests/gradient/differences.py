@@ -22,18 +22,9 @@ from kerngen.emit.binding import emit_binding
 from kerngen.emit.kernel_plan import plan_kernels
 from kerngen.emit.python_names import module_names
 from kerngen.gradient import derive
+from kerngen.ir import nodes as ir
 from kerngen.ir.memory import Leaf, Struct
 from kerngen.ir.module import Module
-from kerngen.ir.nodes import (
-    Binary,
-    Constant,
-    DimValue,
-    Expr,
-    Kernel,
-    Parameter,
-    Role,
-    UniformValue,
-)
 from kerngen.ir.staging.passes import form_stages
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.jit.memory import installed
@@ -64,15 +55,17 @@ def checked_file(path: Path) -> Module:
     return Compiler(Library(find, [path.name])).module(path.name)
 
 
-def kernel_of(module: Module, name: str) -> Kernel:
+def kernel_of(module: Module, name: str) -> ir.Kernel:
     """Return the kernel of a name."""
     return next(kernel for kernel in module.kernels if kernel.name == name)
 
 
-def inputs_by(kernel: Kernel) -> tuple[str, ...]:
+def inputs_by(kernel: ir.Kernel) -> tuple[str, ...]:
     """Return the parameters that gradients of a kernel can be by."""
     tensors = tuple(
-        t.name for t in kernel.tensors if t.role is Role.INPUT and _is_real(t.element)
+        t.name
+        for t in kernel.tensors
+        if t.role is ir.Role.INPUT and _is_real(t.element)
     )
     floats = (
         p.name
@@ -82,14 +75,14 @@ def inputs_by(kernel: Kernel) -> tuple[str, ...]:
     return (*tensors, *floats)
 
 
-def is_differentiable(kernel: Kernel) -> bool:
+def is_differentiable(kernel: ir.Kernel) -> bool:
     """Whether a kernel computes floats from tensors of floats, and nothing in place."""
     roles = {t.role for t in kernel.tensors if _is_real(t.element)}
-    in_place = any(t.role is Role.UPDATE for t in kernel.tensors)
-    return roles >= {Role.INPUT, Role.OUTPUT} and not in_place
+    in_place = any(t.role is ir.Role.UPDATE for t in kernel.tensors)
+    return roles >= {ir.Role.INPUT, ir.Role.OUTPUT} and not in_place
 
 
-def _is_integer(parameter: Parameter) -> bool:
+def _is_integer(parameter: ir.Parameter) -> bool:
     return parameter.memory.spelling in {"u32", "i32"}
 
 
@@ -102,14 +95,14 @@ _LENGTHS: Final[dict[str, Callable[[int, int], int]]] = {
 }  # fmt: skip
 
 
-def _length(value: Expr, lengths: Mapping[str, int]) -> int:
+def _length(value: ir.Expr, lengths: Mapping[str, int]) -> int:
     """Return an axis that is computed from lengths."""
     match value:
-        case Binary(op=op, left=left, right=right):
+        case ir.Binary(op=op, left=left, right=right):
             return _LENGTHS[op](_length(left, lengths), _length(right, lengths))
-        case DimValue(name=name) | UniformValue(name=name):
+        case ir.DimValue(name=name) | ir.UniformValue(name=name):
             return lengths[name]
-        case Constant(value=number):
+        case ir.Constant(value=number):
             return int(number)
         case _:
             raise AssertionError(value)
@@ -126,13 +119,13 @@ def _components(type_: ValueType | Struct) -> tuple[int, ...]:
             return ()
 
 
-def program(module: Module, kernel: Kernel) -> KernelProgram:
+def program(module: Module, kernel: ir.Kernel) -> KernelProgram:
     """Lower a kernel that is not in its module."""
     alone = replace(module, kernels=(kernel,), warnings=())
     return lower(form_stages(kernel), alone)
 
 
-def compiled(module: Module, *kernels: Kernel) -> CompiledModule:
+def compiled(module: Module, *kernels: ir.Kernel) -> CompiledModule:
     """Compile kernels for their references, without shaders."""
     alone = replace(module, kernels=kernels, warnings=())
     programs = [
@@ -147,7 +140,9 @@ def compiled(module: Module, *kernels: Kernel) -> CompiledModule:
 
 
 @contextmanager
-def references(module: Module, *kernels: Kernel) -> Generator[list[Callable[..., Any]]]:
+def references(
+    module: Module, *kernels: ir.Kernel
+) -> Generator[list[Callable[..., Any]]]:
     """Yield the references of some kernels, for a block."""
     source = compiled(module, *kernels)
     names = module_names(source.module).kernels
@@ -157,7 +152,7 @@ def references(module: Module, *kernels: Kernel) -> Generator[list[Callable[...,
 
 
 @contextmanager
-def runtimes(module: Module, *kernels: Kernel) -> Generator[list[RuntimeKernel]]:
+def runtimes(module: Module, *kernels: ir.Kernel) -> Generator[list[RuntimeKernel]]:
     """Yield what a runtime knows of some kernels, for a block."""
     source = compiled(module, *kernels)
     names = module_names(source.module).kernels
@@ -176,14 +171,14 @@ class Case:
     """
 
     module: Module
-    kernel: Kernel
+    kernel: ir.Kernel
     by: tuple[str, ...]
     given: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     values: Mapping[str, Any] = field(default_factory=dict[str, Any])
     seed: int = 0
 
-    def derived(self) -> Kernel:
+    def derived(self) -> ir.Kernel:
         """Return the derived kernel."""
         functions = {f.name: f for f in self.module.functions}
         name = f"{self.kernel.name}_derived"
@@ -191,7 +186,7 @@ class Case:
             self.kernel, name=name, by=self.by, given=self.given, functions=functions
         )
 
-    def worst(self, gradient: Kernel | None = None) -> float:
+    def worst(self, gradient: ir.Kernel | None = None) -> float:
         """Return how far a gradient is from differences, relative to the largest."""
         gradient = gradient or self.derived()
         with references(self.module, self.kernel, gradient) as (forward, backward):
@@ -222,8 +217,8 @@ class Case:
         known = self._integers() | lengths
         equal = (each.condition for each in self.kernel.requires if each.implied)
         for condition in equal:
-            assert isinstance(condition, Binary)
-            assert isinstance(condition.left, DimValue)
+            assert isinstance(condition, ir.Binary)
+            assert isinstance(condition.left, ir.DimValue)
             lengths[condition.left.name] = _length(condition.right, known)
         return lengths
 
@@ -244,7 +239,7 @@ class Case:
                 lengths[dim.name] = _length(dim.value, lengths)
         found: dict[str, Any] = {}
         for tensor in self.kernel.tensors:
-            if tensor.role is Role.OUTPUT:
+            if tensor.role is ir.Role.OUTPUT:
                 continue
             shape = [e if isinstance(e, int) else lengths[e] for e in tensor.extents]
             shape += _components(tensor.element)
@@ -266,7 +261,7 @@ class Case:
     def weights(self, values: list[Array]) -> list[Array | None]:
         """Return the gradient by every output; by integers there is none."""
         rng = np.random.default_rng(self.seed + 1)
-        outputs = (t for t in self.kernel.tensors if t.role is Role.OUTPUT)
+        outputs = (t for t in self.kernel.tensors if t.role is ir.Role.OUTPUT)
         return [
             rng.normal(size=value.shape) if _is_real(tensor.element) else None
             for tensor, value in zip(outputs, values, strict=True)
@@ -277,7 +272,7 @@ class Case:
     def _run(
         self, forward: Callable[..., Any], values: Mapping[str, Any]
     ) -> list[Array]:
-        tensors = [t for t in self.kernel.tensors if t.role is not Role.OUTPUT]
+        tensors = [t for t in self.kernel.tensors if t.role is not ir.Role.OUTPUT]
         scalars = {p.name: values[p.name] for p in self.kernel.parameters}
         return _listed(
             forward(*(np.asarray(values[t.name]) for t in tensors), **scalars)
@@ -285,20 +280,20 @@ class Case:
 
     def _results(
         self,
-        gradient: Kernel,
+        gradient: ir.Kernel,
         forward: Callable[..., Any],
         backward: Callable[..., Any],
     ) -> list[Array]:
         values = self.arguments()
         first = self._run(forward, values)
-        outputs = [t.name for t in self.kernel.tensors if t.role is Role.OUTPUT]
+        outputs = [t.name for t in self.kernel.tensors if t.role is ir.Role.OUTPUT]
         known = dict(values) | dict(zip(outputs, first, strict=True))
         known |= {f"{dim}_len": size for dim, size in self.lengths().items()}
         names = {t.name for t in self.kernel.tensors}
         for name, weight in zip(outputs, self.weights(first), strict=True):
             own = f"d{name}"
             known[f"{own}_2" if own in names else own] = weight
-        tensors = [t for t in gradient.tensors if t.role is not Role.OUTPUT]
+        tensors = [t for t in gradient.tensors if t.role is not ir.Role.OUTPUT]
         scalars = {p.name: known[p.name] for p in gradient.parameters}
         return _listed(
             backward(*(np.asarray(known[t.name]) for t in tensors), **scalars)

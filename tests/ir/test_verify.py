@@ -6,28 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kerngen.ir.nodes import (
-    Affine,
-    Binary,
-    BuiltinCall,
-    Cast,
-    Clamped,
-    Constant,
-    DimValue,
-    Expr,
-    FunctionCall,
-    Index,
-    IndexValue,
-    Kernel,
-    Load,
-    LocalValue,
-    Reduce,
-    Role,
-    Select,
-    Tensor,
-    Unary,
-    UniformValue,
-)
+from kerngen.ir import nodes as ir
 from kerngen.ir.types import Scalar
 from kerngen.ir.verify import verify_kernel
 from tests.compile import checked
@@ -39,19 +18,19 @@ SOURCE = (
     "}"
 )
 F32, I32, U32, BOOL = Scalar.F32, Scalar.I32, Scalar.U32, Scalar.BOOL
-ROW, COLUMN = Index("i", "m"), Index("j", "n")
-ONE, ONE_I, ONE_U = Constant(1.0, F32), Constant(1, I32), Constant(1, U32)
-HALF_ROW = Binary("/", IndexValue(ROW), ONE_I, I32)
-X = Tensor("x", F32, ("m", "n"), Role.INPUT)
-OTHER = Tensor("other", F32, ("m",), Role.LET)
+ROW, COLUMN = ir.Index("i", "m"), ir.Index("j", "n")
+ONE, ONE_I, ONE_U = ir.Constant(1.0, F32), ir.Constant(1, I32), ir.Constant(1, U32)
+HALF_ROW = ir.Binary("/", ir.IndexValue(ROW), ONE_I, I32)
+X = ir.Tensor("x", F32, ("m", "n"), ir.Role.INPUT)
+OTHER = ir.Tensor("other", F32, ("m",), ir.Role.LET)
 
 
-def good() -> Kernel:
+def good() -> ir.Kernel:
     (kernel,) = checked(SOURCE).kernels
     return kernel
 
 
-def faults_of(value: Expr) -> str:
+def faults_of(value: ir.Expr) -> str:
     kernel = good()
     body = (replace(kernel.body[0], value=value),)
     return "; ".join(verify_kernel(replace(kernel, body=body), {}))
@@ -65,44 +44,44 @@ def test_accepts_the_good_kernel() -> None:
     ("value", "reason"),
     [
         (ONE_I, "another type"),
-        (Constant(1, F32), "does not hold"),
-        (Constant(1e39, F32), "does not hold"),
-        (Cast(Constant(2**31, I32), F32), "does not hold"),
-        (Cast(Constant(-1, U32), F32), "does not hold"),
-        (Cast(IndexValue(COLUMN), F32), "index out of scope"),
-        (Cast(DimValue("q"), F32), "unknown dim"),
-        (UniformValue("beta", F32), "unknown scalar"),
-        (LocalValue("t", F32), "unknown local"),
-        (Load(OTHER, (IndexValue(ROW),)), "not there"),
-        (Load(X, (IndexValue(ROW),)), "number of subscripts"),
-        (Load(X, (IndexValue(ROW), Clamped(ONE))), "no integer"),
-        (Load(X, (IndexValue(ROW), Affine(HALF_ROW))), "marked as affine"),
-        (Binary("+", ONE, ONE_I, F32), "types that do not fit"),
-        (Binary("+", ONE, ONE, I32), "types that do not fit"),
-        (Binary("&", ONE, ONE, F32), "types that do not fit"),
-        (Cast(Binary("<<", ONE_I, ONE_I, I32), F32), "types that do not fit"),
-        (Cast(Unary("-", ONE_U, U32), F32), "types that do not fit"),
-        (Select(ONE, ONE, ONE, F32), "types that do not fit"),
-        (Cast(ONE, F32), "converts nothing"),
-        (Cast(ONE, F32, is_halved=True), "converts nothing"),
-        (BuiltinCall("sqrt", (ONE_I,), F32), "does not take"),
-        (BuiltinCall("cbrt", (ONE,), F32), "unknown built-in"),
-        (FunctionCall("f", (ONE,), F32), "not there"),
-        (Reduce("sum", (ROW,), ONE, F32), "not new and distinct"),
-        (Reduce("sum", (), ONE, F32), "not new and distinct"),
+        (ir.Constant(1, F32), "does not hold"),
+        (ir.Constant(1e39, F32), "does not hold"),
+        (ir.Cast(ir.Constant(2**31, I32), F32), "does not hold"),
+        (ir.Cast(ir.Constant(-1, U32), F32), "does not hold"),
+        (ir.Cast(ir.IndexValue(COLUMN), F32), "index out of scope"),
+        (ir.Cast(ir.DimValue("q"), F32), "unknown dim"),
+        (ir.UniformValue("beta", F32), "unknown scalar"),
+        (ir.LocalValue("t", F32), "unknown local"),
+        (ir.Load(OTHER, (ir.IndexValue(ROW),)), "not there"),
+        (ir.Load(X, (ir.IndexValue(ROW),)), "number of subscripts"),
+        (ir.Load(X, (ir.IndexValue(ROW), ir.Clamped(ONE))), "no integer"),
+        (ir.Load(X, (ir.IndexValue(ROW), ir.Affine(HALF_ROW))), "marked as affine"),
+        (ir.Binary("+", ONE, ONE_I, F32), "types that do not fit"),
+        (ir.Binary("+", ONE, ONE, I32), "types that do not fit"),
+        (ir.Binary("&", ONE, ONE, F32), "types that do not fit"),
+        (ir.Cast(ir.Binary("<<", ONE_I, ONE_I, I32), F32), "types that do not fit"),
+        (ir.Cast(ir.Unary("-", ONE_U, U32), F32), "types that do not fit"),
+        (ir.Select(ONE, ONE, ONE, F32), "types that do not fit"),
+        (ir.Cast(ONE, F32), "converts nothing"),
+        (ir.Cast(ONE, F32, is_halved=True), "converts nothing"),
+        (ir.BuiltinCall("sqrt", (ONE_I,), F32), "does not take"),
+        (ir.BuiltinCall("cbrt", (ONE,), F32), "unknown built-in"),
+        (ir.FunctionCall("f", (ONE,), F32), "not there"),
+        (ir.Reduce("sum", (ROW,), ONE, F32), "not new and distinct"),
+        (ir.Reduce("sum", (), ONE, F32), "not new and distinct"),
         (
-            Reduce("sum", (COLUMN,), Constant(value=True, type=BOOL), F32),
+            ir.Reduce("sum", (COLUMN,), ir.Constant(value=True, type=BOOL), F32),
             "than its body",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_refuses(value: Expr, reason: str) -> None:
+def test_refuses(value: ir.Expr, reason: str) -> None:
     assert reason in faults_of(value)
 
 
 def test_refuses_halves_of_integers() -> None:
-    tensor = Tensor("x", I32, ("m", "n"), Role.INPUT, is_half=True)
+    tensor = ir.Tensor("x", I32, ("m", "n"), ir.Role.INPUT, is_half=True)
     kernel = good()
     kernel = replace(kernel, tensors=(tensor, *kernel.tensors[1:]))
     assert "what is of another type" in "".join(verify_kernel(kernel, {}))

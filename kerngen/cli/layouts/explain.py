@@ -8,17 +8,8 @@ from typing import Final, assert_never
 from kerngen.cli.layouts.fields import Reached, Step, follow
 from kerngen.ir.memory import FixedArray, Leaf, Member, MemoryType, Struct
 from kerngen.ir.types import Matrix, Scalar, Vector
+from kerngen.layout import types as layout
 from kerngen.layout.rules import UNIFORM_UNIT, Space
-from kerngen.layout.types import (
-    ArrayLayout,
-    ColumnsLayout,
-    LayoutField,
-    LeafLayout,
-    StructLayout,
-    column_size,
-    column_stride,
-    footprint_of,
-)
 from kerngen.report.layout_data import Subject
 from kerngen.report.layout_picture import Pieces
 
@@ -90,13 +81,15 @@ def _rules(reached: Reached) -> Iterator[Pieces]:
 # Where it starts
 
 
-def _start(laid: StructLayout, number: int) -> Iterator[str]:
+def _start(laid: layout.StructLayout, number: int) -> Iterator[str]:
     field = laid.fields[number]
     if number == 0:
         yield "It starts at 0: it is the first field."
         return
     before = laid.fields[number - 1]
-    free = before.offset + footprint_of(_member(laid, number - 1), laid.space).size
+    free = (
+        before.offset + layout.footprint_of(_member(laid, number - 1), laid.space).size
+    )
     yield from _end_of(laid, number - 1)
     reason = _alignment(laid, number)
     if field.offset == free:
@@ -109,7 +102,7 @@ def _start(laid: StructLayout, number: int) -> Iterator[str]:
     )
 
 
-def _end_of(laid: StructLayout, number: int) -> Iterator[str]:
+def _end_of(laid: layout.StructLayout, number: int) -> Iterator[str]:
     """Describe from where on the next field may start."""
     field, member = laid.fields[number], _member(laid, number)
     said = f"The field before it, '{field.name}', starts at {field.offset} and takes "
@@ -118,7 +111,7 @@ def _end_of(laid: StructLayout, number: int) -> Iterator[str]:
         yield f"{said}{_bytes(field.size)}; '@size({member.size})' keeps those up to {end} for it."
     else:
         yield f"{said}{_bytes(field.size)}, up to {field.end}."
-    free = field.offset + footprint_of(member, laid.space).size
+    free = field.offset + layout.footprint_of(member, laid.space).size
     if free > field.offset + max(field.size, member.size or 0):
         yield (
             "It is a struct, and in a uniform buffer what follows a struct starts a "
@@ -126,7 +119,7 @@ def _end_of(laid: StructLayout, number: int) -> Iterator[str]:
         )
 
 
-def _alignment(laid: StructLayout, number: int) -> str:
+def _alignment(laid: layout.StructLayout, number: int) -> str:
     """Describe of what a field starts at a multiple, and why."""
     field, member = laid.fields[number], _member(laid, number)
     if member.align and member.align > field.laid.align:
@@ -138,9 +131,9 @@ def _alignment(laid: StructLayout, number: int) -> str:
     return f"{_kind(field.type)} starts at a multiple of {field.align}{_because(field)}"
 
 
-def _because(field: LayoutField) -> str:
+def _because(field: layout.LayoutField) -> str:
     match field.laid:
-        case LeafLayout(
+        case layout.LeafLayout(
             leaf=Leaf(type=Scalar() | Matrix() | Vector() as type_) as leaf
         ):
             if isinstance(type_, Matrix):
@@ -148,13 +141,13 @@ def _because(field: LayoutField) -> str:
                 return f", as each of its columns does, {_a(column)}"
             is_vec3 = isinstance(type_, Vector) and type_.width == 3
             return " like one of 4 components" if is_vec3 else ", its size"
-        case ColumnsLayout():
+        case layout.ColumnsLayout():
             return " in a uniform buffer, where it is kept as an array of its columns"
-        case ArrayLayout(element=element):
+        case layout.ArrayLayout(element=element):
             if element.align != field.laid.align:
                 return " in a uniform buffer"
             return ", as each of its elements does"
-        case StructLayout() as inner:
+        case layout.StructLayout() as inner:
             if all(each.align < inner.align for each in inner.fields):
                 return " in a uniform buffer"
             return ", the largest that one of its fields asks for"
@@ -165,36 +158,36 @@ def _because(field: LayoutField) -> str:
 # What it takes
 
 
-def _size(field: LayoutField) -> str:
+def _size(field: layout.LayoutField) -> str:
     total = f"It takes {_bytes(field.size)}"
     match field.laid:
-        case LeafLayout(leaf=leaf):
+        case layout.LeafLayout(leaf=leaf):
             return f"{total}{_of_leaf(leaf)}."
-        case ColumnsLayout(leaf=leaf, columns=columns):
+        case layout.ColumnsLayout(leaf=leaf, columns=columns):
             return (
-                f"{total}: {columns.length} columns, of {_bytes(column_size(leaf))} "
+                f"{total}: {columns.length} columns, of {_bytes(layout.column_size(leaf))} "
                 f"each, one every {columns.stride} bytes. In a uniform buffer kerngen "
                 "keeps it as these columns, since some adapters read such a matrix wrong."
             )
-        case ArrayLayout():
+        case layout.ArrayLayout():
             return f"{total}: {_of_array(field.laid, field.type)}"
-        case StructLayout(name=name):
+        case layout.StructLayout(name=name):
             return f"{total}, the size of '{name}'."
         case _:
             assert_never(field.laid)
 
 
 def _of_leaf(leaf: Leaf) -> str:
-    if columns := column_stride(leaf):
+    if columns := layout.column_stride(leaf):
         count, stride = columns
-        each = _bytes(column_size(leaf))
+        each = _bytes(layout.column_size(leaf))
         return f": {count} columns, of {each} each, one every {stride} bytes"
     if isinstance(leaf.type, Vector):
         return f": {leaf.type.width} components of {_bytes(leaf.storage.size)}"
     return ""
 
 
-def _of_array(laid: ArrayLayout, type_: MemoryType) -> str:
+def _of_array(laid: layout.ArrayLayout, type_: MemoryType) -> str:
     element = type_.element.spelling if isinstance(type_, FixedArray) else ""
     count = f"{laid.length} element{'' if laid.length == 1 else 's'}"
     said = f"{count}, each {_a(element)} of {_bytes(laid.element.size)}, one every {laid.stride}"
@@ -210,7 +203,7 @@ def _of_array(laid: ArrayLayout, type_: MemoryType) -> str:
 # What follows
 
 
-def _behind(laid: StructLayout, number: int) -> Iterator[str]:
+def _behind(laid: layout.StructLayout, number: int) -> Iterator[str]:
     field, member = laid.fields[number], _member(laid, number)
     if not field.padding:
         return
@@ -223,7 +216,7 @@ def _behind(laid: StructLayout, number: int) -> Iterator[str]:
         following = laid.fields[number + 1]
         yield f"{unused}: the next field, '{following.name}', starts at {following.offset}."
         return
-    if field.offset + footprint_of(member, laid.space).size == laid.size:
+    if field.offset + layout.footprint_of(member, laid.space).size == laid.size:
         yield f"{unused}: '{laid.name}' is {_bytes(laid.size)} long."
         return
     is_ours = all(each.align < laid.align for each in laid.fields)
@@ -238,7 +231,7 @@ def _behind(laid: StructLayout, number: int) -> Iterator[str]:
 # Words
 
 
-def _member(laid: StructLayout, number: int) -> Member:
+def _member(laid: layout.StructLayout, number: int) -> Member:
     if laid.struct is not None:
         return laid.struct.members[number]
     field = laid.fields[number]

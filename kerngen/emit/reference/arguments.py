@@ -10,17 +10,8 @@ from kerngen.emit.members import is_static, literal_place
 from kerngen.emit.python_code import Code, call
 from kerngen.emit.reference.runs import Frame
 from kerngen.emit.reference.scope import Printer, Scope
+from kerngen.ir import nodes as ir
 from kerngen.ir.memory import Leaf
-from kerngen.ir.nodes import (
-    At,
-    Clamped,
-    Expr,
-    Field,
-    Part,
-    Swizzle,
-    UniformValue,
-    reach,
-)
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value
 
@@ -28,7 +19,7 @@ NUMBERS = {Scalar.F32: "float", Scalar.I32: "int", Scalar.U32: "int"}
 """What makes a Python number of each type."""
 
 
-def print_uniform(printer: Printer, expr: UniformValue, frame: Frame) -> Code:
+def print_uniform(printer: Printer, expr: ir.UniformValue, frame: Frame) -> Code:
     """Return a parameter, a host or a part of one, aligned with the frame."""
     scope = printer.scope
     if is_static(expr.path):
@@ -36,18 +27,18 @@ def print_uniform(printer: Printer, expr: UniformValue, frame: Frame) -> Code:
         assert code is not None, "its path is literal"
         return code
     text = _typed(scope, expr, scope.argument(expr)).text
-    words = [step.name for step in expr.path if isinstance(step, Field)]
+    words = [step.name for step in expr.path if isinstance(step, ir.Field)]
     source = scope.gather_source("_".join([expr.name, *words]), text)
-    steps = (step for step in expr.path if isinstance(step, At))
+    steps = (step for step in expr.path if isinstance(step, ir.At))
     free = [step.place for step in steps if literal_place(step) is None]
     places = [printer.print(subscript_value(place), frame) for place in free]
     texts = [place.text for place in places]
-    if all(p.weak for p in places) and not any(isinstance(p, Clamped) for p in free):
+    if all(p.weak for p in places) and not any(isinstance(p, ir.Clamped) for p in free):
         return Code(f"{source}[{', '.join(texts)}]")
     return call("ref.at", [source, *texts])
 
 
-def print_static(scope: Scope, expr: Expr) -> Code | None:
+def print_static(scope: Scope, expr: ir.Expr) -> Code | None:
     """Return a part of a parameter that depends on no index, else None.
 
     Before:  camera.view[3].x
@@ -64,14 +55,14 @@ def print_static(scope: Scope, expr: Expr) -> Code | None:
     return Code(f"{NUMBERS[expr.type]}({text})", weak=True)
 
 
-def _static(scope: Scope, expr: Expr) -> tuple[UniformValue, str] | None:
+def _static(scope: Scope, expr: ir.Expr) -> tuple[ir.UniformValue, str] | None:
     """Return the parameter that an expression is a part of, and the part."""
     match expr:
-        case UniformValue(path=path):
+        case ir.UniformValue(path=path):
             return (expr, scope.argument(expr)) if is_static(path) else None
-        case Swizzle(operand=operand, components=components, type=Scalar()):
+        case ir.Swizzle(operand=operand, components=components, type=Scalar()):
             place: int | None = "xyzw".index(components)
-        case Part(operand=operand, at=at):
+        case ir.Part(operand=operand, at=at):
             place = literal_place(at)
         case _:
             return None
@@ -82,7 +73,7 @@ def _static(scope: Scope, expr: Expr) -> tuple[UniformValue, str] | None:
     return value, f"{text}[{place}]"
 
 
-def _typed(scope: Scope, value: UniformValue, text: str) -> Code:
+def _typed(scope: Scope, value: ir.UniformValue, text: str) -> Code:
     """Return an argument's part as an array of what it is read as."""
     return (
         scope.halved(text)
@@ -91,8 +82,8 @@ def _typed(scope: Scope, value: UniformValue, text: str) -> Code:
     )
 
 
-def _is_half(scope: Scope, value: UniformValue) -> bool:
+def _is_half(scope: Scope, value: ir.UniformValue) -> bool:
     if value.name not in scope.parameters:
         return False
-    leaf = reach(scope.parameters[value.name], value.path)
+    leaf = ir.reach(scope.parameters[value.name], value.path)
     return isinstance(leaf, Leaf) and leaf.is_half

@@ -21,27 +21,18 @@ from kerngen.emit.reference.store import write_store
 from kerngen.emit.reference.types import array_annotation, is_float
 from kerngen.emit.signature import output_tensors, tensor_parameters
 from kerngen.emit.writer import Writer
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import free_indices, tensors_read
 from kerngen.ir.memory import Leaf, Struct
-from kerngen.ir.nodes import (
-    At,
-    DimValue,
-    Host,
-    Kernel,
-    Role,
-    Statement,
-    Tensor,
-    UniformValue,
-)
 from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Matrix, Scalar, Vector, scalar_of
 from kerngen.ir.walk import walk
 
 
-def reference_body(kernel: Kernel, scope: Scope) -> str:
+def reference_body(kernel: ir.Kernel, scope: Scope) -> str:
     """Return the lines of a reference's body."""
-    written: set[Tensor] = set()
+    written: set[ir.Tensor] = set()
     for statement in kernel.body:
         _write_statement(scope, statement, is_first=statement.target not in written)
         written.add(statement.target)
@@ -61,7 +52,7 @@ def reference_body(kernel: Kernel, scope: Scope) -> str:
     return writer.text
 
 
-def _write_statement(scope: Scope, statement: Statement, *, is_first: bool) -> None:
+def _write_statement(scope: Scope, statement: ir.Statement, *, is_first: bool) -> None:
     """Write a statement; one that could read where there is nothing, if it is empty.
 
     Before:  y[i, j] = x[0] * z[i];
@@ -76,7 +67,7 @@ def _write_statement(scope: Scope, statement: Statement, *, is_first: bool) -> N
     if statement.along is not None:
         _write_recurrence(scope, statement, statement.along)
         return
-    is_given = statement.target.role is Role.UPDATE
+    is_given = statement.target.role is ir.Role.UPDATE
     if statement.is_partial and is_first and not is_given:
         _write_zeros(scope, statement.target)
     if not read_regardless(statement.value, statement.indices):
@@ -90,7 +81,7 @@ def _write_statement(scope: Scope, statement: Statement, *, is_first: bool) -> N
         _write_assignment(scope, statement, is_first=False)
 
 
-def _write_recurrence(scope: Scope, statement: Statement, along: Recurrence) -> None:
+def _write_recurrence(scope: Scope, statement: ir.Statement, along: Recurrence) -> None:
     """
     Write a let that reads itself: all elements of one step at once, step by step.
 
@@ -115,11 +106,11 @@ def _write_recurrence(scope: Scope, statement: Statement, along: Recurrence) -> 
         )
 
 
-def _whole_shape(scope: Scope, target: Tensor) -> str:
+def _whole_shape(scope: Scope, target: ir.Tensor) -> str:
     return f"{scope.whole(target)}, {scope.kept(target)}"
 
 
-def _write_zeros(scope: Scope, target: Tensor) -> None:
+def _write_zeros(scope: Scope, target: ir.Tensor) -> None:
     """Write the array that statements fill part by part."""
     shape, dtype = scope.whole(target), scope.kept(target)
     name = scope.names[target.name]
@@ -127,21 +118,21 @@ def _write_zeros(scope: Scope, target: Tensor) -> None:
     scope.writer.line(f"{name}: {annotation} = np.zeros({shape}, {dtype})")
 
 
-def _write_assignment(scope: Scope, statement: Statement, *, is_first: bool) -> None:
+def _write_assignment(scope: Scope, statement: ir.Statement, *, is_first: bool) -> None:
     target = statement.target
     value = ReferencePrinter(scope).array(statement.value, statement.indices)
     name = scope.names[target.name]
     if statement.is_partial:
         scope.writer.line(f"{_part_written(scope, statement)} = {value.text}")
-    elif target.role is Role.UPDATE:
+    elif target.role is ir.Role.UPDATE:
         scope.writer.line(f"{name}[...] = {value.text}")
     else:
-        declared = target.role is Role.OUTPUT and is_first
+        declared = target.role is ir.Role.OUTPUT and is_first
         head = f"{name}: NDArray[Any]" if declared else name
         scope.writer.line(f"{head} = {_new_array(scope, statement, value)}")
 
 
-def _part_written(scope: Scope, statement: Statement) -> str:
+def _part_written(scope: Scope, statement: ir.Statement) -> str:
     """
     Return the part of an array that a statement writes.
 
@@ -152,7 +143,7 @@ def _part_written(scope: Scope, statement: Statement) -> str:
     array = scope.names[target.name] + fields(target.memory, statement.path)
     parts = [":"] * target.rank
     for step in statement.path:
-        if isinstance(step, At):
+        if isinstance(step, ir.At):
             run = run_of(step.place, ())
             assert run is not None, "targets have no clamped places"
             parts.append(run_text(scope, run, step.length))
@@ -162,19 +153,19 @@ def _part_written(scope: Scope, statement: Statement) -> str:
     return f"{array}[{needed}]"
 
 
-def _new_array(scope: Scope, statement: Statement, value: Code) -> str:
+def _new_array(scope: Scope, statement: ir.Statement, value: Code) -> str:
     """Return the value as an array of the target's shape that nothing else can reach."""
     target = statement.target
     if not free_indices(statement.value).issuperset(statement.indices):
         return f"ref.filled({value.text}, {_shape_and_type(scope, statement)})"
     if target.is_half or target.narrow:
         return f"np.array({value.text}, {scope.kept(target)})"
-    if target.rank == 0 and target.role is Role.OUTPUT:
+    if target.rank == 0 and target.role is ir.Role.OUTPUT:
         return f"np.{'asarray' if value.fresh else 'array'}({value.text})"
     return value.text if value.fresh else f"{value.atom}.copy()"
 
 
-def _shape_and_type(scope: Scope, statement: Statement) -> str:
+def _shape_and_type(scope: Scope, statement: ir.Statement) -> str:
     shape = scope.shape(statement.indices, statement.written)
     return f"{shape}, {scope.kept(statement.target)}"
 
@@ -182,14 +173,14 @@ def _shape_and_type(scope: Scope, statement: Statement) -> str:
 # Hosts
 
 
-def _host_lines(kernel: Kernel, scope: Scope) -> Iterator[str]:
+def _host_lines(kernel: ir.Kernel, scope: Scope) -> Iterator[str]:
     """Yield a line for each host that the statements need, also indirectly."""
     printer = _host_printer(scope)
     for host in _needed_hosts(kernel, scope):
         yield f"{scope.names[host.name]} = {printer.print(host.value).text}"
 
 
-def _derived_lines(kernel: Kernel, scope: Scope) -> Iterator[str]:
+def _derived_lines(kernel: ir.Kernel, scope: Scope) -> Iterator[str]:
     """Yield a line for each length that the statements need."""
     printer = _host_printer(scope)
     for dim in kernel.derived:
@@ -198,15 +189,15 @@ def _derived_lines(kernel: Kernel, scope: Scope) -> Iterator[str]:
 
 
 def _host_printer(scope: Scope) -> HostPrinter:
-    def value(node: DimValue | UniformValue) -> str:
-        if isinstance(node, DimValue):
+    def value(node: ir.DimValue | ir.UniformValue) -> str:
+        if isinstance(node, ir.DimValue):
             return scope.dim(node.name)
         return scope.argument(node)
 
     return HostPrinter(value, scope.constants, scope.functions)
 
 
-def _needed_hosts(kernel: Kernel, scope: Scope) -> list[Host]:
+def _needed_hosts(kernel: ir.Kernel, scope: Scope) -> list[ir.Host]:
     wanted = set(scope.scalars)
     for host in reversed(kernel.hosts):
         if host.name in wanted:
@@ -214,19 +205,19 @@ def _needed_hosts(kernel: Kernel, scope: Scope) -> list[Host]:
     return [host for host in kernel.hosts if host.name in wanted]
 
 
-def _values_read(host: Host) -> set[str]:
-    return {node.name for node in walk(host.value) if isinstance(node, UniformValue)}
+def _values_read(host: ir.Host) -> set[str]:
+    return {node.name for node in walk(host.value) if isinstance(node, ir.UniformValue)}
 
 
 # Arguments
 
 
-def _write_arguments(writer: Writer, kernel: Kernel, scope: Scope) -> None:
+def _write_arguments(writer: Writer, kernel: ir.Kernel, scope: Scope) -> None:
     """Convert what the body reads to the kernel's types, and look dims up."""
     names = scope.names
     sources = _dim_sources(kernel, scope)
     read = {t for s in kernel.body for t in tensors_read(s.value)} | set(sources)
-    inputs = [t for t in kernel.tensors if t.role is Role.INPUT and t in read]
+    inputs = [t for t in kernel.tensors if t.role is ir.Role.INPUT and t in read]
     if scope.uses_real or any(map(_holds_floats, inputs)):
         floats = filter(_holds_floats, tensor_parameters(kernel))
         writer.line(f"real = ref.real({', '.join(names[t.name] for t in floats)})")
@@ -241,7 +232,7 @@ def _write_arguments(writer: Writer, kernel: Kernel, scope: Scope) -> None:
         writer.line(f"{name} = {text}")
 
 
-def _write_numbers(writer: Writer, kernel: Kernel, scope: Scope) -> None:
+def _write_numbers(writer: Writer, kernel: ir.Kernel, scope: Scope) -> None:
     """Make Python numbers of parameters, where these are computed with as they are."""
     hosts = _needed_hosts(kernel, scope)
     read = {name for host in hosts for name in _values_read(host)}
@@ -256,15 +247,15 @@ def _write_numbers(writer: Writer, kernel: Kernel, scope: Scope) -> None:
                 pass
 
 
-def _holds_floats(tensor: Tensor) -> bool:
+def _holds_floats(tensor: ir.Tensor) -> bool:
     """Whether a tensor's array may be of float64, and then all is computed in that."""
     return not isinstance(tensor.element, Struct) and is_float(tensor.element)
 
 
-def _dim_sources(kernel: Kernel, scope: Scope) -> dict[Tensor, list[str]]:
+def _dim_sources(kernel: ir.Kernel, scope: Scope) -> dict[ir.Tensor, list[str]]:
     """Return the tensors that the needed dims are taken from, each with its dims."""
     missing = set(scope.dims).intersection(kernel.dims)
-    sources: dict[Tensor, list[str]] = {}
+    sources: dict[ir.Tensor, list[str]] = {}
     for tensor in tensor_parameters(kernel):
         named = (dim for dim in tensor.extents if isinstance(dim, str))
         dims = [dim for dim in dict.fromkeys(named) if dim in missing]
@@ -274,7 +265,9 @@ def _dim_sources(kernel: Kernel, scope: Scope) -> dict[Tensor, list[str]]:
     return sources
 
 
-def _write_dims(writer: Writer, scope: Scope, tensor: Tensor, dims: list[str]) -> None:
+def _write_dims(
+    writer: Writer, scope: Scope, tensor: ir.Tensor, dims: list[str]
+) -> None:
     name = scope.names[tensor.name]
     if tensor.rank > 1 and tuple(dims) == tensor.extents:
         is_composite = not isinstance(tensor.element, Scalar | Struct)

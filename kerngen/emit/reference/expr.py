@@ -24,45 +24,25 @@ from kerngen.emit.reference.reduce import print_reduce
 from kerngen.emit.reference.runs import Frame
 from kerngen.emit.reference.scope import Scope
 from kerngen.emit.reference.types import is_float, lift, widest
+from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
-from kerngen.ir.nodes import (
-    Binary,
-    BinaryOp,
-    BuiltinCall,
-    Cast,
-    Constant,
-    ConstRef,
-    Construct,
-    DimValue,
-    Expr,
-    FunctionCall,
-    IndexValue,
-    Load,
-    LocalValue,
-    Part,
-    Reduce,
-    Select,
-    Swizzle,
-    Unary,
-    UniformValue,
-)
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import walk
 
-_FUNCTIONS_OF_INTEGERS: dict[BinaryOp, str] = {
+_FUNCTIONS_OF_INTEGERS: dict[ir.BinaryOp, str] = {
     "/": "ref.idiv",
     "%": "ref.irem",
     "<<": "ref.shift_left",
     ">>": "ref.shift_right",
 }
-_FUNCTIONS_OF_FLOATS: dict[BinaryOp, str] = {"%": "np.fmod"}
-_OPERATORS: dict[BinaryOp, BinaryOp] = {"and": "&", "or": "|"}
-_COMPARISONS = frozenset[BinaryOp](("==", "!=", "<", "<=", ">", ">=", "and", "or"))
-_SHIFTS = frozenset[BinaryOp](("<<", ">>"))
+_FUNCTIONS_OF_FLOATS: dict[ir.BinaryOp, str] = {"%": "np.fmod"}
+_OPERATORS: dict[ir.BinaryOp, ir.BinaryOp] = {"and": "&", "or": "|"}
+_COMPARISONS = frozenset[ir.BinaryOp](("==", "!=", "<", "<=", ">", ">=", "and", "or"))
+_SHIFTS = frozenset[ir.BinaryOp](("<<", ">>"))
 """Their sides differ in type: the left one alone decides."""
-_EXACT = frozenset[BinaryOp](("+", "-", "*"))
+_EXACT = frozenset[ir.BinaryOp](("+", "-", "*"))
 """The operators on which Python's floats and the arrays' agree; integers may wrap."""
 
 
@@ -78,54 +58,54 @@ class ReferencePrinter:
         """The function being printed."""
         return self._scope
 
-    def print(self, expr: Expr, frame: Frame) -> Code:
+    def print(self, expr: ir.Expr, frame: Frame) -> Code:
         """Return the expression, aligned with the frame."""
         match expr:
-            case Constant(value=value):
+            case ir.Constant(value=value):
                 return number(value)
-            case ConstRef(name=name):
+            case ir.ConstRef(name=name):
                 return Code(self._scope.constants[name], weak=True)
-            case IndexValue(index=index):
+            case ir.IndexValue(index=index):
                 return print_index(self._scope, index, frame)
-            case DimValue(name=name):
+            case ir.DimValue(name=name):
                 return Code(self._scope.dim(name), weak=True)
-            case UniformValue():
+            case ir.UniformValue():
                 return print_uniform(self, expr, frame)
-            case LocalValue(name=name):
+            case ir.LocalValue(name=name):
                 return Code(self._scope.names[name])
-            case Load():
+            case ir.Load():
                 return print_load(self, expr, frame)
-            case Swizzle():
+            case ir.Swizzle():
                 return print_swizzle(self, expr, frame)
-            case Part():
+            case ir.Part():
                 return print_part(self, expr, frame)
-            case Construct():
+            case ir.Construct():
                 return print_construct(self, expr, frame)
-            case Unary():
+            case ir.Unary():
                 return self._unary(expr, frame)
-            case Binary():
+            case ir.Binary():
                 return self._binary(expr, frame)
-            case Select():
+            case ir.Select():
                 return self._select(expr, frame)
-            case Cast():
+            case ir.Cast():
                 return self._cast(expr, frame)
-            case BuiltinCall():
+            case ir.BuiltinCall():
                 return self._builtin(expr, frame)
-            case FunctionCall():
+            case ir.FunctionCall():
                 return self._function(expr, frame)
-            case Reduce():
+            case ir.Reduce():
                 return print_reduce(self, expr, frame)
             case StoreAt():
                 raise AssertionError("statements print their positions themselves")
             case _:
                 assert_never(expr)
 
-    def array(self, expr: Expr, frame: Frame) -> Code:
+    def array(self, expr: ir.Expr, frame: Frame) -> Code:
         """Return the expression as an array, even if it is a plain number."""
         code = self.print(expr, frame)
         return self._scope.typed(code, expr.type) if code.weak else code
 
-    def _operands(self, operands: Iterable[Expr], frame: Frame) -> list[Code]:
+    def _operands(self, operands: Iterable[ir.Expr], frame: Frame) -> list[Code]:
         """Return operands, an array among those that have the type of the first."""
         listed = list(operands)
         codes = [self.print(operand, frame) for operand in listed]
@@ -135,13 +115,13 @@ class ReferencePrinter:
             codes[0] = self._scope.typed(codes[0], of)
         return self._level(listed, codes)
 
-    def _level(self, operands: Sequence[Expr], codes: Iterable[Code]) -> list[Code]:
+    def _level(self, operands: Sequence[ir.Expr], codes: Iterable[Code]) -> list[Code]:
         """Return operands with as many axes of components as any of them has."""
         to = widest(*(operand.type for operand in operands))
         pairs = zip(operands, codes, strict=True)
         return [lift(code, operand.type, to) for operand, code in pairs]
 
-    def _unary(self, expr: Unary, frame: Frame) -> Code:
+    def _unary(self, expr: ir.Unary, frame: Frame) -> Code:
         operand = self.print(expr.operand, frame)
         if operand.weak and expr.op == "not":
             return Code(f"not {operand.at(Level.NOT)}", Level.NOT, weak=True)
@@ -151,7 +131,7 @@ class ReferencePrinter:
         text = f"{op}{operand.at(Level.UNARY)}"
         return Code(text, Level.UNARY, operand.weak, fresh=not operand.weak)
 
-    def _binary(self, expr: Binary, frame: Frame) -> Code:
+    def _binary(self, expr: ir.Binary, frame: Frame) -> Code:
         sides = (expr.left, expr.right)
         pair = [self.print(side, frame) for side in sides]
         product = print_product(expr, *pair)
@@ -169,24 +149,24 @@ class ReferencePrinter:
             return call(functions[expr.op], [left.text, right.text])
         return binary(_OPERATORS.get(expr.op, expr.op), left, right, weak=weak)
 
-    def _select(self, expr: Select, frame: Frame) -> Code:
+    def _select(self, expr: ir.Select, frame: Frame) -> Code:
         condition = self.print(expr.condition, frame)
         condition = lift(condition, expr.condition.type, expr.type)
         branches = self._operands((expr.then, expr.otherwise), frame)
         # Functions and elements are Any, of which checkers can't infer what np.where makes.
-        untyped = any(isinstance(node, FunctionCall) for node in walk(expr))
+        untyped = any(isinstance(node, ir.FunctionCall) for node in walk(expr))
         untyped |= all(code.text.endswith("]") for code in branches)
         function = "ref.where" if untyped else "np.where"
         return call(function, [condition.text, *(code.text for code in branches)])
 
-    def _cast(self, expr: Cast, frame: Frame) -> Code:
+    def _cast(self, expr: ir.Cast, frame: Frame) -> Code:
         operand = self.print(expr.operand, frame)
         if expr.type is Scalar.BOOL:
             array = self.array(expr.operand, frame)
             return binary("!=", array, Code("0"))
         return self._scope.typed(operand, expr.type)
 
-    def _builtin(self, expr: BuiltinCall, frame: Frame) -> Code:
+    def _builtin(self, expr: ir.BuiltinCall, frame: Frame) -> Code:
         if expr.builtin in GEOMETRY:
             arguments = [self.array(argument, frame) for argument in expr.arguments]
             return fill_template(GEOMETRY[expr.builtin].numpy, arguments)
@@ -198,7 +178,7 @@ class ReferencePrinter:
             arguments = self._operands(expr.arguments, frame)
         return fill_template(template, arguments)
 
-    def _function(self, expr: FunctionCall, frame: Frame) -> Code:
+    def _function(self, expr: ir.FunctionCall, frame: Frame) -> Code:
         function = self._scope.functions[expr.function]
         arguments = [self.array(argument, frame).text for argument in expr.arguments]
         if function.needs_real:

@@ -14,28 +14,15 @@ from typing import TypeAlias, final
 from kerngen.emit.host_expr import HostPrinter
 from kerngen.emit.python_code import Code, Level, binary, call
 from kerngen.emit.reference.scope import Scope
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import AffineForm, as_literal, subscript_form
 from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.analysis.requirements import Known
 from kerngen.ir.analysis.subscript_checks import checked, may_be_empty
-from kerngen.ir.nodes import (
-    At,
-    Binary,
-    Cast,
-    Constant,
-    DimValue,
-    Expr,
-    Extent,
-    Index,
-    Load,
-    Subscript,
-    Unary,
-    UniformValue,
-)
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value
 
-Frame: TypeAlias = tuple[Index, ...]
+Frame: TypeAlias = tuple[ir.Index, ...]
 
 _SHORT = re.compile(r"-?\w*")
 """What black sets no space around in a slice."""
@@ -49,21 +36,21 @@ class Run:
     `start` is where it begins, over loop variables, dims and scalars.
     """
 
-    index: Index | None
+    index: ir.Index | None
     step: int
     start: AffineForm
 
 
-def axes_read(load: Load) -> list[tuple[Subscript, Extent]]:
+def axes_read(load: ir.Load) -> list[tuple[ir.Subscript, ir.Extent]]:
     """Return the subscript and the length of each axis that a read goes into.
 
     The axes of fixed arrays in its elements are among them.
     """
-    inner = [(step.place, step.length) for step in load.path if isinstance(step, At)]
+    inner = [(step.place, step.length) for step in load.path if isinstance(step, ir.At)]
     return [*zip(load.subscripts, load.tensor.extents, strict=True), *inner]
 
 
-def run_of(subscript: Subscript, loops: Container[Index]) -> Run | None:
+def run_of(subscript: ir.Subscript, loops: Container[ir.Index]) -> Run | None:
     """Return the slice of its axis that a subscript reads, or None."""
     form = subscript_form(subscript)
     if form is None:
@@ -81,9 +68,9 @@ def run_of(subscript: Subscript, loops: Container[Index]) -> Run | None:
             return None
 
 
-def read_axes(expr: Expr, loops: Container[Index]) -> Frame | None:
+def read_axes(expr: ir.Expr, loops: Container[ir.Index]) -> Frame | None:
     """Return the indices along the axes of a read, or None if one is not a slice."""
-    if not isinstance(expr, Load):
+    if not isinstance(expr, ir.Load):
         return None
     runs = [run_of(subscript, loops) for subscript, _ in axes_read(expr)]
     if None in runs:
@@ -91,13 +78,13 @@ def read_axes(expr: Expr, loops: Container[Index]) -> Frame | None:
     return tuple(run.index for run in runs if run and run.index)
 
 
-def read_regardless(expr: Expr, indices: Frame) -> Frame:
+def read_regardless(expr: ir.Expr, indices: Frame) -> Frame:
     """Return the indices that some checked slice does not depend on.
 
     If such an index has an empty range, nothing should be read or checked; NumPy would
     read all the same, and the arrays would be too short.
     """
-    missed: set[Index] = set()
+    missed: set[ir.Index] = set()
     for subscript, _ in checked(expr, (), Known()):
         own = free_indices(subscript_value(subscript))
         if run_of(subscript, own.difference(indices)):
@@ -105,7 +92,7 @@ def read_regardless(expr: Expr, indices: Frame) -> Frame:
     return tuple(i for i in indices if i in missed and may_be_empty(i.extent))
 
 
-def run_text(scope: Scope, run: Run, extent: Extent) -> str:
+def run_text(scope: Scope, run: Run, extent: ir.Extent) -> str:
     """Return a slice as Python text: `u:u + n`."""
     start = _start(scope, run.start)
     if run.index is None:
@@ -139,32 +126,34 @@ def _start(scope: Scope, form: AffineForm) -> Code | None:
     if total is None:
         return _wrapped(printer, form.offset)
     if literal is not None and literal < 0:
-        magnitude = Constant(-literal, Scalar.I32)
+        magnitude = ir.Constant(-literal, Scalar.I32)
         return binary("-", total, printer.print(magnitude))
     offset = _wrapped(printer, form.offset)
     return binary("+", total, Code(offset.at(Level.SUM)))
 
 
-def _wrapped(printer: HostPrinter, expr: Expr) -> Code:
+def _wrapped(printer: HostPrinter, expr: ir.Expr) -> Code:
     """Return code that wraps an integer to 32 bits, as the check of subscripts does."""
-    if isinstance(expr, Cast):
+    if isinstance(expr, ir.Cast):
         return _wrapped(printer, expr.operand)
     code = printer.print(expr)
     return code if _is_narrow(expr) else call("hostmath.wrap_i32", [code.text])
 
 
-def _is_narrow(expr: Expr) -> bool:
+def _is_narrow(expr: ir.Expr) -> bool:
     """Whether an integer is within i32, whatever dims and scalars are."""
-    if isinstance(expr, Binary):
+    if isinstance(expr, ir.Binary):
         lengths = _is_length(expr.left) and _is_length(expr.right)
         return lengths and expr.op in ("-", "/", "%")
-    return expr.type is Scalar.I32 and not isinstance(expr, Unary)
+    return expr.type is Scalar.I32 and not isinstance(expr, ir.Unary)
 
 
-def _is_length(expr: Expr) -> bool:
+def _is_length(expr: ir.Expr) -> bool:
     literal = as_literal(expr)
-    return isinstance(expr, DimValue) or (literal is not None and literal >= 0)
+    return isinstance(expr, ir.DimValue) or (literal is not None and literal >= 0)
 
 
-def _value(scope: Scope, node: DimValue | UniformValue) -> str:
-    return scope.dim(node.name) if isinstance(node, DimValue) else scope.argument(node)
+def _value(scope: Scope, node: ir.DimValue | ir.UniformValue) -> str:
+    return (
+        scope.dim(node.name) if isinstance(node, ir.DimValue) else scope.argument(node)
+    )

@@ -14,60 +14,48 @@ from kerngen.gradient.integers.forms import (
     plus,
     variables,
 )
-from kerngen.ir.nodes import (
-    At,
-    Binary,
-    BinaryOp,
-    Constant,
-    Expr,
-    IndexValue,
-    Load,
-    Part,
-    Select,
-    Unary,
-    UniformValue,
-)
+from kerngen.ir import nodes as ir
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, walk
 
 BOOL: Final = Scalar.BOOL
 
-_OPPOSITES: Final[dict[BinaryOp, BinaryOp]] = {
+_OPPOSITES: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
     "<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "==",
 }  # fmt: skip
 
 
-def conjuncts(condition: Expr) -> Iterator[Expr]:
+def conjuncts(condition: ir.Expr) -> Iterator[ir.Expr]:
     """Yield the conditions that `and` joins."""
-    if isinstance(condition, Binary) and condition.op == "and":
+    if isinstance(condition, ir.Binary) and condition.op == "and":
         yield from conjuncts(condition.left)
         yield from conjuncts(condition.right)
-    elif isinstance(condition, Unary) and not isinstance(
-        opposite := negated(condition.operand), Unary
+    elif isinstance(condition, ir.Unary) and not isinstance(
+        opposite := negated(condition.operand), ir.Unary
     ):
         # 'not (i == 0)' is known as 'i != 0' is.
         yield from conjuncts(opposite)
-    elif condition != Constant(value=True, type=BOOL):
+    elif condition != ir.Constant(value=True, type=BOOL):
         yield condition
 
 
-def negated(condition: Expr) -> Expr:
+def negated(condition: ir.Expr) -> ir.Expr:
     """Return the negation of a condition.
 
     For floats, `not x > 0.0` does not become `x <= 0.0`, as both are false for NaN.
     """
     match condition:
-        case Unary(op="not", operand=operand):
+        case ir.Unary(op="not", operand=operand):
             return operand
-        case Binary(op=op, left=left) if op in _OPPOSITES and left.type.is_integer:
+        case ir.Binary(op=op, left=left) if op in _OPPOSITES and left.type.is_integer:
             return replace(condition, op=_OPPOSITES[op])
-        case Binary(op="or", left=left, right=right):
-            return Binary("and", negated(left), negated(right), BOOL)
+        case ir.Binary(op="or", left=left, right=right):
+            return ir.Binary("and", negated(left), negated(right), BOOL)
         case _:
-            return Unary("not", condition, BOOL)
+            return ir.Unary("not", condition, BOOL)
 
 
-def all_hold(conditions: Iterable[Expr]) -> Expr:
+def all_hold(conditions: Iterable[ir.Expr]) -> ir.Expr:
     """Return the conjunction of conditions, those on indices alone first.
 
     They shield the reads of the others: of `i - u >= 0 and x[i] == top[i - u]` the read
@@ -75,17 +63,17 @@ def all_hold(conditions: Iterable[Expr]) -> Expr:
     """
     first, *rest = sorted(conditions, key=_reads)
     for condition in rest:
-        first = Binary("and", first, condition, BOOL)
+        first = ir.Binary("and", first, condition, BOOL)
     return first
 
 
-def _reads(condition: Expr) -> bool:
+def _reads(condition: ir.Expr) -> bool:
     """Whether a condition reads an element: of a tensor, a vector or a member's array."""
     return any(
-        isinstance(node, Load | Part)
+        isinstance(node, ir.Load | ir.Part)
         or (
-            isinstance(node, UniformValue)
-            and any(isinstance(step, At) for step in node.path)
+            isinstance(node, ir.UniformValue)
+            and any(isinstance(step, ir.At) for step in node.path)
         )
         for node in walk(condition)
     )
@@ -93,15 +81,15 @@ def _reads(condition: Expr) -> bool:
 
 def _is_false(form: Form, facts: Facts) -> bool:
     """Whether a form without indices is surely negative."""
-    if any(isinstance(value, IndexValue) for value in variables(form)):
+    if any(isinstance(value, ir.IndexValue) for value in variables(form)):
         return False
     opposite = plus({monomial: -factor for monomial, factor in form.items()}, -1)
     return set(form) <= {()} or facts.is_never_negative(opposite)
 
 
-def facts_of(condition: Expr) -> tuple[Form, ...]:
+def facts_of(condition: ir.Expr) -> tuple[Form, ...]:
     """Return forms that are never negative where a condition holds."""
-    if not isinstance(condition, Binary) or not condition.left.type.is_integer:
+    if not isinstance(condition, ir.Binary) or not condition.left.type.is_integer:
         return ()
     difference = combined("-", form_of(condition.left), form_of(condition.right))
     opposite = {monomial: -factor for monomial, factor in difference.items()}
@@ -120,20 +108,20 @@ def facts_of(condition: Expr) -> tuple[Form, ...]:
             return ()
 
 
-def unequal_to_zero(condition: Expr) -> tuple[Form, ...]:
+def unequal_to_zero(condition: ir.Expr) -> tuple[Form, ...]:
     """Return a form and its negation, if a condition means that they are not 0.
 
     If one of the two is never negative, it is at least 1.
     """
     match condition:
-        case Binary(op="!=", left=left, right=right) if left.type is Scalar.I32:
+        case ir.Binary(op="!=", left=left, right=right) if left.type is Scalar.I32:
             difference = combined("-", form_of(left), form_of(right))
             return difference, {m: -factor for m, factor in difference.items()}
         case _:
             return ()
 
 
-def without_known(conditions: Iterable[Expr], facts: Facts) -> tuple[Expr, ...]:
+def without_known(conditions: Iterable[ir.Expr], facts: Facts) -> tuple[ir.Expr, ...]:
     """Return conditions without those that are always true, or follow from others.
 
     Conditions on tensors' elements prove nothing about indices: indices' conditions
@@ -165,9 +153,9 @@ def without_known(conditions: Iterable[Expr], facts: Facts) -> tuple[Expr, ...]:
     return tuple(kept)
 
 
-def chosen(expr: Expr, known: tuple[Expr, ...]) -> Expr:
+def chosen(expr: ir.Expr, known: tuple[ir.Expr, ...]) -> ir.Expr:
     """Return an expression without the branches that known conditions rule out."""
-    if isinstance(expr, Select):
+    if isinstance(expr, ir.Select):
         if all(c in known for c in conjuncts(expr.condition)):
             return chosen(expr.then, known)
         if negated(expr.condition) in known:

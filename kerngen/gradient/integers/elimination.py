@@ -18,20 +18,8 @@ from kerngen.gradient.integers.forms import (
     variables,
 )
 from kerngen.gradient.terms import as_subscript
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import affine_form
-from kerngen.ir.nodes import (
-    At,
-    Binary,
-    Expr,
-    Extent,
-    Index,
-    IndexValue,
-    Load,
-    Part,
-    Path,
-    Subscript,
-    UniformValue,
-)
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, subscript_value
 
@@ -43,8 +31,8 @@ _I32: Final = Scalar.I32
 class Equation:
     """The equation `value == place`: of a read's subscript and the adjoint's position."""
 
-    value: Expr
-    place: Expr
+    value: ir.Expr
+    place: ir.Expr
 
 
 @final
@@ -56,13 +44,13 @@ class Replacement:
     side: `i * step + u` becomes K, and not `(K - u) / step * step + u`.
     """
 
-    index: Index
-    solution: Expr
+    index: ir.Index
+    solution: ir.Expr
     by: Equation | None
-    reduced: Callable[[Expr], Expr]
-    clamped: Callable[[Expr, Extent], Expr]
+    reduced: Callable[[ir.Expr], ir.Expr]
+    clamped: Callable[[ir.Expr, ir.Extent], ir.Expr]
 
-    def __call__(self, expr: Expr) -> Expr:
+    def __call__(self, expr: ir.Expr) -> ir.Expr:
         """Return an expression at the solution."""
         if self.index not in free_indices(expr):
             return expr
@@ -71,25 +59,25 @@ class Replacement:
             if known is not None:
                 return known
         match expr:
-            case IndexValue():
+            case ir.IndexValue():
                 return self.solution
-            case Load(subscripts=subscripts, path=path):
+            case ir.Load(subscripts=subscripts, path=path):
                 axes = zip(subscripts, expr.tensor.extents, strict=True)
                 moved = tuple(self._moved(*axis) for axis in axes)
                 return replace(expr, subscripts=moved, path=self._along(path))
-            case UniformValue(path=path):
+            case ir.UniformValue(path=path):
                 return replace(expr, path=self._along(path))
-            case Part(at=at):
+            case ir.Part(at=at):
                 (own,) = self._along((at,))
-                assert isinstance(own, At)
+                assert isinstance(own, ir.At)
                 return replace(expr, operand=self(expr.operand), at=own)
-            case Binary(op="<" | "<=" | ">" | ">=" | "==" | "!=" as op) if (
+            case ir.Binary(op="<" | "<=" | ">" | ">=" | "==" | "!=" as op) if (
                 self.by is not None and expr.left.type is _I32
             ):
                 form = combined("-", form_of(expr.left), form_of(expr.right))
                 found = self._by_equation(value_of(form), self.by)
                 if found is not None:
-                    return Binary(op, *_sides(form_of(found)), BOOL)
+                    return ir.Binary(op, *_sides(form_of(found)), BOOL)
             case _:
                 pass
         return self.reduced(map_children(expr, self))
@@ -101,17 +89,17 @@ class Replacement:
             return equation
         return Equation(value, place)
 
-    def _along(self, path: Path) -> Path:
+    def _along(self, path: ir.Path) -> ir.Path:
         return tuple(
             (
                 replace(step, place=self._moved(step.place, step.length))
-                if isinstance(step, At)
+                if isinstance(step, ir.At)
                 else step
             )
             for step in path
         )
 
-    def _moved(self, subscript: Subscript, extent: Extent) -> Subscript:
+    def _moved(self, subscript: ir.Subscript, extent: ir.Extent) -> ir.Subscript:
         """Return a subscript at the solution; what was clamped stays inside of its axis.
 
         `i / 2` is clamped, as it is not affine; the index that it is equal to is not.
@@ -122,10 +110,10 @@ class Replacement:
             value = self.clamped(value, extent)
         return as_subscript(value)
 
-    def _by_equation(self, expr: Expr, by: Equation) -> Expr | None:
+    def _by_equation(self, expr: ir.Expr, by: Equation) -> ir.Expr | None:
         """Return an integer with the index eliminated by the equation, if it can be."""
-        own = coefficient(form_of(expr), IndexValue(self.index))
-        solved = coefficient(form_of(by.value), IndexValue(self.index))
+        own = coefficient(form_of(expr), ir.IndexValue(self.index))
+        solved = coefficient(form_of(by.value), ir.IndexValue(self.index))
         if own is None or solved is None or not own[0]:
             return None
         times = _ratio(own[0], solved[0])
@@ -137,7 +125,7 @@ class Replacement:
         return value_of(combined("+", own[1], scaled(difference, times)))
 
 
-def _sides(form: Form) -> tuple[Expr, Expr]:
+def _sides(form: Form) -> tuple[ir.Expr, ir.Expr]:
     """Return the two sides of a comparison with 0: `i < n`, not `i - n < 0`."""
     right = {m: -f for m, f in form.items() if f < 0}
     left = {m: f for m, f in form.items() if f > 0}

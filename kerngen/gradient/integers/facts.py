@@ -20,15 +20,7 @@ from kerngen.gradient.integers.forms import (
     value_of,
     variables,
 )
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    DimValue,
-    Expr,
-    Index,
-    IndexValue,
-    UniformValue,
-)
+from kerngen.ir import nodes as ir
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children
 
@@ -48,10 +40,10 @@ class Facts:
     kernel's requirements.
     """
 
-    defined: dict[Expr, Expr]
-    positive: set[Expr] = field(default_factory=set[Expr])
+    defined: dict[ir.Expr, ir.Expr]
+    positive: set[ir.Expr] = field(default_factory=set[ir.Expr])
     assumed: tuple[Form, ...] = ()
-    nonzero: frozenset[Expr] = frozenset()
+    nonzero: frozenset[ir.Expr] = frozenset()
     _whole: dict[Variable, Form] = field(default_factory=dict[Variable, Form])
     _tried: list[dict[object, tuple[int, bool]]] = field(
         default_factory=list[dict[object, tuple[int, bool]]]
@@ -81,7 +73,7 @@ class Facts:
             self._whole[variable] = found
         return self._whole[variable]
 
-    def _deep(self, expr: Expr) -> Expr:
+    def _deep(self, expr: ir.Expr) -> ir.Expr:
         return value_of(self.whole(form_of(expr))) if expr.type.is_integer else expr
 
     def is_nonzero(self, form: Form) -> bool:
@@ -94,24 +86,24 @@ class Facts:
         ((monomial, _),) = whole.items()
         return all(self._is_positive(v.expr) for v in monomial)
 
-    def _is_positive(self, expr: Expr) -> bool:
+    def _is_positive(self, expr: ir.Expr) -> bool:
         if expr in self.positive or expr in self.nonzero:
             return True
         match expr:
-            case Binary(op="/", left=left, right=right):
+            case ir.Binary(op="/", left=left, right=right):
                 # What divides a length leaves at least 1 of it.
-                rest = Binary("%", left, right, Scalar.I32)
+                rest = ir.Binary("%", left, right, Scalar.I32)
                 divides = self.is_never_negative(scaled(form_of(rest), -1))
                 return divides and self._is_positive(left)
             case _:
                 return False
 
-    def reduced(self, expr: Expr, known: tuple[Form, ...] = ()) -> Expr:
+    def reduced(self, expr: ir.Expr, known: tuple[Form, ...] = ()) -> ir.Expr:
         """Return a quotient or remainder without what is divided exactly.
 
         `(4 * q + u) / 4` is q, and `(4 * q + u) % 4` is u, where u is below 4.
         """
-        if not isinstance(expr, Binary) or expr.op not in {"/", "%"}:
+        if not isinstance(expr, ir.Binary) or expr.op not in {"/", "%"}:
             return expr
         if expr.type is not _I32 or not self.is_nonzero(form_of(expr.right)):
             return expr
@@ -124,7 +116,7 @@ class Facts:
             return value_of(whole if expr.op == "/" else rest)
         if not whole:
             return expr
-        inner = form_of(Binary(expr.op, value_of(rest), expr.right, _I32))
+        inner = form_of(ir.Binary(expr.op, value_of(rest), expr.right, _I32))
         return value_of(combined("+", whole, inner) if expr.op == "/" else inner)
 
     def is_never_negative(self, form: Form, facts: tuple[Form, ...] = ()) -> bool:
@@ -203,7 +195,7 @@ class Facts:
         """Yield forms that prove `r - a / c >= 0`: a is at most `r c + c - 1`."""
         for monomial, factor in form.items():
             match monomial:
-                case (Variable(expr=Binary(op="/", left=left, right=right)),) if (
+                case (Variable(expr=ir.Binary(op="/", left=left, right=right)),) if (
                     factor == -1
                 ):
                     above = self.whole(form_of(left))
@@ -216,10 +208,10 @@ class Facts:
                     pass
 
     def _bounded(
-        self, form: Form, index: Index, facts: tuple[Form, ...]
+        self, form: Form, index: ir.Index, facts: tuple[Form, ...]
     ) -> Form | None:
         """Return the least that a form is over the range of an index."""
-        parts = coefficient(form, IndexValue(index))
+        parts = coefficient(form, ir.IndexValue(index))
         if parts is None:
             return None
         factor, rest = parts
@@ -254,23 +246,23 @@ class Facts:
         from_zero = all(map(self._is_from_zero, variables(total)))
         return from_zero and all(factor >= 0 for factor in total.values())
 
-    def _is_from_zero(self, variable: Expr) -> bool:
+    def _is_from_zero(self, variable: ir.Expr) -> bool:
         """Whether a variable is never negative."""
         if variable in self.positive:
             return True
         match variable:
-            case IndexValue() | DimValue() | UniformValue(type=Scalar.U32):
+            case ir.IndexValue() | ir.DimValue() | ir.UniformValue(type=Scalar.U32):
                 return True
-            case Binary(op="/" | "%", left=left, right=right):
+            case ir.Binary(op="/" | "%", left=left, right=right):
                 operands = [form_of(left)] + [form_of(right)] * (variable.op == "/")
                 return all(self.is_never_negative(each) for each in operands)
-            case BuiltinCall(builtin="abs" | "mod"):
+            case ir.BuiltinCall(builtin="abs" | "mod"):
                 return True
-            case BuiltinCall(builtin="clamp", arguments=(_, low, _)):
+            case ir.BuiltinCall(builtin="clamp", arguments=(_, low, _)):
                 return self.is_never_negative(form_of(low))
-            case BuiltinCall(builtin="min", arguments=both):
+            case ir.BuiltinCall(builtin="min", arguments=both):
                 return all(self.is_never_negative(form_of(each)) for each in both)
-            case BuiltinCall(builtin="max", arguments=both):
+            case ir.BuiltinCall(builtin="max", arguments=both):
                 return any(self.is_never_negative(form_of(each)) for each in both)
             case _:
                 return variable.type is Scalar.U32
@@ -280,22 +272,22 @@ class Facts:
         for variable in dict.fromkeys(v for monomial in form for v in monomial):
             own: Form = {(variable,): 1}
             match variable.expr:
-                case Binary(op="%", right=right) | BuiltinCall(
+                case ir.Binary(op="%", right=right) | ir.BuiltinCall(
                     builtin="mod", arguments=(_, right)
                 ):
                     yield plus(combined("-", self.whole(form_of(right)), own), -1)
-                case Binary(op="/", left=left, right=right):
+                case ir.Binary(op="/", left=left, right=right):
                     above = self.whole(form_of(left))
                     if self.is_never_negative(above):
                         by = self.whole(form_of(right))
                         whole = combined("-", above, combined("*", own, by))
                         yield whole
-                        rest = form_of(Binary("%", left, right, _I32))
+                        rest = form_of(ir.Binary("%", left, right, _I32))
                         yield combined("-", rest, whole)
                         yield combined("-", above, own)
-                case BuiltinCall(builtin="clamp", arguments=(_, _, high)):
+                case ir.BuiltinCall(builtin="clamp", arguments=(_, _, high)):
                     yield combined("-", self.whole(form_of(high)), own)
-                case BuiltinCall(builtin="min", arguments=both):
+                case ir.BuiltinCall(builtin="min", arguments=both):
                     for each in both:
                         yield combined("-", self.whole(form_of(each)), own)
                 case _:
@@ -312,6 +304,6 @@ def _key(form: Form) -> object:
     return frozenset(form.items())
 
 
-def _indices_in(form: Form) -> list[Index]:
+def _indices_in(form: Form) -> list[ir.Index]:
     found = (v.expr for monomial in form for v in monomial)
-    return list(dict.fromkeys(e.index for e in found if isinstance(e, IndexValue)))
+    return list(dict.fromkeys(e.index for e in found if isinstance(e, ir.IndexValue)))

@@ -11,19 +11,9 @@ from functools import lru_cache
 from typing import Final, TypeAlias, final
 
 from kerngen.gradient.indices import free_indices
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import as_literal, is_fixed
 from kerngen.ir.dump import dump_expr
-from kerngen.ir.nodes import (
-    Binary,
-    Cast,
-    Constant,
-    DimValue,
-    Expr,
-    Extent,
-    Index,
-    IndexValue,
-    Unary,
-)
 from kerngen.ir.types import Scalar
 
 
@@ -33,7 +23,7 @@ class Variable:
 
     __slots__ = ("_hash", "expr", "order")
 
-    def __init__(self, expr: Expr) -> None:
+    def __init__(self, expr: ir.Expr) -> None:
         self.expr: Final = expr
         self.order: Final = dump_expr(expr)
         self._hash: Final = hash(self.order)
@@ -53,42 +43,42 @@ Form: TypeAlias = Mapping[Monomial, int]
 _I32: Final = Scalar.I32
 
 
-def number(value: int) -> Constant:
+def number(value: int) -> ir.Constant:
     """Return an i32 literal."""
-    return Constant(value, _I32)
+    return ir.Constant(value, _I32)
 
 
-def length(extent: Extent) -> Expr:
+def length(extent: ir.Extent) -> ir.Expr:
     """Return the length of an axis as an expression."""
-    return number(extent) if isinstance(extent, int) else DimValue(extent)
+    return number(extent) if isinstance(extent, int) else ir.DimValue(extent)
 
 
 @lru_cache(4096)
-def variable_of(expr: Expr) -> Variable:
+def variable_of(expr: ir.Expr) -> Variable:
     """Return the variable for an expression."""
     return Variable(expr)
 
 
 @lru_cache(4096)
-def form_of(expr: Expr) -> Form:
+def form_of(expr: ir.Expr) -> Form:
     """Return an integer expression as a polynomial."""
     literal = as_literal(expr)
-    if isinstance(expr, Constant) and expr.type is Scalar.U32:
+    if isinstance(expr, ir.Constant) and expr.type is Scalar.U32:
         literal = int(expr.value)  # not as an i32, which 4294967295 would be -1 of
     if literal is not None:
         return {(): literal} if literal else {}
     match expr:
-        case Unary(op="-", operand=operand, type=Scalar.I32):
+        case ir.Unary(op="-", operand=operand, type=Scalar.I32):
             return scaled(form_of(operand), -1)
-        case Cast(operand=operand, type=Scalar.I32) if operand.type.is_integer:
+        case ir.Cast(operand=operand, type=Scalar.I32) if operand.type.is_integer:
             return form_of(operand)
-        case Cast(operand=operand, type=Scalar.U32) if is_fixed(operand):
+        case ir.Cast(operand=operand, type=Scalar.U32) if is_fixed(operand):
             return form_of(operand)
-        case Binary(
+        case ir.Binary(
             op="+" | "-" | "*" as op, left=left, right=right
         ) if expr.type is _I32 or is_fixed(expr):
             return combined(op, form_of(left), form_of(right))
-        case Binary(
+        case ir.Binary(
             op="/" | "%", left=left, right=right
         ) if expr.type is _I32 or is_fixed(expr):
             return _quotient(expr, form_of(left), form_of(right))
@@ -96,12 +86,12 @@ def form_of(expr: Expr) -> Form:
             return {(variable_of(expr),): 1}
 
 
-def _quotient(expr: Binary, above: Form, below: Form) -> Form:
+def _quotient(expr: ir.Binary, above: Form, below: Form) -> Form:
     """Return a quotient or remainder with operands in their own canonical form."""
     if below == {(): 1}:
         return above if expr.op == "/" else {}
     operands = value_of(above), value_of(below)
-    return {(variable_of(Binary(expr.op, *operands, _I32)),): 1}
+    return {(variable_of(ir.Binary(expr.op, *operands, _I32)),): 1}
 
 
 def combined(op: str, left: Form, right: Form) -> Form:
@@ -139,21 +129,21 @@ def plus(form: Form, value: int) -> Form:
     return combined("+", form, {(): value} if value else {})
 
 
-def value_of(form: Form) -> Expr:
+def value_of(form: Form) -> ir.Expr:
     """Return a polynomial as an expression, positive terms first."""
-    result: Expr | None = None
+    result: ir.Expr | None = None
     for monomial, factor in sorted(form.items(), key=_place):
         part = _product(monomial, abs(factor))
         if result is None:
-            result = part if factor > 0 else Unary("-", part, _I32)
+            result = part if factor > 0 else ir.Unary("-", part, _I32)
         else:
-            result = Binary("+" if factor > 0 else "-", result, part, _I32)
+            result = ir.Binary("+" if factor > 0 else "-", result, part, _I32)
     return number(0) if result is None else _negated(result)
 
 
-def _negated(expr: Expr) -> Expr:
+def _negated(expr: ir.Expr) -> ir.Expr:
     """Return `-3` as a literal."""
-    literal = as_literal(expr.operand) if isinstance(expr, Unary) else None
+    literal = as_literal(expr.operand) if isinstance(expr, ir.Unary) else None
     return expr if literal is None else number(-literal)
 
 
@@ -162,27 +152,27 @@ def _place(item: tuple[Monomial, int]) -> tuple[bool, bool]:
     return factor < 0, not monomial
 
 
-def _product(monomial: Monomial, factor: int) -> Expr:
+def _product(monomial: Monomial, factor: int) -> ir.Expr:
     values = [_signed(variable.expr) for variable in monomial]
-    ordered = sorted(values, key=lambda value: not isinstance(value, IndexValue))
+    ordered = sorted(values, key=lambda value: not isinstance(value, ir.IndexValue))
     if factor != 1 or not ordered:
         ordered.insert(0, number(factor))
     result = ordered[0]
     for part in ordered[1:]:
-        result = Binary("*", result, part, _I32)
+        result = ir.Binary("*", result, part, _I32)
     return result
 
 
-def _signed(value: Expr) -> Expr:
-    return value if value.type is _I32 else Cast(value, _I32)
+def _signed(value: ir.Expr) -> ir.Expr:
+    return value if value.type is _I32 else ir.Cast(value, _I32)
 
 
-def variables(form: Form) -> set[Expr]:
+def variables(form: Form) -> set[ir.Expr]:
     """Return the variables of a polynomial."""
     return {variable.expr for monomial in form for variable in monomial}
 
 
-def as_variable(expr: Expr) -> Expr | None:
+def as_variable(expr: ir.Expr) -> ir.Expr | None:
     """Return the one variable that an expression is, None if it is something else."""
     match [*form_of(expr).items()]:
         case [((variable,), 1)]:
@@ -191,7 +181,7 @@ def as_variable(expr: Expr) -> Expr | None:
             return None
 
 
-def coefficient(form: Form, of: Expr) -> tuple[Form, Form] | None:
+def coefficient(form: Form, of: ir.Expr) -> tuple[Form, Form] | None:
     """Return (g, r) of a form `g * of + r`; None if it is not linear in `of`."""
     variable = variable_of(of)
     factor: dict[Monomial, int] = {}
@@ -235,6 +225,6 @@ def _without(monomial: Monomial, below: Monomial) -> Monomial | None:
     return tuple(left)
 
 
-def mentions(expr: Expr, indices: frozenset[Index]) -> bool:
+def mentions(expr: ir.Expr, indices: frozenset[ir.Index]) -> bool:
     """Whether an expression uses any of these indices."""
     return not indices.isdisjoint(free_indices(expr))

@@ -36,19 +36,7 @@ from kerngen.gradient.integers.forms import (
     variables,
 )
 from kerngen.gradient.terms import Term, substituted
-from kerngen.ir.nodes import (
-    Binary,
-    BinaryOp,
-    BuiltinCall,
-    Cast,
-    Clamped,
-    Constant,
-    Expr,
-    Extent,
-    Index,
-    IndexValue,
-    Subscript,
-)
+from kerngen.ir import nodes as ir
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value
 
@@ -66,31 +54,31 @@ class Solver:
     """
 
     facts: Facts
-    own: list[Index]
-    bound: list[Index]
-    fresh: Callable[[str, Expr], Index]
-    conditions: list[Expr]
-    terms: dict[Expr, Expr]
-    solved: set[Expr] = field(default_factory=set[Expr])
+    own: list[ir.Index]
+    bound: list[ir.Index]
+    fresh: Callable[[str, ir.Expr], ir.Index]
+    conditions: list[ir.Expr]
+    terms: dict[ir.Expr, ir.Expr]
+    solved: set[ir.Expr] = field(default_factory=set[ir.Expr])
     equations: list[Equation] = field(default_factory=list[Equation])
 
     @property
-    def _unknown(self) -> frozenset[Index]:
+    def _unknown(self) -> frozenset[ir.Index]:
         return frozenset((*self.own, *self.bound))
 
-    def add(self, subscript: Subscript, place: Index, extent: Extent) -> None:
+    def add(self, subscript: ir.Subscript, place: ir.Index, extent: ir.Extent) -> None:
         """Add the equation of one axis."""
         value = subscript_value(subscript)
-        if isinstance(subscript, Clamped):
+        if isinstance(subscript, ir.Clamped):
             value = self._clamped(self._chosen(value), extent)
-        self.equations.append(Equation(value, IndexValue(place)))
+        self.equations.append(Equation(value, ir.IndexValue(place)))
 
-    def _chosen(self, value: Expr) -> Expr:
+    def _chosen(self, value: ir.Expr) -> ir.Expr:
         """Return the argument that a minimum or maximum is, where that is known."""
         match value:
-            case BuiltinCall(builtin="min" | "max" as name, arguments=both, type=t) if (
-                t is _I32
-            ):
+            case ir.BuiltinCall(
+                builtin="min" | "max" as name, arguments=both, type=t
+            ) if (t is _I32):
                 for least, most in (both, both[::-1]):
                     room = combined("-", form_of(most), form_of(least))
                     if self.facts.is_never_negative(room, self._known()):
@@ -99,7 +87,7 @@ class Solver:
                 pass
         return value
 
-    def _clamped(self, value: Expr, extent: Extent) -> Expr:
+    def _clamped(self, value: ir.Expr, extent: ir.Extent) -> ir.Expr:
         """Return a subscript with its clamp, unless it surely lies inside of its axis."""
         end = form_of(length(extent))
         form = with_digits(form_of(value), self.conditions)
@@ -109,7 +97,7 @@ class Solver:
         before_end = self.facts.is_never_negative(beyond, known)
         last = value_of(plus(end, -1))
         if value.type is Scalar.U32 and not before_end:
-            return _call("min", value, Cast(last, Scalar.U32))
+            return _call("min", value, ir.Cast(last, Scalar.U32))
         if from_start:
             return value if before_end else _call("min", value, last)
         if before_end:
@@ -157,13 +145,13 @@ class Solver:
         while any(self._fixed(condition) for condition in self.conditions):
             pass
 
-    def _fixed(self, condition: Expr) -> bool:
+    def _fixed(self, condition: ir.Expr) -> bool:
         """Put one number in the place of an index that a condition of the program fixes.
 
         Before:  sum[k when ids[i] == u32(k)] dy[k]      sum[t when 2 * i + u == t] dy[t]
         After:   if ids[i] < u32(m) { dy[ids[i]] }       if 2 * i + u < n { dy[2 * i + u] }
         """
-        if not isinstance(condition, Binary) or condition.op != "==":
+        if not isinstance(condition, ir.Binary) or condition.op != "==":
             return False
         sides = (condition.left, condition.right)
         for one, other in (sides, sides[::-1]):
@@ -171,8 +159,8 @@ class Solver:
             if index in self._unknown and index not in free_indices(other):
                 self.conditions.remove(condition)
                 limits = _limits(index, other)
-                place = Cast(other, _I32) if other.type is not _I32 else other
-                self._put(index, place, Equation(IndexValue(index), place))
+                place = ir.Cast(other, _I32) if other.type is not _I32 else other
+                self._put(index, place, Equation(ir.IndexValue(index), place))
                 self.conditions += limits
                 return True
         return False
@@ -182,8 +170,8 @@ class Solver:
         self.equations.remove(equation)
         place = equation.place
         if equation.value.type is Scalar.U32:
-            place = Cast(place, Scalar.U32)
-        self.conditions.append(Binary("==", equation.value, place, BOOL))
+            place = ir.Cast(place, Scalar.U32)
+        self.conditions.append(ir.Binary("==", equation.value, place, BOOL))
 
     def _settled(self, equation: Equation) -> bool:
         """Make a condition of an equation without unknowns."""
@@ -193,20 +181,20 @@ class Solver:
         return True
 
     def _linear(
-        self, equation: Equation, of: Sequence[Index]
-    ) -> Iterator[tuple[Index, Form, Form]]:
+        self, equation: Equation, of: Sequence[ir.Index]
+    ) -> Iterator[tuple[ir.Index, Form, Form]]:
         """Yield the unknowns that a value is linear in, with (g, r) of `g i + r`."""
         form = form_of(equation.value)
-        plain = {v.index for v in variables(form) if isinstance(v, IndexValue)}
+        plain = {v.index for v in variables(form) if isinstance(v, ir.IndexValue)}
         inside = frozenset(
             index
             for v in variables(form)
-            if not isinstance(v, IndexValue)
+            if not isinstance(v, ir.IndexValue)
             for index in free_indices(v)
         )
         for index in of:
             if index in plain and index not in inside:
-                parts = coefficient(form, IndexValue(index))
+                parts = coefficient(form, ir.IndexValue(index))
                 if parts is not None:
                     yield index, *parts
 
@@ -231,24 +219,24 @@ class Solver:
             by, place = value_of(factor), equation.place
             self.equations.remove(equation)
             self.equations += [
-                Equation(part, value_of(form_of(Binary("/", place, by, _I32)))),
+                Equation(part, value_of(form_of(ir.Binary("/", place, by, _I32)))),
                 Equation(
-                    value_of(rest), value_of(form_of(Binary("%", place, by, _I32)))
+                    value_of(rest), value_of(form_of(ir.Binary("%", place, by, _I32)))
                 ),
             ]
             return True
         return False
 
-    def _parts(self, form: Form) -> Iterator[Expr]:
+    def _parts(self, form: Form) -> Iterator[ir.Expr]:
         """Yield the terms of a form with unknowns, indices of the statement first."""
         found = dict.fromkeys(v.expr for monomial in form for v in monomial)
-        own = [IndexValue(index) for index in (*self.own, *self.bound)]
+        own = [ir.IndexValue(index) for index in (*self.own, *self.bound)]
         yield from (index for index in own if index in found)
         for part in found:
-            if not isinstance(part, IndexValue) and mentions(part, self._unknown):
+            if not isinstance(part, ir.IndexValue) and mentions(part, self._unknown):
                 yield part
 
-    def _unit(self, of: Sequence[Index], equation: Equation) -> bool:
+    def _unit(self, of: Sequence[ir.Index], equation: Equation) -> bool:
         """Solve `i + r == K` or `r - i == K` for i."""
         for index, factor, rest in self._linear(equation, of):
             if factor in ({(): 1}, {(): -1}):
@@ -259,7 +247,7 @@ class Solver:
                 return True
         return False
 
-    def _multiple(self, of: Sequence[Index], equation: Equation) -> bool:
+    def _multiple(self, of: Sequence[ir.Index], equation: Equation) -> bool:
         """Solve `g i + r == K` where g divides what is left."""
         for index, factor, rest in self._linear(equation, of):
             if not self.facts.is_nonzero(factor):
@@ -268,16 +256,16 @@ class Solver:
             sign = -1 if all(each < 0 for each in factor.values()) else 1
             above, by = (value_of(scaled(each, sign)) for each in (left, factor))
             self.equations.remove(equation)
-            self._require("==", Binary("%", above, by, _I32), number(0))
-            self._define(index, Binary("/", above, by, _I32), equation)
+            self._require("==", ir.Binary("%", above, by, _I32), number(0))
+            self._define(index, ir.Binary("/", above, by, _I32), equation)
             return True
         return False
 
     def _pair(self, equation: Equation) -> bool:
         """Solve `e / c == K` beside `e % c == L`: e = K c + L."""
         match equation.value:
-            case Binary(op="/", left=whole, right=by):
-                rest = Binary("%", whole, by, _I32)
+            case ir.Binary(op="/", left=whole, right=by):
+                rest = ir.Binary("%", whole, by, _I32)
             case _:
                 return False
         if self._is_multiple(rest):
@@ -293,23 +281,23 @@ class Solver:
         else:
             return False
         self.equations.remove(equation)
-        product = form_of(Binary("*", equation.place, by, _I32))
+        product = form_of(ir.Binary("*", equation.place, by, _I32))
         place = value_of(combined("+", product, form_of(other.place)))
         self.equations.append(Equation(whole, place))
         return True
 
-    def _is_multiple(self, rest: Binary) -> bool:
+    def _is_multiple(self, rest: ir.Binary) -> bool:
         """Whether a condition of the program is that a remainder is 0."""
         wanted = form_of(rest)
         return self.facts.is_nonzero(form_of(rest.right)) and any(
-            isinstance(c, Binary)
+            isinstance(c, ir.Binary)
             and c.op == "=="
             and not form_of(c.right)
             and form_of(c.left) == wanted
             for c in self.conditions
         )
 
-    def _splits(self, whole: Expr, by: Expr) -> bool:
+    def _splits(self, whole: ir.Expr, by: ir.Expr) -> bool:
         """Whether a quotient counts from 0, by something that is no unknown."""
         known = not mentions(by, self._unknown) and self.facts.is_nonzero(form_of(by))
         return known and self.facts.is_never_negative(form_of(whole), self._known())
@@ -317,26 +305,26 @@ class Solver:
     def _quotient(self, equation: Equation) -> bool:
         """Solve `e / c == K`, e = K c + u, and `e % c == K`, e = u c + K, by a new u."""
         match equation.value:
-            case BuiltinCall(builtin="mod", arguments=(whole, by)):
+            case ir.BuiltinCall(builtin="mod", arguments=(whole, by)):
                 return self._wrapped(equation, whole, by)
-            case Binary(op="%", left=whole, right=by) if self._splits(
+            case ir.Binary(op="%", left=whole, right=by) if self._splits(
                 whole, by
             ) and self._wrapped(equation, whole, by):
                 return True
-            case Binary(op="/", left=whole, right=by) if self._splits(whole, by):
+            case ir.Binary(op="/", left=whole, right=by) if self._splits(whole, by):
                 index = self.fresh("u", by)
-                product = Binary("*", equation.place, by, _I32)
-                place = Binary("+", product, IndexValue(index), _I32)
-            case Binary(
-                op="%", left=IndexValue(ranged) as whole, right=by
+                product = ir.Binary("*", equation.place, by, _I32)
+                place = ir.Binary("+", product, ir.IndexValue(index), _I32)
+            case ir.Binary(
+                op="%", left=ir.IndexValue(ranged) as whole, right=by
             ) if self._splits(whole, by):
                 above = plus(
                     combined("+", form_of(length(ranged.extent)), form_of(by)), -1
                 )
-                count = Binary("/", value_of(above), by, _I32)
+                count = ir.Binary("/", value_of(above), by, _I32)
                 index = self.fresh("u", count)
-                product = Binary("*", IndexValue(index), by, _I32)
-                place = Binary("+", product, equation.place, _I32)
+                product = ir.Binary("*", ir.IndexValue(index), by, _I32)
+                place = ir.Binary("+", product, equation.place, _I32)
                 self._require("<", equation.place, by)
             case _:
                 return False
@@ -346,7 +334,7 @@ class Solver:
         self.equations.append(Equation(whole, place))
         return True
 
-    def _wrapped(self, equation: Equation, whole: Expr, by: Expr) -> bool:
+    def _wrapped(self, equation: Equation, whole: ir.Expr, by: ir.Expr) -> bool:
         """Solve `mod(i + r, m) == K` for an i that ranges over m."""
         end = self.facts.whole(form_of(by))
         for index, factor, rest in self._linear(
@@ -363,13 +351,13 @@ class Solver:
             return True
         return False
 
-    def _define(self, index: Index, solution: Expr, by: Equation | None) -> None:
+    def _define(self, index: ir.Index, solution: ir.Expr, by: Equation | None) -> None:
         """Put a solution in the place of an index, which must be in its range."""
         self._put(index, solution, by)
         self._require(">=", solution, number(0))
         self._require("<", solution, length(index.extent))
 
-    def _put(self, index: Index, solution: Expr, by: Equation | None) -> None:
+    def _put(self, index: ir.Index, solution: ir.Expr, by: Equation | None) -> None:
         (self.own if index in self.own else self.bound).remove(index)
         replace_ = Replacement(index, solution, by, self._reduced, self._clamped)
         self.conditions = [replace_(c) for c in self.conditions]
@@ -377,45 +365,45 @@ class Solver:
         self.equations = [replace_.equation(e) for e in self.equations]
         self.terms = {key: replace_(value) for key, value in self.terms.items()}
 
-    def _reduced(self, expr: Expr) -> Expr:
+    def _reduced(self, expr: ir.Expr) -> ir.Expr:
         return self.facts.reduced(expr, self._known())
 
-    def _require(self, op: BinaryOp, left: Expr, right: Expr) -> None:
-        condition = Binary(op, left, right, BOOL)
+    def _require(self, op: ir.BinaryOp, left: ir.Expr, right: ir.Expr) -> None:
+        condition = ir.Binary(op, left, right, BOOL)
         self.conditions.append(condition)
         self.solved.add(condition)
 
 
-def _index_of(expr: Expr) -> Index | None:
+def _index_of(expr: ir.Expr) -> ir.Index | None:
     """Return the index that an expression is, as it is or as a u32."""
     match expr:
-        case IndexValue(index=index):
+        case ir.IndexValue(index=index):
             return index
-        case Cast(operand=IndexValue(index=index), type=Scalar.U32):
+        case ir.Cast(operand=ir.IndexValue(index=index), type=Scalar.U32):
             return index
         case _:
             return None
 
 
-def _limits(index: Index, place: Expr) -> tuple[Expr, ...]:
+def _limits(index: ir.Index, place: ir.Expr) -> tuple[ir.Expr, ...]:
     """Return the conditions under which a place is in the range of an index."""
     end = length(index.extent)
     if place.type is Scalar.U32:
-        return (Binary("<", place, Cast(end, Scalar.U32), BOOL),)
-    low = Binary(">=", place, number(0), BOOL)
-    return low, Binary("<", place, end, BOOL)
+        return (ir.Binary("<", place, ir.Cast(end, Scalar.U32), BOOL),)
+    low = ir.Binary(">=", place, number(0), BOOL)
+    return low, ir.Binary("<", place, end, BOOL)
 
 
-def _call(name: str, *arguments: Expr) -> Expr:
-    return BuiltinCall(name, arguments, arguments[0].type)
+def _call(name: str, *arguments: ir.Expr) -> ir.Expr:
+    return ir.BuiltinCall(name, arguments, arguments[0].type)
 
 
 def solved(
     term: Term,
-    own: Sequence[Index],
-    subscripts: Sequence[tuple[Subscript, Index, Extent]],
+    own: Sequence[ir.Index],
+    subscripts: Sequence[tuple[ir.Subscript, ir.Index, ir.Extent]],
     facts: Facts,
-    fresh: Callable[[str, Expr], Index],
+    fresh: Callable[[str, ir.Expr], ir.Index],
 ) -> Term:
     """Return the term that a read adds to the adjoint at given positions."""
     factors = list(term.factors)
@@ -447,26 +435,26 @@ def solved(
 
 
 def with_fixed(
-    term: Term, own: Sequence[Index]
-) -> tuple[Term, Sequence[Index], Mapping[Index, Expr]]:
+    term: Term, own: Sequence[ir.Index]
+) -> tuple[Term, Sequence[ir.Index], Mapping[ir.Index, ir.Expr]]:
     """Return a term with indices of known value replaced, and these values.
 
     A read `v[k]` gives each component of v a term in which k is fixed.
     """
-    by: dict[Index, Expr] = {}
+    by: dict[ir.Index, ir.Expr] = {}
     for condition in term.conditions:
         match condition:
-            case Binary(
-                op="==", left=IndexValue(index=index), right=Constant() as place
+            case ir.Binary(
+                op="==", left=ir.IndexValue(index=index), right=ir.Constant() as place
             ) if (condition in term.solved and index not in by):
                 by[index] = place
             case _:
                 pass
     if not by:
         return term, own, by
-    fixed = {Binary("==", IndexValue(i), place, BOOL) for i, place in by.items()}
+    fixed = {ir.Binary("==", ir.IndexValue(i), place, BOOL) for i, place in by.items()}
     limits = tuple(
-        Binary("<", place, length(index.extent), BOOL)
+        ir.Binary("<", place, length(index.extent), BOOL)
         for index, place in by.items()
         if isinstance(index.extent, str)
     )
@@ -477,29 +465,31 @@ def with_fixed(
     return over_renamed(found, by), [i for i in own if i not in by], by
 
 
-def _is_renaming(equations: Sequence[Equation], own: frozenset[Index]) -> bool:
+def _is_renaming(equations: Sequence[Equation], own: frozenset[ir.Index]) -> bool:
     """Whether the subscripts are some of the statement's indices, each by itself."""
     values = [e.value for e in equations]
     bare = [
         v.index
         for v, e in zip(values, equations, strict=True)
-        if isinstance(v, IndexValue)
-        and isinstance(e.place, IndexValue)
+        if isinstance(v, ir.IndexValue)
+        and isinstance(e.place, ir.IndexValue)
         and v.index.extent == e.place.index.extent
     ]
     return len(bare) == len(values) == len(set(bare)) and own.issuperset(bare)
 
 
-def _renamed(term: Term, own: Sequence[Index], equations: Sequence[Equation]) -> Term:
+def _renamed(
+    term: Term, own: Sequence[ir.Index], equations: Sequence[Equation]
+) -> Term:
     """Return a term at the places that bare indices are equal to."""
-    by: dict[Index, Expr] = {
-        e.value.index: e.place for e in equations if isinstance(e.value, IndexValue)
+    by: dict[ir.Index, ir.Expr] = {
+        e.value.index: e.place for e in equations if isinstance(e.value, ir.IndexValue)
     }
     left = tuple(index for index in own if index not in by)
     return over_renamed(replace(term, bound=(*left, *term.bound)), by)
 
 
-def over_renamed(term: Term, by: Mapping[Index, Expr]) -> Term:
+def over_renamed(term: Term, by: Mapping[ir.Index, ir.Expr]) -> Term:
     """Return a term with its indices renamed, bound ones included."""
     return replace(
         term,

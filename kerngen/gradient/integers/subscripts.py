@@ -5,39 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kerngen.gradient.text import expr_text
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import affine_form
 from kerngen.ir.analysis.extremes import stays_inside
 from kerngen.ir.analysis.requirements import known_of
-from kerngen.ir.nodes import (
-    Affine,
-    At,
-    Binary,
-    Clamped,
-    Constant,
-    Expr,
-    Extent,
-    IndexValue,
-    Kernel,
-    Load,
-    Part,
-    Path,
-    Reduce,
-    Select,
-    Subscript,
-    UniformValue,
-)
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children, map_children, subscript_value
 
 
-def formed(expr: Expr) -> Expr:
+def formed(expr: ir.Expr) -> ir.Expr:
     """Return an expression with all subscripts normalised."""
     return _subscripted(expr, is_guarded=False)
 
 
-def _subscripted(expr: Expr, *, is_guarded: bool) -> Expr:
+def _subscripted(expr: ir.Expr, *, is_guarded: bool) -> ir.Expr:
     """Return an expression with formed subscripts; a condition may guard what it reads."""
-    if isinstance(expr, Load):
+    if isinstance(expr, ir.Load):
         moved = tuple(
             _formed(subscript, extent, is_guarded=is_guarded)
             for subscript, extent in zip(
@@ -46,69 +29,71 @@ def _subscripted(expr: Expr, *, is_guarded: bool) -> Expr:
         )
         path = _path_subscripted(expr.path, is_guarded=is_guarded)
         return replace(expr, subscripts=moved, path=path)
-    if isinstance(expr, UniformValue) and expr.path:
+    if isinstance(expr, ir.UniformValue) and expr.path:
         path = _path_subscripted(expr.path, is_guarded=is_guarded)
         return replace(expr, path=path)
-    if isinstance(expr, Part):
+    if isinstance(expr, ir.Part):
         operand = _subscripted(expr.operand, is_guarded=is_guarded)
         (at,) = _path_subscripted((expr.at,), is_guarded=is_guarded)
-        assert isinstance(at, At)
+        assert isinstance(at, ir.At)
         return replace(expr, operand=operand, at=at)
     parts = children(expr)
     if not parts:
         return expr
-    guards = isinstance(expr, Select | Reduce) or (
-        isinstance(expr, Binary) and expr.op in {"and", "or"}
+    guards = isinstance(expr, ir.Select | ir.Reduce) or (
+        isinstance(expr, ir.Binary) and expr.op in {"and", "or"}
     )
     guards = guards and len(parts) > 1
     first = next(iter(parts))
 
-    def visit(child: Expr) -> Expr:
+    def visit(child: ir.Expr) -> ir.Expr:
         later = guards and child is not first
         return _subscripted(child, is_guarded=is_guarded or later)
 
     return map_children(expr, visit)
 
 
-def _path_subscripted(path: Path, *, is_guarded: bool) -> Path:
+def _path_subscripted(path: ir.Path, *, is_guarded: bool) -> ir.Path:
     return tuple(
         (
             replace(step, place=_formed(step.place, step.length, is_guarded=is_guarded))
-            if isinstance(step, At)
+            if isinstance(step, ir.At)
             else step
         )
         for step in path
     )
 
 
-def _formed(subscript: Subscript, extent: Extent, *, is_guarded: bool) -> Subscript:
+def _formed(
+    subscript: ir.Subscript, extent: ir.Extent, *, is_guarded: bool
+) -> ir.Subscript:
     value = _subscripted(subscript_value(subscript), is_guarded=is_guarded)
-    if isinstance(value, IndexValue):
+    if isinstance(value, ir.IndexValue):
         if value.index.extent == extent or not is_guarded:
             return value
         # A bare index is not clamped, even where a condition guards it.
-        value = Binary("+", value, Constant(0, Scalar.I32), Scalar.I32)
+        value = ir.Binary("+", value, ir.Constant(0, Scalar.I32), Scalar.I32)
     form = affine_form(value)
     if form is None or (is_guarded and not stays_inside(form, extent)):
-        return Clamped(value)
-    return Affine(value, expr_text(value))
+        return ir.Clamped(value)
+    return ir.Affine(value, expr_text(value))
 
 
-def without_needless_clamps(kernel: Kernel) -> Kernel:
+def without_needless_clamps(kernel: ir.Kernel) -> ir.Kernel:
     """Return a kernel without clamps that its requirements make unnecessary."""
     known = known_of(kernel)
 
-    def place(subscript: Subscript, extent: Extent) -> Subscript:
-        if not isinstance(subscript, Clamped):
+    def place(subscript: ir.Subscript, extent: ir.Extent) -> ir.Subscript:
+        if not isinstance(subscript, ir.Clamped):
             return subscript
         form = affine_form(subscript.value)
         if form is None or not known.keeps_inside(form, extent):
             return subscript
-        return Affine(subscript.value, expr_text(subscript.value))
+        return ir.Affine(subscript.value, expr_text(subscript.value))
 
-    def visit(node: Expr) -> Expr:
+    def visit(node: ir.Expr) -> ir.Expr:
         node = map_children(node, visit)
-        if not isinstance(node, Load):
+        if not isinstance(node, ir.Load):
             return node
         pairs = zip(node.subscripts, node.tensor.extents, strict=True)
         return replace(node, subscripts=tuple(place(s, e) for s, e in pairs))

@@ -10,38 +10,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, assert_never, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.table import TRUNCATING
-from kerngen.ir.nodes import (
-    Affine,
-    Binary,
-    BinaryOp,
-    BuiltinCall,
-    Cast,
-    Clamped,
-    Constant,
-    ConstRef,
-    DimValue,
-    Expr,
-    Index,
-    IndexValue,
-    Subscript,
-    Unary,
-    UniformValue,
-)
 from kerngen.ir.types import Scalar
 from kerngen.plan.hostmath import wrap_i32
 
-_RING: Final[Mapping[BinaryOp, Callable[[int, int], int]]] = {
+_RING: Final[Mapping[ir.BinaryOp, Callable[[int, int], int]]] = {
     "+": int.__add__,
     "-": int.__sub__,
     "*": int.__mul__,
 }
 """The operators that agree modulo 2^32, whatever overflows on the way."""
-_QUOTIENTS: Final = frozenset[BinaryOp](("/", "%"))
-_NEUTRAL: Final[Mapping[BinaryOp, int]] = {"+": 0, "*": 1}
+_QUOTIENTS: Final = frozenset[ir.BinaryOp](("/", "%"))
+_NEUTRAL: Final[Mapping[ir.BinaryOp, int]] = {"+": 0, "*": 1}
 
-_ZERO: Final = Constant(0, Scalar.I32)
-_ONE: Final = Constant(1, Scalar.I32)
+_ZERO: Final = ir.Constant(0, Scalar.I32)
+_ONE: Final = ir.Constant(1, Scalar.I32)
 
 
 @final
@@ -52,45 +36,45 @@ class AffineForm:
     Coefficients and the offset are of constants, dims and integer scalars.
     """
 
-    offset: Expr
-    terms: Mapping[Index, Expr] = field(default_factory=dict[Index, Expr])
+    offset: ir.Expr
+    terms: Mapping[ir.Index, ir.Expr] = field(default_factory=dict[ir.Index, ir.Expr])
 
-    def coefficient(self, index: Index) -> int | None:
+    def coefficient(self, index: ir.Index) -> int | None:
         """Return an index's coefficient: 0 if it is absent, None if it is no literal."""
         return as_literal(self.terms[index]) if index in self.terms else 0
 
 
-def affine_form(expr: Expr) -> AffineForm | None:
+def affine_form(expr: ir.Expr) -> AffineForm | None:
     """Return the affine form of an integer expression, or None if it has none."""
     if is_fixed(expr):
         return AffineForm(expr)
     match expr:
-        case IndexValue(index=index):
+        case ir.IndexValue(index=index):
             return AffineForm(_ZERO, {index: _ONE})
-        case Unary(op="-", operand=operand):
-            return _scaled(Constant(-1, Scalar.I32), affine_form(operand))
+        case ir.Unary(op="-", operand=operand):
+            return _scaled(ir.Constant(-1, Scalar.I32), affine_form(operand))
         # i32 and u32 have the same bits, and sums and products the same remainder of
         # 2^32.
-        case Cast(operand=operand) if operand.type.is_integer:
+        case ir.Cast(operand=operand) if operand.type.is_integer:
             return affine_form(operand)
-        case Binary(op="+" | "-" as op, left=left, right=right):
+        case ir.Binary(op="+" | "-" as op, left=left, right=right):
             return _combined(op, affine_form(left), affine_form(right))
-        case Binary(op="*", left=left, right=right) if is_fixed(right):
+        case ir.Binary(op="*", left=left, right=right) if is_fixed(right):
             return _scaled(right, affine_form(left))
-        case Binary(op="*", left=left, right=right) if is_fixed(left):
+        case ir.Binary(op="*", left=left, right=right) if is_fixed(left):
             return _scaled(left, affine_form(right))
         case _:
             return None
 
 
-def subscript_form(subscript: Subscript) -> AffineForm | None:
+def subscript_form(subscript: ir.Subscript) -> AffineForm | None:
     """Return the affine form of a subscript, or None for a clamped one."""
     match subscript:
-        case Clamped():
+        case ir.Clamped():
             return None
-        case IndexValue(index=index):
+        case ir.IndexValue(index=index):
             return AffineForm(_ZERO, {index: _ONE})
-        case Affine(value):
+        case ir.Affine(value):
             form = affine_form(value)
             assert form is not None, "checked where it was made"
             return form
@@ -98,37 +82,37 @@ def subscript_form(subscript: Subscript) -> AffineForm | None:
             assert_never(subscript)
 
 
-def is_fixed(expr: Expr) -> bool:
+def is_fixed(expr: ir.Expr) -> bool:
     """Whether an integer is the same for all elements, so that the host knows it."""
     match expr:
-        case Constant() | ConstRef() | DimValue():
+        case ir.Constant() | ir.ConstRef() | ir.DimValue():
             return expr.type.is_integer
-        case UniformValue(path=path):
+        case ir.UniformValue(path=path):
             # An index may lead to the part, and the checks know whole scalars alone.
             return expr.type.is_integer and not path
-        case Unary(op=op, operand=operand):
+        case ir.Unary(op=op, operand=operand):
             return op == "-" and is_fixed(operand)
-        case Cast(operand=operand, type=type_):
+        case ir.Cast(operand=operand, type=type_):
             return type_.is_integer and is_fixed(operand)
-        case Binary(op=op, left=left, right=right):
+        case ir.Binary(op=op, left=left, right=right):
             known = op in _RING or op in _QUOTIENTS
             return known and is_fixed(left) and is_fixed(right)
-        case BuiltinCall(builtin=name, arguments=arguments):
+        case ir.BuiltinCall(builtin=name, arguments=arguments):
             return name in TRUNCATING and all(map(is_fixed, arguments))
         case _:
             # Of anything else the host knows nothing: such a subscript is clamped.
             return False
 
 
-def as_literal(expr: Expr) -> int | None:
+def as_literal(expr: ir.Expr) -> int | None:
     """Return a literal's or constant's value as a signed integer, or None."""
-    if isinstance(expr, Constant | ConstRef) and expr.type.is_integer:
+    if isinstance(expr, ir.Constant | ir.ConstRef) and expr.type.is_integer:
         return wrap_i32(int(expr.value))
     return None
 
 
 def _combined(
-    op: BinaryOp, left: AffineForm | None, right: AffineForm | None
+    op: ir.BinaryOp, left: AffineForm | None, right: AffineForm | None
 ) -> AffineForm | None:
     if left is None or right is None:
         return None
@@ -138,22 +122,22 @@ def _combined(
     return AffineForm(_simple(op, left.offset, right.offset), _present(terms))
 
 
-def _scaled(by: Expr, form: AffineForm | None) -> AffineForm | None:
+def _scaled(by: ir.Expr, form: AffineForm | None) -> AffineForm | None:
     if form is None:
         return None
     terms = {index: _simple("*", by, c) for index, c in form.terms.items()}
     return AffineForm(_simple("*", by, form.offset), _present(terms))
 
 
-def _present(terms: Mapping[Index, Expr]) -> dict[Index, Expr]:
+def _present(terms: Mapping[ir.Index, ir.Expr]) -> dict[ir.Index, ir.Expr]:
     return {index: c for index, c in terms.items() if as_literal(c) != 0}
 
 
-def _simple(op: BinaryOp, left: Expr, right: Expr) -> Expr:
+def _simple(op: ir.BinaryOp, left: ir.Expr, right: ir.Expr) -> ir.Expr:
     """Return `left op right` without what changes nothing."""
     first, second = as_literal(left), as_literal(right)
     if first is not None and second is not None:
-        return Constant(wrap_i32(_RING[op](first, second)), Scalar.I32)
+        return ir.Constant(wrap_i32(_RING[op](first, second)), Scalar.I32)
     if op in _NEUTRAL and first == _NEUTRAL[op]:
         return right
     if second == _NEUTRAL.get(op, 0):
@@ -161,7 +145,7 @@ def _simple(op: BinaryOp, left: Expr, right: Expr) -> Expr:
     if op == "*" and 0 in (first, second):
         return _ZERO
     if first == (-1 if op == "*" else 0):
-        return Unary("-", right, Scalar.I32)
+        return ir.Unary("-", right, Scalar.I32)
     if op == "*" and second == -1:
-        return Unary("-", left, Scalar.I32)
-    return Binary(op, left, right, Scalar.I32)
+        return ir.Unary("-", left, Scalar.I32)
+    return ir.Binary(op, left, right, Scalar.I32)

@@ -11,25 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.linear import Lengths, length_of
-from kerngen.ir.nodes import (
-    Binary,
-    BinaryOp,
-    Constant,
-    Expr,
-    Load,
-    Reduce,
-    Select,
-    Tensor,
-    Unary,
-)
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children, subscript_value
 
-Condition: TypeAlias = tuple[Expr, bool]
+Condition: TypeAlias = tuple[ir.Expr, bool]
 """An expression of type bool, and whether it is true or false."""
 
-_NEGATED: Final[dict[BinaryOp, BinaryOp]] = {
+_NEGATED: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
     "<": ">=",
     "<=": ">",
     ">": "<=",
@@ -37,26 +27,28 @@ _NEGATED: Final[dict[BinaryOp, BinaryOp]] = {
     "==": "!=",
     "!=": "==",
 }
-_ONE: Final = Constant(1, Scalar.I32)
+_ONE: Final = ir.Constant(1, Scalar.I32)
 
 
 def reads_under(
-    expr: Expr, tensor: Tensor, under: tuple[Condition, ...] = ()
-) -> Iterator[tuple[Load, tuple[Condition, ...]]]:
+    expr: ir.Expr, tensor: ir.Tensor, under: tuple[Condition, ...] = ()
+) -> Iterator[tuple[ir.Load, tuple[Condition, ...]]]:
     """Yield each read of a tensor, with the conditions under which it is evaluated."""
     match expr:
-        case Select(condition=condition, then=then, otherwise=otherwise):
+        case ir.Select(condition=condition, then=then, otherwise=otherwise):
             yield from reads_under(condition, tensor, under)
             yield from reads_under(then, tensor, (*under, (condition, True)))
             yield from reads_under(otherwise, tensor, (*under, (condition, False)))
-        case Binary(op="and" | "or" as op, left=left, right=right):
+        case ir.Binary(op="and" | "or" as op, left=left, right=right):
             yield from reads_under(left, tensor, under)
             yield from reads_under(right, tensor, (*under, (left, op == "and")))
-        case Reduce(condition=Select() | Binary() | Unary() as condition, body=body):
+        case ir.Reduce(
+            condition=ir.Select() | ir.Binary() | ir.Unary() as condition, body=body
+        ):
             yield from reads_under(condition, tensor, under)
             yield from reads_under(body, tensor, (*under, (condition, True)))
         case _:
-            if isinstance(expr, Load) and expr.tensor == tensor:
+            if isinstance(expr, ir.Load) and expr.tensor == tensor:
                 yield expr, under
             for child in children(expr):
                 yield from reads_under(child, tensor, under)
@@ -70,7 +62,7 @@ class Borders:
     lengths: Lengths
 
     def excludes(
-        self, load: Load, axis: int, under: tuple[Condition, ...], shift: int
+        self, load: ir.Load, axis: int, under: tuple[Condition, ...], shift: int
     ) -> bool:
         """Whether conditions keep a read inside of the axis along which it is shifted."""
         wanted = place = subscript_value(load.subscripts[axis])
@@ -80,33 +72,33 @@ class Borders:
         facts = self._all_facts(under)
         return any(self._follows(wanted, fact) for fact in facts)
 
-    def _all_facts(self, under: tuple[Condition, ...]) -> tuple[Expr, ...]:
+    def _all_facts(self, under: tuple[Condition, ...]) -> tuple[ir.Expr, ...]:
         """Return the expressions that conditions make non-negative, repeatedly applied.
 
         `t - 1` is not where `t != 0`, and so `t - 2` is not if `t != 1` as well.
         """
-        known: tuple[Expr, ...] = ()
+        known: tuple[ir.Expr, ...] = ()
         while True:
             facts = tuple(x for each in under for x in self._facts(*each, known))
             if len(facts) == len(known):
                 return facts
             known = facts
 
-    def _follows(self, wanted: Expr, fact: Expr) -> bool:
+    def _follows(self, wanted: ir.Expr, fact: ir.Expr) -> bool:
         return self.lengths.never_negative(_difference(wanted, fact))
 
     def _facts(
-        self, condition: Expr, holds: bool, known: tuple[Expr, ...]
-    ) -> Iterator[Expr]:
+        self, condition: ir.Expr, holds: bool, known: tuple[ir.Expr, ...]
+    ) -> Iterator[ir.Expr]:
         """Yield expressions that a condition keeps from being negative: `t - 1` of `t > 0`."""
         match condition:
-            case Unary(op="not", operand=operand):
+            case ir.Unary(op="not", operand=operand):
                 yield from self._facts(operand, not holds, known)
-            case Binary(op="and" | "or" as op, left=left, right=right):
+            case ir.Binary(op="and" | "or" as op, left=left, right=right):
                 if holds == (op == "and"):
                     yield from self._facts(left, holds, known)
                     yield from self._facts(right, holds, known)
-            case Binary(op=op, left=left, right=right) if op in _NEGATED:
+            case ir.Binary(op=op, left=left, right=right) if op in _NEGATED:
                 # The arithmetic of u32 wraps below 0, so that it proves nothing.
                 if left.type is Scalar.I32:
                     sides = _difference(left, right), _difference(right, left)
@@ -117,8 +109,8 @@ class Borders:
                 return
 
     def _compared(
-        self, op: BinaryOp, up: Expr, down: Expr, known: tuple[Expr, ...]
-    ) -> Iterator[Expr]:
+        self, op: ir.BinaryOp, up: ir.Expr, down: ir.Expr, known: tuple[ir.Expr, ...]
+    ) -> Iterator[ir.Expr]:
         """Yield expressions that are not negative where a comparison holds."""
         match op:
             case "<":
@@ -141,5 +133,5 @@ class Borders:
                 return
 
 
-def _difference(left: Expr, right: Expr) -> Expr:
-    return Binary("-", left, right, Scalar.I32)
+def _difference(left: ir.Expr, right: ir.Expr) -> ir.Expr:
+    return ir.Binary("-", left, right, Scalar.I32)

@@ -12,21 +12,12 @@ import math
 from dataclasses import replace
 from typing import Final, assert_never
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.evaluate import NotFiniteError, bounds, constant_value
-from kerngen.ir.nodes import (
-    Binary,
-    Constant,
-    Construct,
-    Expr,
-    Reduce,
-    ReduceKind,
-    Select,
-    Unary,
-)
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
 from kerngen.ir.walk import map_children
 
-_OF_FLOATS: Final[dict[ReduceKind, float]] = {
+_OF_FLOATS: Final[dict[ir.ReduceKind, float]] = {
     "sum": 0.0,
     "prod": 1.0,
     "max": -math.inf,
@@ -36,24 +27,24 @@ _OF_FLOATS: Final[dict[ReduceKind, float]] = {
 }
 
 
-def identity_of(kind: ReduceKind, type_: ValueType) -> Expr:
+def identity_of(kind: ir.ReduceKind, type_: ValueType) -> ir.Expr:
     """Return the neutral value of a reduction: 0 for a sum."""
     match type_:
         case Scalar.F32:
-            return Constant(_OF_FLOATS[kind], type_)
+            return ir.Constant(_OF_FLOATS[kind], type_)
         case Scalar():
             lowest, highest = bounds(type_)
             values = {"sum": 0, "prod": 1, "max": lowest, "min": highest}
-            return Constant(values[kind.removeprefix("arg")], type_)
+            return ir.Constant(values[kind.removeprefix("arg")], type_)
         case Vector(scalar=scalar):
-            return Construct(type_, (identity_of(kind, scalar),))
+            return ir.Construct(type_, (identity_of(kind, scalar),))
         case Matrix(columns=columns, column=column):
-            return Construct(type_, (identity_of(kind, column),) * columns)
+            return ir.Construct(type_, (identity_of(kind, column),) * columns)
         case _:
             assert_never(type_)
 
 
-def conditional(reduce: Reduce) -> Reduce:
+def conditional(reduce: ir.Reduce) -> ir.Reduce:
     """Move conditions out of the value of a reduction.
 
     Before:  sum[j] if j <= i { x[j] } else { 0.0 }
@@ -62,27 +53,29 @@ def conditional(reduce: Reduce) -> Reduce:
     if reduce.finds_place:
         return reduce  # of no terms the place is -1, whatever the body is
     match reduce.body:
-        case Select(condition, then, otherwise) if _is_identity(reduce.kind, otherwise):
+        case ir.Select(condition, then, otherwise) if _is_identity(
+            reduce.kind, otherwise
+        ):
             return conditional(_under(reduce, condition, then))
-        case Select(condition, then, otherwise) if _is_identity(reduce.kind, then):
-            negated = Unary("not", condition, Scalar.BOOL)
+        case ir.Select(condition, then, otherwise) if _is_identity(reduce.kind, then):
+            negated = ir.Unary("not", condition, Scalar.BOOL)
             return conditional(_under(reduce, negated, otherwise))
         case _:
             return reduce
 
 
-def is_conditional(reduce: Reduce) -> bool:
+def is_conditional(reduce: ir.Reduce) -> bool:
     """Whether terms of a reduction may be left out, in either form."""
-    return reduce.condition is not None or isinstance(reduce.body, Select)
+    return reduce.condition is not None or isinstance(reduce.body, ir.Select)
 
 
-def with_conditions(expr: Expr) -> Expr:
+def with_conditions(expr: ir.Expr) -> ir.Expr:
     """Move conditions out of the values of all reductions in an expression."""
     inner = map_children(expr, with_conditions)
-    return conditional(inner) if isinstance(inner, Reduce) else inner
+    return conditional(inner) if isinstance(inner, ir.Reduce) else inner
 
 
-def unconditional(reduce: Reduce) -> Reduce:
+def unconditional(reduce: ir.Reduce) -> ir.Reduce:
     """Move the condition of a reduction into its value.
 
     An `argmax` keeps its condition as well, as no value of a term means that it is left
@@ -94,33 +87,33 @@ def unconditional(reduce: Reduce) -> Reduce:
     if condition is None:
         return reduce
     then, otherwise = reduce.body, identity_of(reduce.kind, reduce.body.type)
-    if isinstance(condition, Unary):  # of bools, there is 'not' alone
+    if isinstance(condition, ir.Unary):  # of bools, there is 'not' alone
         condition, then, otherwise = condition.operand, otherwise, then
-    body = Select(condition, then, otherwise, reduce.body.type)
+    body = ir.Select(condition, then, otherwise, reduce.body.type)
     kept = reduce.condition if reduce.finds_place else None
     return replace(reduce, condition=kept, body=body)
 
 
-def without_conditions(expr: Expr) -> Expr:
+def without_conditions(expr: ir.Expr) -> ir.Expr:
     """Move the conditions of all reductions in an expression into their values."""
     inner = map_children(expr, without_conditions)
-    return unconditional(inner) if isinstance(inner, Reduce) else inner
+    return unconditional(inner) if isinstance(inner, ir.Reduce) else inner
 
 
-def _under(reduce: Reduce, condition: Expr, body: Expr) -> Reduce:
+def _under(reduce: ir.Reduce, condition: ir.Expr, body: ir.Expr) -> ir.Reduce:
     """Return a reduction of what is chosen under a condition, beside those it has."""
     if reduce.condition is not None:
-        condition = Binary("and", reduce.condition, condition, Scalar.BOOL)
+        condition = ir.Binary("and", reduce.condition, condition, Scalar.BOOL)
     return replace(reduce, condition=condition, body=body)
 
 
-def _is_identity(kind: ReduceKind, expr: Expr) -> bool:
+def _is_identity(kind: ir.ReduceKind, expr: ir.Expr) -> bool:
     """Whether a value changes no reduction of a kind: as sums begin at 0, -0.0 is one."""
-    if isinstance(expr, Construct):
+    if isinstance(expr, ir.Construct):
         return all(_is_identity(kind, part) for part in expr.parts)
     identity = identity_of(kind, expr.type)
     try:
         value = constant_value(expr)
     except NotFiniteError:
         return False
-    return isinstance(identity, Constant) and value == identity.value
+    return isinstance(identity, ir.Constant) and value == identity.value

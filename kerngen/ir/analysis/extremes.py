@@ -12,16 +12,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final, TypeAlias, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import AffineForm, as_literal
-from kerngen.ir.nodes import (
-    Binary,
-    Cast,
-    DimValue,
-    Expr,
-    Extent,
-    Index,
-    Unary,
-)
 
 Linear: TypeAlias = Mapping[str, int]
 """Coefficients by the dim or scalar that they are multiplied with; "" has the constant."""
@@ -36,17 +28,17 @@ class Corner:
     """The value of an affine form with each index at one end of its range."""
 
     value: Linear
-    at: tuple[tuple[Index, Linear], ...]
+    at: tuple[tuple[ir.Index, Linear], ...]
 
     def is_below(self) -> bool:
         """Whether the value is negative for all lengths."""
         return _never_negative(_sum(_scaled(self.value, -1), {"": -1}), self._ranged)
 
-    def is_beyond(self, extent: Extent) -> bool:
+    def is_beyond(self, extent: ir.Extent) -> bool:
         """Whether the value is past the end of an axis for all lengths."""
         return _never_negative(self._room(extent, -1), self._ranged)
 
-    def is_before_end(self, extent: Extent) -> bool:
+    def is_before_end(self, extent: ir.Extent) -> bool:
         """Whether the value is below the end of an axis for all lengths."""
         return _never_negative(_sum(self._room(extent, 1), {"": -1}), self._ranged)
 
@@ -54,7 +46,7 @@ class Corner:
         """Whether the value is not negative for any lengths."""
         return _never_negative(self.value, self._ranged)
 
-    def _room(self, extent: Extent, sign: int) -> Linear:
+    def _room(self, extent: ir.Extent, sign: int) -> Linear:
         return _scaled(_sum(_length(extent), _scaled(self.value, -1)), sign)
 
     @property
@@ -78,7 +70,7 @@ def corners(form: AffineForm) -> tuple[Corner, ...]:
     return tuple(_corners(offset, {i: f for i, f in factors.items() if f}))
 
 
-def _corners(offset: Linear, factors: Mapping[Index, int]) -> Iterator[Corner]:
+def _corners(offset: Linear, factors: Mapping[ir.Index, int]) -> Iterator[Corner]:
     # A linear form is extreme at the corners: each index is 0 or its length - 1.
     ends = [({"": 0}, _sum(_length(index.extent), {"": -1})) for index in factors]
     for places in product(*ends):
@@ -87,7 +79,7 @@ def _corners(offset: Linear, factors: Mapping[Index, int]) -> Iterator[Corner]:
         yield Corner(_sum(offset, *terms), at)
 
 
-def stays_inside(form: AffineForm, extent: Extent) -> bool | None:
+def stays_inside(form: AffineForm, extent: ir.Extent) -> bool | None:
     """Whether a subscript stays inside its axis; None if that depends on the lengths."""
     found = corners(form)
     if any(corner.is_below() or corner.is_beyond(extent) for corner in found):
@@ -128,25 +120,25 @@ def _never_negative(value: Linear, ranged: frozenset[str]) -> bool:
     return least >= 0
 
 
-def _linear(expr: Expr) -> Linear | None:
+def _linear(expr: ir.Expr) -> Linear | None:
     """Return a fixed integer as a sum of dims, None if it is none."""
     known = as_literal(expr)
     if known is not None:
         return {"": known}
     match expr:
-        case DimValue(name=name):
+        case ir.DimValue(name=name):
             return {name: 1}
-        case Unary(op="-", operand=operand):
+        case ir.Unary(op="-", operand=operand):
             inner = _linear(operand)
             return None if inner is None else _scaled(inner, -1)
-        case Cast(operand=operand):
+        case ir.Cast(operand=operand):
             return _linear(operand)
-        case Binary(op="+" | "-" as op, left=left, right=right):
+        case ir.Binary(op="+" | "-" as op, left=left, right=right):
             first, second = _linear(left), _linear(right)
             if first is None or second is None:
                 return None
             return _sum(first, _scaled(second, 1 if op == "+" else -1))
-        case Binary(op="*", left=left, right=right):
+        case ir.Binary(op="*", left=left, right=right):
             for one, other in ((left, right), (right, left)):
                 factor, rest = as_literal(one), _linear(other)
                 if factor is not None and rest is not None:
@@ -156,7 +148,7 @@ def _linear(expr: Expr) -> Linear | None:
             return None
 
 
-def _length(extent: Extent) -> Linear:
+def _length(extent: ir.Extent) -> Linear:
     return {extent: 1} if isinstance(extent, str) else {"": extent}
 
 

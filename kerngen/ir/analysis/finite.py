@@ -5,17 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.table import BUILTINS
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Cast,
-    Constant,
-    ConstRef,
-    Expr,
-    Select,
-    Unary,
-)
 from kerngen.ir.types import F32_MAX, Scalar, scalar_of
 
 _LARGEST: Final = {
@@ -26,31 +17,31 @@ _LARGEST: Final = {
 }
 
 
-def is_finite(expr: Expr) -> bool:
+def is_finite(expr: ir.Expr) -> bool:
     """Whether a float is neither infinite nor NaN, whatever the arguments are."""
     return _largest(expr) < F32_MAX / 2  # so that no rounding on the way counts
 
 
-def _largest(expr: Expr) -> float:
+def _largest(expr: ir.Expr) -> float:
     """Return a bound of the size of a value; infinity where none is known."""
     match expr:
-        case Constant(value=value) | ConstRef(value=value):
+        case ir.Constant(value=value) | ir.ConstRef(value=value):
             return abs(float(value))
-        case Cast(operand=operand, is_halved=False):
+        case ir.Cast(operand=operand, is_halved=False):
             return min(_largest(operand), _LARGEST[scalar_of(operand.type)])
-        case Unary(op="-", operand=operand):
+        case ir.Unary(op="-", operand=operand):
             return _largest(operand)
-        case Binary(op="+" | "-", left=left, right=right):
+        case ir.Binary(op="+" | "-", left=left, right=right):
             return _largest(left) + _largest(right)
-        case Binary(op="*", left=left, right=right):
+        case ir.Binary(op="*", left=left, right=right):
             sides = _largest(left), _largest(right)
             # 0 times what may be infinite may be NaN.
             return math.inf if math.inf in sides else math.prod(sides)
-        case Binary(op="/", left=left, right=Constant(value=divisor)) if divisor:
+        case ir.Binary(op="/", left=left, right=ir.Constant(value=divisor)) if divisor:
             return _largest(left) / abs(float(divisor))
-        case Select(then=then, otherwise=otherwise):
+        case ir.Select(then=then, otherwise=otherwise):
             return max(_largest(then), _largest(otherwise))
-        case BuiltinCall(builtin=name, arguments=(argument,)) if name in BUILTINS:
+        case ir.BuiltinCall(builtin=name, arguments=(argument,)) if name in BUILTINS:
             bound = BUILTINS[name].largest
             return bound(_largest(argument)) if bound else math.inf
         case _:

@@ -10,31 +10,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import as_literal
-from kerngen.ir.nodes import (
-    Binary,
-    Cast,
-    Constant,
-    DerivedDim,
-    DimValue,
-    Expr,
-    Extent,
-    IndexValue,
-    Unary,
-    UniformValue,
-)
 from kerngen.ir.types import Scalar
 
-Atom: TypeAlias = IndexValue | DimValue | UniformValue | None
+Atom: TypeAlias = ir.IndexValue | ir.DimValue | ir.UniformValue | None
 Sum: TypeAlias = Counter[Atom]
 """Coefficients of indices, dims and scalars; that of None is the number beside them."""
 
 
-def length_of(extent: Extent) -> Expr:
+def length_of(extent: ir.Extent) -> ir.Expr:
     """Return the length of an axis as an expression."""
     if isinstance(extent, int):
-        return Constant(extent, Scalar.I32)
-    return DimValue(extent)
+        return ir.Constant(extent, Scalar.I32)
+    return ir.DimValue(extent)
 
 
 @final
@@ -42,14 +31,14 @@ def length_of(extent: Extent) -> Expr:
 class Lengths:
     """The kernel's lengths, with those that the host computes from others."""
 
-    derived: Mapping[str, Expr]
+    derived: Mapping[str, ir.Expr]
 
     @classmethod
-    def of(cls, derived: Iterable[DerivedDim]) -> Lengths:
+    def of(cls, derived: Iterable[ir.DerivedDim]) -> Lengths:
         """Return the lengths of a kernel, given its derived dims."""
         return cls({dim.name: dim.value for dim in derived})
 
-    def never_negative(self, expr: Expr) -> bool:
+    def never_negative(self, expr: ir.Expr) -> bool:
         """Whether an integer is at least 0 for all lengths, and all values of indices.
 
         The range of an index is taken to have length 1 or more, as there is no value of
@@ -60,7 +49,7 @@ class Lengths:
             return False
         ranged: set[str] = set()
         for atom, factor in [*found.items()]:
-            if isinstance(atom, IndexValue):
+            if isinstance(atom, ir.IndexValue):
                 extent = atom.index.extent
                 ranged |= {extent} if isinstance(extent, str) else set()
                 last = self._sum(length_of(extent))
@@ -75,35 +64,35 @@ class Lengths:
     def _is_natural(self, found: Sum, ranged: set[str]) -> bool:
         least = found.pop(None, 0)
         for atom, factor in found.items():
-            is_signed = isinstance(atom, UniformValue) and atom.type is Scalar.I32
+            is_signed = isinstance(atom, ir.UniformValue) and atom.type is Scalar.I32
             if factor < 0 or is_signed:
                 return False
-            is_ranged = isinstance(atom, DimValue) and atom.name in ranged
+            is_ranged = isinstance(atom, ir.DimValue) and atom.name in ranged
             least += factor if is_ranged else 0
         return least >= 0
 
-    def _sum(self, expr: Expr) -> Sum | None:
+    def _sum(self, expr: ir.Expr) -> Sum | None:
         literal = as_literal(expr)
         if literal is not None:
             return Counter({None: literal})
         match expr:
-            case DimValue(name=name) if name in self.derived:
+            case ir.DimValue(name=name) if name in self.derived:
                 return self._sum(self.derived[name])
-            case IndexValue() | DimValue():
+            case ir.IndexValue() | ir.DimValue():
                 return Counter({expr: 1})
-            case UniformValue(path=()) if expr.type in (Scalar.I32, Scalar.U32):
+            case ir.UniformValue(path=()) if expr.type in (Scalar.I32, Scalar.U32):
                 return Counter({expr: 1})
-            case Cast(operand=operand) if expr.type in (Scalar.I32, Scalar.U32):
+            case ir.Cast(operand=operand) if expr.type in (Scalar.I32, Scalar.U32):
                 return self._sum(operand) if operand.type.is_integer else None
-            case Unary(op="-", operand=operand):
+            case ir.Unary(op="-", operand=operand):
                 inner = self._sum(operand)
                 return None if inner is None else _joined(Counter(), inner, -1)
-            case Binary(op="+" | "-" as op, left=left, right=right):
+            case ir.Binary(op="+" | "-" as op, left=left, right=right):
                 one, other = self._sum(left), self._sum(right)
                 if one is None or other is None:
                     return None
                 return _joined(one, other, 1 if op == "+" else -1)
-            case Binary(op="*", left=left, right=right):
+            case ir.Binary(op="*", left=left, right=right):
                 for side, rest in ((left, right), (right, left)):
                     by, inner = as_literal(side), self._sum(rest)
                     if by is not None and inner is not None:

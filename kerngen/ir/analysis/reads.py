@@ -4,55 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kerngen.ir.nodes import (
-    At,
-    Constant,
-    ConstRef,
-    Expr,
-    Field,
-    Index,
-    IndexValue,
-    Load,
-    Path,
-    Reduce,
-    Statement,
-    Subscript,
-    Tensor,
-)
+from kerngen.ir import nodes as ir
 from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import children, subscript_value, walk
 
 
-def loads(expr: Expr) -> Iterator[Load]:
+def loads(expr: ir.Expr) -> Iterator[ir.Load]:
     """Yield every read, those in subscripts and reductions included."""
-    return (node for node in walk(expr) if isinstance(node, Load))
+    return (node for node in walk(expr) if isinstance(node, ir.Load))
 
 
-def is_within(load: Load) -> bool:
+def is_within(load: ir.Load) -> bool:
     """Whether each subscript is an index that ranges over that axis, no less and no more."""
     places = zip(load.subscripts, load.tensor.extents, strict=True)
     return not load.path and all(
-        isinstance(place, IndexValue) and place.index.extent == extent
+        isinstance(place, ir.IndexValue) and place.index.extent == extent
         for place, extent in places
     )
 
 
-def tensors_read(expr: Expr) -> Iterator[Tensor]:
+def tensors_read(expr: ir.Expr) -> Iterator[ir.Tensor]:
     """Yield the tensor of every read."""
     return (load.tensor for load in loads(expr))
 
 
-def holds_reduce(expr: Expr) -> bool:
+def holds_reduce(expr: ir.Expr) -> bool:
     """Whether the expression contains a reduction."""
-    return any(isinstance(node, Reduce) for node in walk(expr))
+    return any(isinstance(node, ir.Reduce) for node in walk(expr))
 
 
-def is_at(load: Load, indices: tuple[Index, ...]) -> bool:
+def is_at(load: ir.Load, indices: tuple[ir.Index, ...]) -> bool:
     """Whether a read is of the element at exactly these indices, in order."""
-    return load.subscripts == tuple(IndexValue(index) for index in indices)
+    return load.subscripts == tuple(ir.IndexValue(index) for index in indices)
 
 
-def read_elsewhere(statement: Statement) -> set[Tensor]:
+def read_elsewhere(statement: ir.Statement) -> set[ir.Tensor]:
     """Return the tensors that a statement reads at elements other than its own.
 
     A statement with indices in its path writes one part of an element, and its
@@ -64,7 +50,7 @@ def read_elsewhere(statement: Statement) -> set[Tensor]:
     }
 
 
-def clashes(statement: Statement) -> bool:
+def clashes(statement: ir.Statement) -> bool:
     """Whether a statement reads other elements of the tensor that it writes.
 
     Members that the statement does not write do not count.
@@ -77,15 +63,15 @@ def clashes(statement: Statement) -> bool:
     )
 
 
-def are_apart(one: Path, other: Path) -> bool:
+def are_apart(one: ir.Path, other: ir.Path) -> bool:
     """Whether two paths lead to parts of an element that do not overlap."""
     for mine, yours in zip(one, other, strict=False):
         match mine, yours:
-            case Field(name), Field(other_name) if name != other_name:
+            case ir.Field(name), ir.Field(other_name) if name != other_name:
                 return True
-            case At(place=place), At(place=other_place):
+            case ir.At(place=place), ir.At(place=other_place):
                 places = subscript_value(place), subscript_value(other_place)
-                known = all(isinstance(value, Constant) for value in places)
+                known = all(isinstance(value, ir.Constant) for value in places)
                 if known and places[0] != places[1]:
                     return True
             case _:
@@ -93,14 +79,14 @@ def are_apart(one: Path, other: Path) -> bool:
     return False
 
 
-def places_of(statement: Statement) -> tuple[Subscript, ...]:
+def places_of(statement: ir.Statement) -> tuple[ir.Subscript, ...]:
     """Return the subscripts of a statement's target, one for each axis."""
     if isinstance(statement.value, StoreAt):
         return statement.value.places
-    return tuple(map(IndexValue, statement.indices[: statement.target.rank]))
+    return tuple(map(ir.IndexValue, statement.indices[: statement.target.rank]))
 
 
-def _is_own(load: Load, statement: Statement) -> bool:
+def _is_own(load: ir.Load, statement: ir.Statement) -> bool:
     if isinstance(statement.value, StoreAt) and load.tensor == statement.target:
         return load.subscripts == places_of(statement) and load.path == statement.path
     rank = statement.target.rank
@@ -113,32 +99,34 @@ def _is_own(load: Load, statement: Statement) -> bool:
     )
 
 
-def names_in(statement: Statement) -> Iterator[str]:
+def names_in(statement: ir.Statement) -> Iterator[str]:
     """Yield the names in a statement: its target, indices, and constants."""
     yield statement.target.name
     yield from (index.name for index in statement.indices)
     for node in walk(statement.value):
-        if isinstance(node, ConstRef):
+        if isinstance(node, ir.ConstRef):
             yield node.name
-        elif isinstance(node, Reduce):
+        elif isinstance(node, ir.Reduce):
             yield from (index.name for index in node.indices)
 
 
-def outer_reductions(expr: Expr) -> Iterator[Reduce]:
+def outer_reductions(expr: ir.Expr) -> Iterator[ir.Reduce]:
     """Yield the outermost reductions, from left to right."""
-    if isinstance(expr, Reduce):
+    if isinstance(expr, ir.Reduce):
         yield expr
         return
     for child in children(expr):
         yield from outer_reductions(child)
 
 
-def free_indices(expr: Expr) -> frozenset[Index]:
+def free_indices(expr: ir.Expr) -> frozenset[ir.Index]:
     """Return the indices that the expression uses and does not bind."""
     match expr:
-        case IndexValue(index):
+        case ir.IndexValue(index):
             return frozenset({index})
         case _:
             parts = (free_indices(child) for child in children(expr))
-            free = frozenset[Index]().union(*parts)
-            return free - frozenset(expr.indices) if isinstance(expr, Reduce) else free
+            free = frozenset[ir.Index]().union(*parts)
+            return (
+                free - frozenset(expr.indices) if isinstance(expr, ir.Reduce) else free
+            )

@@ -13,18 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.linear import Lengths
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import (
-    BuiltinCall,
-    Cast,
-    Clamped,
-    Constant,
-    Expr,
-    Load,
-    LocalValue,
-    Tensor,
-)
 from kerngen.ir.staging.hoisting import Fresh
 from kerngen.ir.staging.recurring import is_end
 from kerngen.ir.staging.stages import Define, Stage, StagedKernel, Step, Write
@@ -69,11 +60,11 @@ def _ring(stage: Stage, stages: Iterable[Stage], lengths: Lengths) -> _Ring | No
 class _Ring:
     """A temporary of which an axis holds `length` steps in turn."""
 
-    tensor: Tensor
+    tensor: ir.Tensor
     axis: int
     length: int
 
-    def kept(self, tensor: Tensor) -> Tensor:
+    def kept(self, tensor: ir.Tensor) -> ir.Tensor:
         """Return a tensor; the ring with its shorter axis."""
         if tensor != self.tensor:
             return tensor
@@ -95,18 +86,18 @@ class _Ring:
             return (replace(step, value=value),)
         element = self.tensor.element
         assert not isinstance(element, Struct), "lets are values"
-        local = LocalValue(fresh.name(f"{self.tensor.name}_new"), element)
+        local = ir.LocalValue(fresh.name(f"{self.tensor.name}_new"), element)
         kept = replace(step, tensor=self.kept(self.tensor), value=local, text="")
         return Define(local, value, step.text), kept
 
-    def _read(self, expr: Expr) -> Expr:
+    def _read(self, expr: ir.Expr) -> ir.Expr:
         inner = map_children(expr, self._read)
-        if not isinstance(inner, Load) or inner.tensor != self.tensor:
+        if not isinstance(inner, ir.Load) or inner.tensor != self.tensor:
             return inner
         places = list(inner.subscripts)
         value, length = subscript_value(places[self.axis]), self.length
         if value.type is not Scalar.I32:
-            value = Cast(value, Scalar.I32)
-        by = Constant(length, Scalar.I32)
-        places[self.axis] = Clamped(BuiltinCall("mod", (value, by), Scalar.I32))
+            value = ir.Cast(value, Scalar.I32)
+        by = ir.Constant(length, Scalar.I32)
+        places[self.axis] = ir.Clamped(ir.BuiltinCall("mod", (value, by), Scalar.I32))
         return replace(inner, tensor=self.kept(self.tensor), subscripts=tuple(places))

@@ -2,51 +2,35 @@
 
 from __future__ import annotations
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import affine_form, as_literal
 from kerngen.ir.analysis.extremes import starts_from_zero
 from kerngen.ir.builtins.table import BUILTINS
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Cast,
-    Constant,
-    ConstRef,
-    DimValue,
-    Expr,
-    Extent,
-    IndexValue,
-    Load,
-    Part,
-    Role,
-    Select,
-    Swizzle,
-    UniformValue,
-)
 from kerngen.ir.types import Scalar
 
 
-def is_natural(expr: Expr, *, wraps: bool) -> bool:
+def is_natural(expr: ir.Expr, *, wraps: bool) -> bool:
     """Whether an integer can't be negative, judged by its form and type.
 
     With `wraps`, it can't be negative even if 32-bit arithmetic overflows; then `i + 1`
     may be.
     """
     match expr:
-        case Constant(value=value) | ConstRef(value=value):
+        case ir.Constant(value=value) | ir.ConstRef(value=value):
             return expr.type.is_integer and value >= 0
-        case IndexValue() | DimValue():
+        case ir.IndexValue() | ir.DimValue():
             return True
-        case UniformValue() | Swizzle() | Part():
+        case ir.UniformValue() | ir.Swizzle() | ir.Part():
             return expr.type is Scalar.U32
-        case Binary(op="+" | "*", left=left, right=right):
+        case ir.Binary(op="+" | "*", left=left, right=right):
             return not wraps and all(is_natural(e, wraps=wraps) for e in (left, right))
-        case Binary(op="/" | "%", left=left, right=right):
+        case ir.Binary(op="/" | "%", left=left, right=right):
             return all(is_natural(side, wraps=wraps) for side in (left, right))
         case _:
             return False
 
 
-def may_be_negative(expr: Expr) -> bool:
+def may_be_negative(expr: ir.Expr) -> bool:
     """Whether an integer is negative in some call, leaving overflow aside.
 
     Lengths are taken to be 1 or more, as nothing is read of an empty axis.
@@ -57,39 +41,39 @@ def may_be_negative(expr: Expr) -> bool:
     if form is not None and starts_from_zero(form):
         return False
     match expr:
-        case Constant(value=value) | ConstRef(value=value):
+        case ir.Constant(value=value) | ir.ConstRef(value=value):
             return value < 0
-        case IndexValue() | DimValue():
+        case ir.IndexValue() | ir.DimValue():
             return False
-        case Load(tensor=tensor):
+        case ir.Load(tensor=tensor):
             # What a let holds is in sight of whoever reads the kernel.
-            return tensor.role is not Role.LET
-        case Cast(operand=operand):
+            return tensor.role is not ir.Role.LET
+        case ir.Cast(operand=operand):
             return not operand.type.is_integer or may_be_negative(operand)
-        case Binary(op="+" | "*" | "/" | "|" | "^", left=left, right=right):
+        case ir.Binary(op="+" | "*" | "/" | "|" | "^", left=left, right=right):
             return may_be_negative(left) or may_be_negative(right)
-        case Binary(op="%" | ">>" | "<<", left=left):
+        case ir.Binary(op="%" | ">>" | "<<", left=left):
             return may_be_negative(left)
-        case Binary(op="&", left=left, right=right):
+        case ir.Binary(op="&", left=left, right=right):
             return may_be_negative(left) and may_be_negative(right)
-        case Select(then=then, otherwise=otherwise):
+        case ir.Select(then=then, otherwise=otherwise):
             return may_be_negative(then) or may_be_negative(otherwise)
-        case BuiltinCall(builtin=name, arguments=arguments) if name in BUILTINS:
+        case ir.BuiltinCall(builtin=name, arguments=arguments) if name in BUILTINS:
             return BUILTINS[name].may_be_negative([*map(may_be_negative, arguments)])
         case _:
             return True
 
 
-def lies_within(expr: Expr, extent: Extent) -> bool:
+def lies_within(expr: ir.Expr, extent: ir.Extent) -> bool:
     """Whether an integer is a remainder by the length of a non-empty axis."""
     match expr:
-        case BuiltinCall(builtin="mod", arguments=(_, divisor)):
+        case ir.BuiltinCall(builtin="mod", arguments=(_, divisor)):
             pass
-        case Binary(op="%", left=IndexValue() | DimValue(), right=divisor):
+        case ir.Binary(op="%", left=ir.IndexValue() | ir.DimValue(), right=divisor):
             pass
         case _:
             return False
     if isinstance(extent, str):
-        return divisor == DimValue(extent)
+        return divisor == ir.DimValue(extent)
     literal = as_literal(divisor)
     return literal is not None and 0 < literal <= extent

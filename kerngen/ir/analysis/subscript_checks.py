@@ -11,28 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import subscript_form
 from kerngen.ir.analysis.extremes import stays_inside
 from kerngen.ir.analysis.requirements import Known, known_of
-from kerngen.ir.nodes import (
-    Affine,
-    At,
-    Binary,
-    Expr,
-    Extent,
-    Field,
-    Index,
-    IndexValue,
-    Kernel,
-    Load,
-    Part,
-    Path,
-    Reduce,
-    Select,
-    Statement,
-    Subscript,
-    UniformValue,
-)
 from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import children
 
@@ -44,8 +26,8 @@ class Gather:
 
     tensor: str
     axis: int
-    extent: Extent
-    around: tuple[Extent, ...]
+    extent: ir.Extent
+    around: tuple[ir.Extent, ...]
 
 
 @final
@@ -59,10 +41,10 @@ class RangeCheck:
 
     tensor: str
     axis: int
-    extent: Extent
-    offset: Expr
-    terms: tuple[tuple[Extent, Expr], ...]
-    around: tuple[Extent, ...]
+    extent: ir.Extent
+    offset: ir.Expr
+    terms: tuple[tuple[ir.Extent, ir.Expr], ...]
+    around: tuple[ir.Extent, ...]
     text: str = field(compare=False)
     is_guarded: bool = field(default=False, compare=False)
 
@@ -70,7 +52,7 @@ class RangeCheck:
 Check: TypeAlias = Gather | RangeCheck
 
 
-def checks_of(kernel: Kernel) -> tuple[Check, ...]:
+def checks_of(kernel: ir.Kernel) -> tuple[Check, ...]:
     """Return the subscript checks of a kernel, each once, in order.
 
     Only statements are looked at: stages make the same reads, or some for an empty
@@ -81,7 +63,7 @@ def checks_of(kernel: Kernel) -> tuple[Check, ...]:
     return tuple(dict.fromkeys(checks))
 
 
-def _of(statement: Statement, known: Known) -> Iterator[Check]:
+def _of(statement: ir.Statement, known: Known) -> Iterator[Check]:
     around = _extents(statement.indices)
     for _, check in checked(statement.value, around, known):
         yield check
@@ -96,14 +78,14 @@ def _of(statement: Statement, known: Known) -> Iterator[Check]:
 
 
 def checked(
-    expr: Expr,
-    around: tuple[Extent, ...],
+    expr: ir.Expr,
+    around: tuple[ir.Extent, ...],
     known: Known,
     *,
     is_guarded: bool = False,
-) -> Iterator[tuple[Subscript, Check]]:
+) -> Iterator[tuple[ir.Subscript, Check]]:
     """Yield every subscript of an expression that must be checked, with its check."""
-    if isinstance(expr, Reduce):
+    if isinstance(expr, ir.Reduce):
         inner = (*around, *_extents(expr.indices))
         if expr.condition is not None:
             yield from checked(expr.condition, inner, known, is_guarded=is_guarded)
@@ -122,47 +104,49 @@ def checked(
         yield from checked(child, around, known, is_guarded=is_guarded or guards)
 
 
-def _guards(expr: Expr) -> bool:
+def _guards(expr: ir.Expr) -> bool:
     """Whether the first part of an expression is a condition for the others."""
-    return isinstance(expr, Select) or (
-        isinstance(expr, Binary) and expr.op in {"and", "or"}
+    return isinstance(expr, ir.Select) or (
+        isinstance(expr, ir.Binary) and expr.op in {"and", "or"}
     )
 
 
-def _subscripted(expr: Expr) -> Iterator[tuple[str, int, Extent, Subscript]]:
+def _subscripted(expr: ir.Expr) -> Iterator[tuple[str, int, ir.Extent, ir.Subscript]]:
     """Yield (what, axis, extent, subscript) for each subscript of a node itself."""
     match expr:
-        case Load(tensor=tensor, subscripts=subscripts, path=path):
+        case ir.Load(tensor=tensor, subscripts=subscripts, path=path):
             for axis, subscript in enumerate(subscripts):
                 yield tensor.name, axis, tensor.extents[axis], subscript
             yield from _in_path(tensor.name, path)
-        case UniformValue(name=name, path=path):
+        case ir.UniformValue(name=name, path=path):
             yield from _in_path(name, path)
-        case Part(at=at):
+        case ir.Part(at=at):
             yield from _in_path("the vector or matrix", (at,))
         case _:
             return
 
 
-def _in_path(name: str, path: Path) -> Iterator[tuple[str, int, Extent, Subscript]]:
+def _in_path(
+    name: str, path: ir.Path
+) -> Iterator[tuple[str, int, ir.Extent, ir.Subscript]]:
     """Yield the subscripts of a path; an array in an array is its second axis."""
     axis = 0
     for step in path:
         match step:
-            case Field(field):
+            case ir.Field(field):
                 name, axis = f"{name}.{field}", 0
-            case At(place=place, length=length):
+            case ir.At(place=place, length=length):
                 yield name, axis, length, place
                 axis += 1
             case _:
                 assert_never(step)
 
 
-def _extents(indices: tuple[Index, ...]) -> tuple[Extent, ...]:
+def _extents(indices: tuple[ir.Index, ...]) -> tuple[ir.Extent, ...]:
     return tuple(index.extent for index in indices)
 
 
-def may_be_empty(extent: Extent) -> bool:
+def may_be_empty(extent: ir.Extent) -> bool:
     """Whether an axis has length 0 in some call."""
     return isinstance(extent, str) or extent == 0
 
@@ -170,13 +154,13 @@ def may_be_empty(extent: Extent) -> bool:
 def _check(
     tensor: str,
     axis: int,
-    extent: Extent,
-    subscript: Subscript,
-    around: tuple[Extent, ...],
+    extent: ir.Extent,
+    subscript: ir.Subscript,
+    around: tuple[ir.Extent, ...],
     known: Known,
 ) -> Check | None:
     """Return how to check a subscript; None where it can't leave its axis."""
-    if isinstance(subscript, IndexValue) and subscript.index.extent == extent:
+    if isinstance(subscript, ir.IndexValue) and subscript.index.extent == extent:
         return None
     form = subscript_form(subscript)
     if form is None:
@@ -189,11 +173,11 @@ def _check(
     return RangeCheck(tensor, axis, extent, form.offset, terms, around, text)
 
 
-def _text(subscript: Subscript) -> str:
+def _text(subscript: ir.Subscript) -> str:
     match subscript:
-        case IndexValue(index=index):
+        case ir.IndexValue(index=index):
             return index.name
-        case Affine(text=text):
+        case ir.Affine(text=text):
             return text
         case _:
             raise AssertionError(subscript)

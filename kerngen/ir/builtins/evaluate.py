@@ -7,17 +7,8 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.table import BUILTINS
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Cast,
-    Constant,
-    ConstRef,
-    Expr,
-    Select,
-    Unary,
-)
 from kerngen.ir.types import F32_MAX, Scalar, scalar_of
 from kerngen.plan import hostmath
 
@@ -56,43 +47,45 @@ def as_f32(value: float) -> float:
     return max(-F32_MAX, min(F32_MAX, value))
 
 
-def constant_value(expr: Expr) -> Value | None:
+def constant_value(expr: ir.Expr) -> Value | None:
     """Return the value of an expression that is made of constants alone, else None.
 
     Raises `NotFiniteError` where a float operation has no finite result.
     """
-    if isinstance(expr, Constant | ConstRef):
+    if isinstance(expr, ir.Constant | ir.ConstRef):
         return expr.value
-    if not isinstance(expr, Unary | Binary | Select | Cast | BuiltinCall):
+    if not isinstance(
+        expr, ir.Unary | ir.Binary | ir.Select | ir.Cast | ir.BuiltinCall
+    ):
         return None
     if expr.is_constant and isinstance(expr.type, Scalar) and expr.known is None:
         object.__setattr__(expr, "known", _computed(expr))
     return expr.known
 
 
-def _computed(expr: Expr) -> Value | None:
+def _computed(expr: ir.Expr) -> Value | None:
     """Compute an operation on constants; what these are is known, if it ever was."""
     match expr:
-        case Unary(op=op, operand=operand, type=Scalar() as scalar):
+        case ir.Unary(op=op, operand=operand, type=Scalar() as scalar):
             inner = constant_value(operand)
             return None if inner is None else _unary(op, inner, scalar)
-        case Binary(op=op, left=left, right=right, type=Scalar() as scalar):
+        case ir.Binary(op=op, left=left, right=right, type=Scalar() as scalar):
             a, b = constant_value(left), constant_value(right)
             if a is None or b is None:
                 return None
             return binary(op, a, b, scalar)
-        case Select(condition=condition, then=then, otherwise=otherwise):
+        case ir.Select(condition=condition, then=then, otherwise=otherwise):
             chosen = constant_value(condition)
             a, b = constant_value(then), constant_value(otherwise)
             if chosen is None or a is None or b is None:
                 return None
             return a if chosen else b
-        case Cast(is_halved=True):
+        case ir.Cast(is_halved=True):
             return None
-        case Cast(operand=operand, type=Scalar() as scalar):
+        case ir.Cast(operand=operand, type=Scalar() as scalar):
             inner = constant_value(operand)
             return None if inner is None else cast(inner, scalar)
-        case BuiltinCall(builtin=name, arguments=arguments, type=Scalar() as scalar):
+        case ir.BuiltinCall(builtin=name, arguments=arguments, type=Scalar() as scalar):
             values = [constant_value(argument) for argument in arguments]
             known = [value for value in values if value is not None]
             if len(known) < len(values):

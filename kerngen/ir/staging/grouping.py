@@ -6,22 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import (
     holds_reduce,
     loads,
     places_of,
     read_elsewhere,
     tensors_read,
-)
-from kerngen.ir.nodes import (
-    Expr,
-    Extent,
-    Index,
-    IndexValue,
-    Role,
-    Statement,
-    Subscript,
-    Tensor,
 )
 from kerngen.ir.staging.recurring import fits_loop, place_read
 from kerngen.ir.store import StoreAt
@@ -42,12 +33,12 @@ class Group:
     not run these statements too.
     """
 
-    members: tuple[Statement, ...]
-    stored: frozenset[Tensor]
+    members: tuple[ir.Statement, ...]
+    stored: frozenset[ir.Tensor]
     apart: str
 
 
-def group(body: Sequence[Statement]) -> Iterator[Group]:
+def group(body: Sequence[ir.Statement]) -> Iterator[Group]:
     """Join neighbouring statements that only exchange values of the same element.
 
     Before:  m[i] = ...;    param[i] -= lr * m[i];
@@ -77,13 +68,13 @@ class _Life:
     is_stored: bool
 
 
-def _lives(body: Sequence[Statement]) -> dict[int, _Life]:
+def _lives(body: Sequence[ir.Statement]) -> dict[int, _Life]:
     """Return the life of the let that each statement computes.
 
     A reader sees the let that precedes it most closely: inlining repeats lets.
     """
     lives: dict[int, _Life] = {}
-    computed: dict[Tensor, int] = {}
+    computed: dict[ir.Tensor, int] = {}
     runs: list[int] = []
     for place, statement in enumerate(body):
         breaks = (
@@ -94,29 +85,29 @@ def _lives(body: Sequence[Statement]) -> dict[int, _Life]:
         runs.append(place if breaks else runs[-1])
         elsewhere = read_elsewhere(statement)
         for tensor in set(tensors_read(statement.value)) - _itself(statement):
-            if tensor.role is Role.LET:
+            if tensor.role is ir.Role.LET:
                 origin = computed[tensor]
                 apart = tensor in elsewhere or runs[origin] != runs[place]
                 apart &= tensor not in _left_by(body[origin], statement)
                 apart |= lives[origin].is_stored
                 lives[origin] = _Life(place, apart)
-        if statement.target.role is Role.LET:
+        if statement.target.role is ir.Role.LET:
             computed[statement.target] = place
             lives[place] = _Life(place, is_stored=False)
     return lives
 
 
-def _itself(statement: Statement) -> set[Tensor]:
+def _itself(statement: ir.Statement) -> set[ir.Tensor]:
     """Return the target of a let that reads itself."""
     return {statement.target} if statement.along else set()
 
 
-def _left_by(loop: Statement, statement: Statement) -> set[Tensor]:
+def _left_by(loop: ir.Statement, statement: ir.Statement) -> set[ir.Tensor]:
     """Return the reads of a loop's tensor that a statement makes at single steps.
 
     Of `let x[i, s < 9] = ...;    y[i] = x[i, 8];` that is `x`.
     """
-    read: dict[Tensor, bool] = {}
+    read: dict[ir.Tensor, bool] = {}
     for load in loads(statement.value):
         if load.tensor.extents == loop.target.extents:
             found = place_read(load, loop, statement.indices) is not None
@@ -124,7 +115,7 @@ def _left_by(loop: Statement, statement: Statement) -> set[Tensor]:
     return {tensor for tensor, found in read.items() if found}
 
 
-def _extents(statement: Statement) -> list[Extent]:
+def _extents(statement: ir.Statement) -> list[ir.Extent]:
     return [index.extent for index in statement.indices]
 
 
@@ -133,7 +124,7 @@ def _extents(statement: Statement) -> list[Extent]:
 class _Grouping:
     """The statements of a kernel, and how long their lets are needed."""
 
-    body: tuple[Statement, ...]
+    body: tuple[ir.Statement, ...]
     lives: dict[int, _Life]
 
     def joined(self, start: int, end: int) -> _Joined:
@@ -187,18 +178,18 @@ class _Joined:
     - `touched`: all that is read or written; `stored`: what is written at a position
     """
 
-    members: list[Statement] = field(default_factory=list[Statement])
-    written: set[Tensor] = field(default_factory=set[Tensor])
-    touched: set[Tensor] = field(default_factory=set[Tensor])
-    stored: dict[Tensor, tuple[Subscript, ...]] = field(
-        default_factory=dict[Tensor, tuple[Subscript, ...]]
+    members: list[ir.Statement] = field(default_factory=list[ir.Statement])
+    written: set[ir.Tensor] = field(default_factory=set[ir.Tensor])
+    touched: set[ir.Tensor] = field(default_factory=set[ir.Tensor])
+    stored: dict[ir.Tensor, tuple[ir.Subscript, ...]] = field(
+        default_factory=dict[ir.Tensor, tuple[ir.Subscript, ...]]
     )
-    elsewhere: set[Tensor] = field(default_factory=set[Tensor])
-    bound: set[Tensor] = field(default_factory=set[Tensor])
-    lasts: dict[Tensor, int] = field(default_factory=dict[Tensor, int])
-    waiting: set[Tensor] = field(default_factory=set[Tensor])
+    elsewhere: set[ir.Tensor] = field(default_factory=set[ir.Tensor])
+    bound: set[ir.Tensor] = field(default_factory=set[ir.Tensor])
+    lasts: dict[ir.Tensor, int] = field(default_factory=dict[ir.Tensor, int])
+    waiting: set[ir.Tensor] = field(default_factory=set[ir.Tensor])
 
-    def refusal(self, statement: Statement) -> str:
+    def refusal(self, statement: ir.Statement) -> str:
         """Return why a statement cannot run in the same invocation, after the members."""
         if not self.members or self._computes(statement):
             return ""
@@ -221,7 +212,7 @@ class _Joined:
             return f"it writes '{name}', of which other elements are read there"
         return ""
 
-    def _unlike_in_words(self, statement: Statement) -> str:
+    def _unlike_in_words(self, statement: ir.Statement) -> str:
         """Return why an invocation can't pack words of the statement's target, too."""
         bits = {x.narrow.bits for x in {*self.written, statement.target} if x.narrow}
         if len(bits) > 1:
@@ -232,15 +223,15 @@ class _Joined:
         return ""
 
     @property
-    def _loop(self) -> Statement | None:
+    def _loop(self) -> ir.Statement | None:
         """The let among the members that reads itself."""
         return next((member for member in self.members if member.along), None)
 
-    def _is_past(self, loop: Statement) -> bool:
+    def _is_past(self, loop: ir.Statement) -> bool:
         """Whether the members end with statements that run after the loop."""
         return len(self.members[-1].indices) < len(loop.indices)
 
-    def _left_by_loop(self, statement: Statement) -> set[Tensor]:
+    def _left_by_loop(self, statement: ir.Statement) -> set[ir.Tensor]:
         """Return the tensors of the members' loop that a statement behind it reads."""
         loop = self._loop
         if loop is None or loop.along is None or not fits_loop(loop):
@@ -250,7 +241,7 @@ class _Joined:
         fits = _extents(statement) == extents and not statement.along
         return _left_by(loop, statement) & self.written if fits else set()
 
-    def _disorder(self, statement: Statement) -> str:
+    def _disorder(self, statement: ir.Statement) -> str:
         """Return why the order of a let that reads itself keeps a statement apart."""
         loop, along = self._loop, statement.along
         if along is None and loop is None:
@@ -260,19 +251,19 @@ class _Joined:
         ):
             return "each step of one is a dispatch of its own"
         if along is None:
-            is_let = statement.target.role is Role.LET
+            is_let = statement.target.role is ir.Role.LET
             follows = is_let or self.written.intersection(tensors_read(statement.value))
             return "" if follows else "its elements need no order"
         if loop is None:
             if any(holds_reduce(m.value) for m in self.members):
                 return "its elements are computed in an order, and reductions need none"
-            are_lets = all(m.target.role is Role.LET for m in self.members)
+            are_lets = all(m.target.role is ir.Role.LET for m in self.members)
             return "" if are_lets else "its elements are computed in an order"
         same = (loop.along.axis, loop.along.descending) if loop.along else None
         is_along = same == (along.axis, along.descending) and not self._is_past(loop)
         return "" if is_along else "its elements are computed in another order"
 
-    def add(self, place: int, statement: Statement, life: _Life | None) -> None:
+    def add(self, place: int, statement: ir.Statement, life: _Life | None) -> None:
         """Take the statement of a place in, over the indices of the first one.
 
         A let that the group computes already, for an earlier use, is not repeated.
@@ -296,7 +287,7 @@ class _Joined:
             self.stored[target] = places_of(self.members[-1])
         self.elsewhere.update(read_elsewhere(statement))
 
-    def _as_member(self, statement: Statement) -> Statement:
+    def _as_member(self, statement: ir.Statement) -> ir.Statement:
         """Return a statement over the indices of the first member, as far as it has them."""
         first = self.members[0] if self.members else statement
         indices, loop = list(first.indices), self._loop
@@ -304,7 +295,7 @@ class _Joined:
             del indices[loop.along.axis]
         return _over(statement, tuple(indices))
 
-    def _stored_beside(self, statement: Statement) -> set[Tensor]:
+    def _stored_beside(self, statement: ir.Statement) -> set[ir.Tensor]:
         """Return the tensors that are stored at a position, and also used elsewhere."""
         target, value = statement.target, statement.value
         met = {target, *tensors_read(value)} & self.stored.keys()
@@ -315,17 +306,17 @@ class _Joined:
             return met - {target}
         return met | ({target} & self.touched)
 
-    def _computes(self, statement: Statement) -> bool:
-        return statement.target.role is Role.LET and statement.target in self.written
+    def _computes(self, statement: ir.Statement) -> bool:
+        return statement.target.role is ir.Role.LET and statement.target in self.written
 
 
-def _over(statement: Statement, indices: tuple[Index, ...]) -> Statement:
+def _over(statement: ir.Statement, indices: tuple[ir.Index, ...]) -> ir.Statement:
     """Rename a statement's indices; its value holds no reduction that could clash."""
     renamed = dict(zip(statement.indices, indices, strict=True))
 
-    def rename(expr: Expr) -> Expr:
-        if isinstance(expr, IndexValue):
-            return IndexValue(renamed.get(expr.index, expr.index))
+    def rename(expr: ir.Expr) -> ir.Expr:
+        if isinstance(expr, ir.IndexValue):
+            return ir.IndexValue(renamed.get(expr.index, expr.index))
         return map_children(expr, rename)
 
     if statement.indices == indices:

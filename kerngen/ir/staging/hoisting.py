@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import (
     clashes,
     free_indices,
@@ -14,30 +15,17 @@ from kerngen.ir.analysis.reads import (
     outer_reductions,
     tensors_read,
 )
-from kerngen.ir.nodes import (
-    Clamped,
-    Expr,
-    Index,
-    IndexValue,
-    Kernel,
-    Load,
-    Reduce,
-    Role,
-    Statement,
-    Subscript,
-    Tensor,
-)
 from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import map_children, subscript_value
 
-Body = tuple[Statement, ...]
+Body = tuple[ir.Statement, ...]
 
 
 @final
 class Fresh:
     """A supply of names that the kernel does not use."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: ir.Kernel) -> None:
         self._taken = {
             *kernel.lengths,
             *kernel.order,
@@ -58,7 +46,7 @@ class Fresh:
         return name
 
 
-def hoist_reductions(body: Iterable[Statement], fresh: Fresh) -> Body:
+def hoist_reductions(body: Iterable[ir.Statement], fresh: Fresh) -> Body:
     """Leave at most one reduction in a statement; the others become lets.
 
     Before:  y[i] = x[i] / sum[j] x[j];
@@ -69,13 +57,13 @@ def hoist_reductions(body: Iterable[Statement], fresh: Fresh) -> Body:
     return tuple(part for statement in body for part in _hoisted(statement, fresh))
 
 
-def _hoisted(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
+def _hoisted(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
     kept = None if statement.along else _kept_reduction(statement)
-    itself = {statement.target} if statement.along else set[Tensor]()
-    lets: list[Statement] = []
-    known: dict[Expr, Expr] = {}
+    itself = {statement.target} if statement.along else set[ir.Tensor]()
+    lets: list[ir.Statement] = []
+    known: dict[ir.Expr, ir.Expr] = {}
 
-    def hoist(reduce: Reduce) -> Expr:
+    def hoist(reduce: ir.Reduce) -> ir.Expr:
         if reduce in known:  # both branches of an `if` may need it
             return known[reduce]
         free = free_indices(reduce)
@@ -83,11 +71,11 @@ def _hoisted(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
         name = fresh.name(f"{statement.target.name}_{reduce.kind}")
         let = named_let(statement, name, indices, reduce)
         lets.extend(_hoisted(let, fresh))
-        known[reduce] = Load(let.target, tuple(map(IndexValue, indices)))
+        known[reduce] = ir.Load(let.target, tuple(map(ir.IndexValue, indices)))
         return known[reduce]
 
-    def visit(expr: Expr, bound: frozenset[Index]) -> Expr:
-        if not isinstance(expr, Reduce):
+    def visit(expr: ir.Expr, bound: frozenset[ir.Index]) -> ir.Expr:
+        if not isinstance(expr, ir.Reduce):
             return map_children(expr, lambda child: visit(child, bound))
         is_apart = not free_indices(expr) & bound and itself.isdisjoint(
             tensors_read(expr)
@@ -102,14 +90,14 @@ def _hoisted(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
     yield replace(statement, value=value)
 
 
-def _kept_reduction(statement: Statement) -> Reduce | None:
+def _kept_reduction(statement: ir.Statement) -> ir.Reduce | None:
     """Return the first outer reduction that depends on all of the domain."""
     domain = frozenset(statement.indices)
     whole = (r for r in outer_reductions(statement.value) if free_indices(r) == domain)
     return next(whole, None)
 
 
-def split_self_reads(body: Iterable[Statement], fresh: Fresh) -> Body:
+def split_self_reads(body: Iterable[ir.Statement], fresh: Fresh) -> Body:
     """Write statements that read other elements of their target to a let first.
 
     Before:  x[i] = sum[j] w[i, j] * x[j];
@@ -118,29 +106,29 @@ def split_self_reads(body: Iterable[Statement], fresh: Fresh) -> Body:
     return tuple(part for statement in body for part in _split(statement, fresh))
 
 
-def _split(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
+def _split(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
     if statement.along or not clashes(statement):
         yield statement
         return
 
-    def named(wanted: str, value: Expr, indices: tuple[Index, ...]) -> Load:
+    def named(wanted: str, value: ir.Expr, indices: tuple[ir.Index, ...]) -> ir.Load:
         name = fresh.name(f"{statement.target.name}_{wanted}")
         let = named_let(statement, name, indices, value)
         lets.append(let)
-        return Load(let.target, tuple(map(IndexValue, indices)))
+        return ir.Load(let.target, tuple(map(ir.IndexValue, indices)))
 
-    def apart(place: Subscript) -> Subscript:
+    def apart(place: ir.Subscript) -> ir.Subscript:
         """Compute a position before, if it is read from the target itself."""
         value = subscript_value(place)
         if statement.target not in tensors_read(value):
             return place
         own = tuple(i for i in statement.indices if i in free_indices(value))
-        return Clamped(named("at", value, own))
+        return ir.Clamped(named("at", value, own))
 
-    lets: list[Statement] = []
+    lets: list[ir.Statement] = []
     match statement.value:
         case StoreAt(value, places):
-            read: Expr = named("next", value, statement.indices)
+            read: ir.Expr = named("next", value, statement.indices)
             read = StoreAt(read, tuple(map(apart, places)))
         case value:
             read = named("next", value, statement.indices)
@@ -148,7 +136,7 @@ def _split(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
     yield replace(statement, value=read)
 
 
-def split_packed(body: Iterable[Statement], fresh: Fresh) -> Body:
+def split_packed(body: Iterable[ir.Statement], fresh: Fresh) -> Body:
     """
     Compute the sums that are written as narrow integers first.
 
@@ -161,23 +149,23 @@ def split_packed(body: Iterable[Statement], fresh: Fresh) -> Body:
     return tuple(part for statement in body for part in _packed(statement, fresh))
 
 
-def _packed(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
+def _packed(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
     if statement.target.narrow is None or not holds_reduce(statement.value):
         yield statement
         return
     name = fresh.name(f"{statement.target.name}_wide")
     let = named_let(statement, name, statement.indices, statement.value)
-    read = Load(let.target, tuple(map(IndexValue, statement.indices)))
+    read = ir.Load(let.target, tuple(map(ir.IndexValue, statement.indices)))
     yield let
     yield replace(statement, value=read)
 
 
 def named_let(
-    statement: Statement, name: str, indices: tuple[Index, ...], value: Expr
-) -> Statement:
+    statement: ir.Statement, name: str, indices: tuple[ir.Index, ...], value: ir.Expr
+) -> ir.Statement:
     """Return a let for a part of a statement."""
     extents = tuple(index.extent for index in indices)
-    target = Tensor(name, value.type, extents, Role.LET, span=statement.span)
+    target = ir.Tensor(name, value.type, extents, ir.Role.LET, span=statement.span)
     return replace(
         statement,
         target=target,

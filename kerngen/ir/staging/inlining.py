@@ -8,19 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import holds_reduce, is_at, loads, tensors_read
 from kerngen.ir.builtins.evaluate import NotFiniteError, constant_value
 from kerngen.ir.fold import fold
-from kerngen.ir.nodes import (
-    Expr,
-    Index,
-    IndexValue,
-    Load,
-    Reduce,
-    Role,
-    Statement,
-    Tensor,
-)
 from kerngen.ir.walk import children, map_children, walk
 
 LONGEST: Final = 200
@@ -30,7 +21,7 @@ MOST_NEIGHBOURS: Final = 16
 """The most lets that one brings along: each has to be moved to every use."""
 
 
-def inline_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
+def inline_lets(body: Sequence[ir.Statement]) -> tuple[ir.Statement, ...]:
     """
     Drop unused lets, and move each let that may be inlined to its uses.
 
@@ -58,10 +49,10 @@ class _Inlined:
     - `reads`: the tensors that it reads, by way of other lets too
     """
 
-    let: Statement
-    chain: dict[Tensor, Statement]
-    value: Expr | None
-    reads: frozenset[Tensor]
+    let: ir.Statement
+    chain: dict[ir.Tensor, ir.Statement]
+    value: ir.Expr | None
+    reads: frozenset[ir.Tensor]
 
 
 @final
@@ -69,13 +60,15 @@ class _Inlined:
 class _Inliner:
     """Walks the statements of one kernel in order."""
 
-    body: tuple[Statement, ...]
-    inlined: dict[Tensor, _Inlined] = field(default_factory=dict[Tensor, _Inlined])
+    body: tuple[ir.Statement, ...]
+    inlined: dict[ir.Tensor, _Inlined] = field(
+        default_factory=dict[ir.Tensor, _Inlined]
+    )
 
-    def visit(self, number: int) -> list[Statement]:
+    def visit(self, number: int) -> list[ir.Statement]:
         """Return the replacement of one statement."""
         statement = self.body[number]
-        if statement.target.role is Role.LET:
+        if statement.target.role is ir.Role.LET:
             last_use = self._last_uses[number]
             if last_use is None:
                 return []
@@ -86,9 +79,9 @@ class _Inliner:
         return list(self._with_lets(statement).values())
 
     @cached_property
-    def _uses(self) -> dict[Tensor, list[int]]:
+    def _uses(self) -> dict[ir.Tensor, list[int]]:
         """The statements that read each tensor, in order."""
-        uses: dict[Tensor, list[int]] = {}
+        uses: dict[ir.Tensor, list[int]] = {}
         for number, statement in enumerate(self.body):
             for tensor in set(tensors_read(statement.value)):
                 uses.setdefault(tensor, []).append(number)
@@ -98,25 +91,25 @@ class _Inliner:
     def _last_uses(self) -> dict[int, int | None]:
         """The last statement that needs each, by way of other lets too."""
         last: dict[int, int | None] = {}
-        reached: dict[Tensor, int] = {}
+        reached: dict[ir.Tensor, int] = {}
         # Backwards: a let that moves to its last use takes its own reads there, too.
         for number in reversed(range(len(self.body))):
             statement = self.body[number]
             last[number] = end = reached.get(statement.target)
-            if statement.target.role is not Role.LET or end is not None:
+            if statement.target.role is not ir.Role.LET or end is not None:
                 for tensor in set(tensors_read(statement.value)):
                     reached[tensor] = max(end or number, reached.get(tensor, number))
         return last
 
     @cached_property
-    def _writes(self) -> dict[Tensor, list[int]]:
+    def _writes(self) -> dict[ir.Tensor, list[int]]:
         """The statements that write each tensor, in order."""
-        writes: dict[Tensor, list[int]] = {}
+        writes: dict[ir.Tensor, list[int]] = {}
         for number, statement in enumerate(self.body):
             writes.setdefault(statement.target, []).append(number)
         return writes
 
-    def _written(self, tensor: Tensor, first: int, last: int) -> bool:
+    def _written(self, tensor: ir.Tensor, first: int, last: int) -> bool:
         """Whether a statement between two others writes a tensor."""
         writes = self._writes.get(tensor, [])
         after = bisect_right(writes, first)
@@ -126,7 +119,7 @@ class _Inliner:
         uses = self._uses.get(self.body[number].target, [])
         return uses[bisect_right(uses, number) :]
 
-    def _prepared(self, let: Statement) -> _Inlined:
+    def _prepared(self, let: ir.Statement) -> _Inlined:
         """Return a let with its neighbours, its whole value and what it reads."""
         read = set(tensors_read(let.value))
         through = [self.inlined[tensor] for tensor in read if tensor in self.inlined]
@@ -137,7 +130,7 @@ class _Inliner:
             reads=frozenset(read).union(*(other.reads for other in through)),
         )
 
-    def _whole(self, value: Expr) -> Expr | None:
+    def _whole(self, value: ir.Expr) -> ir.Expr | None:
         """Return a value with all lets substituted; None if it gets too long."""
         length = sum(1 for _ in walk(value))
         for load in loads(value):
@@ -148,8 +141,8 @@ class _Inliner:
                 length += sum(1 for _ in walk(inner))
         return self._substituted(value) if length <= LONGEST else None
 
-    def _substituted(self, value: Expr) -> Expr:
-        if isinstance(value, Load) and value.tensor in self.inlined:
+    def _substituted(self, value: ir.Expr) -> ir.Expr:
+        if isinstance(value, ir.Load) and value.tensor in self.inlined:
             inlined = self.inlined[value.tensor]
             if inlined.value is not None:
                 return _renamed(inlined.value, _renaming(inlined.let, value))
@@ -166,7 +159,7 @@ class _Inliner:
             and all(self._stays_finite(inlined, use) for use in uses)
         )
 
-    def _stays_finite(self, inlined: _Inlined, use: Statement) -> bool:
+    def _stays_finite(self, inlined: _Inlined, use: ir.Statement) -> bool:
         """Whether a constant may replace `use`, where WGSL computes with it at once.
 
         What has no finite value there is left to the run, as the user wrote it.
@@ -175,8 +168,8 @@ class _Inliner:
         if value is None or constant_value(value) is None:
             return True
 
-        def visit(expr: Expr) -> Expr:
-            if isinstance(expr, Load) and expr.tensor == inlined.let.target:
+        def visit(expr: ir.Expr) -> ir.Expr:
+            if isinstance(expr, ir.Load) and expr.tensor == inlined.let.target:
                 return value
             return map_children(expr, visit)
 
@@ -186,14 +179,16 @@ class _Inliner:
             return False
         return True
 
-    def _with_lets(self, statement: Statement) -> dict[Tensor, Statement]:
+    def _with_lets(self, statement: ir.Statement) -> dict[ir.Tensor, ir.Statement]:
         """Return a statement behind the lets that it needs as neighbours."""
-        needed: dict[Tensor, Statement] = {}
+        needed: dict[ir.Tensor, ir.Statement] = {}
         neighbours = not holds_reduce(statement.value)
 
-        def visit(expr: Expr) -> Expr:
-            inlined = self.inlined.get(expr.tensor) if isinstance(expr, Load) else None
-            if inlined is None or not isinstance(expr, Load):
+        def visit(expr: ir.Expr) -> ir.Expr:
+            inlined = (
+                self.inlined.get(expr.tensor) if isinstance(expr, ir.Load) else None
+            )
+            if inlined is None or not isinstance(expr, ir.Load):
                 return map_children(expr, visit)
             renaming = _renaming(inlined.let, expr)
             if neighbours and is_at(expr, statement.indices):
@@ -208,22 +203,22 @@ class _Inliner:
         return {**needed, statement.target: replace(statement, value=value)}
 
 
-def refold(expr: Expr) -> Expr:
+def refold(expr: ir.Expr) -> ir.Expr:
     """Fold constants again after a substitution."""
     return fold(map_children(expr, refold))
 
 
-def _admits(inlined: _Inlined, use: Statement) -> bool:
+def _admits(inlined: _Inlined, use: ir.Statement) -> bool:
     """Whether every read of the let in `use` may become the let's value."""
     let = inlined.let
-    trivial = isinstance(let.value, Load) or not any(loads(let.value))
+    trivial = isinstance(let.value, ir.Load) or not any(loads(let.value))
     neighbours = not holds_reduce(use.value)
 
-    def admits(expr: Expr, around: frozenset[Index]) -> bool:
-        if isinstance(expr, Reduce):
+    def admits(expr: ir.Expr, around: frozenset[ir.Index]) -> bool:
+        if isinstance(expr, ir.Reduce):
             inner = around | frozenset(expr.indices)
             return all(admits(child, inner) for child in children(expr))
-        if isinstance(expr, Load) and expr.tensor == let.target:
+        if isinstance(expr, ir.Load) and expr.tensor == let.target:
             if neighbours and is_at(expr, use.indices):
                 return True
             indices = _direct_indices(expr)
@@ -234,28 +229,30 @@ def _admits(inlined: _Inlined, use: Statement) -> bool:
     return admits(use.value, frozenset(use.indices))
 
 
-def _direct_indices(load: Load) -> tuple[Index, ...] | None:
+def _direct_indices(load: ir.Load) -> tuple[ir.Index, ...] | None:
     """Return the indices of a read by bare indices only, else None."""
-    indices = tuple(s.index for s in load.subscripts if isinstance(s, IndexValue))
+    indices = tuple(s.index for s in load.subscripts if isinstance(s, ir.IndexValue))
     return indices if len(indices) == len(load.subscripts) else None
 
 
-def _renaming(let: Statement, load: Load) -> dict[Index, Index]:
+def _renaming(let: ir.Statement, load: ir.Load) -> dict[ir.Index, ir.Index]:
     """Return the renaming of a let's indices to the subscripts of a read."""
     indices = _direct_indices(load)
     assert indices is not None, "a gather of an inlined let"
     return dict(zip(let.indices, indices, strict=True))
 
 
-def _renamed(value: Expr, renaming: dict[Index, Index]) -> Expr:
-    if isinstance(value, IndexValue):
-        return IndexValue(renaming[value.index])
+def _renamed(value: ir.Expr, renaming: dict[ir.Index, ir.Index]) -> ir.Expr:
+    if isinstance(value, ir.IndexValue):
+        return ir.IndexValue(renaming[value.index])
     return map_children(value, lambda child: _renamed(child, renaming))
 
 
 def _moved(
-    part: Statement, indices: tuple[Index, ...], renaming: dict[Index, Index]
-) -> Statement:
+    part: ir.Statement,
+    indices: tuple[ir.Index, ...],
+    renaming: dict[ir.Index, ir.Index],
+) -> ir.Statement:
     if part.indices == indices and all(old == new for old, new in renaming.items()):
         return part
     return replace(part, indices=indices, value=_renamed(part.value, renaming))

@@ -12,30 +12,22 @@ from dataclasses import dataclass, replace
 from functools import reduce as fold
 from typing import Final, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import affine_form, as_literal
 from kerngen.ir.analysis.reads import free_indices
-from kerngen.ir.nodes import (
-    Binary,
-    BinaryOp,
-    Cast,
-    Constant,
-    ConstRef,
-    DimValue,
-    Expr,
-    Index,
-    IndexValue,
-    Load,
-    Reduce,
-    Unary,
-)
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, walk, with_indices
 
-_FLIPPED: Final[dict[BinaryOp, BinaryOp]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_OPPOSITE: Final[dict[BinaryOp, BinaryOp]] = {
+_FLIPPED: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+}
+_OPPOSITE: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
     "<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "==",
 }  # fmt: skip
-_BEYOND: Final[dict[BinaryOp, int]] = {"<": -1, "<=": 0, ">": 1, ">=": 0}
+_BEYOND: Final[dict[ir.BinaryOp, int]] = {"<": -1, "<=": 0, ">": 1, ">=": 0}
 """How far the last term of `j < i` lies beyond that of `j <= i`; the first, of `j > i`."""
 
 _FARTHEST: Final = 1 << 24
@@ -47,8 +39,8 @@ _FARTHEST: Final = 1 << 24
 class Key:
     """A value of each term, and the index that it sets: the key chooses the result."""
 
-    value: Expr
-    index: Index
+    value: ir.Expr
+    index: ir.Index
 
 
 @final
@@ -61,7 +53,7 @@ class Keyed:
     `top[ids[i]]`.
     """
 
-    reduce: Reduce
+    reduce: ir.Reduce
     keys: tuple[Key, ...]
 
 
@@ -74,9 +66,9 @@ class Prefix:
     neither `c` nor its body depends on `index`, which is i.  `shift` is of literals and dims.
     """
 
-    reduce: Reduce
-    index: Index
-    shift: Expr
+    reduce: ir.Reduce
+    index: ir.Index
+    shift: ir.Expr
     is_suffix: bool
 
 
@@ -92,13 +84,13 @@ class Ragged:
     the result.  `reduce` has the rest of the condition.
     """
 
-    reduce: Reduce
-    begins: tuple[tuple[Expr, int], ...]
-    ends: tuple[tuple[Expr, int], ...]
-    rows: frozenset[Index]
+    reduce: ir.Reduce
+    begins: tuple[tuple[ir.Expr, int], ...]
+    ends: tuple[tuple[ir.Expr, int], ...]
+    rows: frozenset[ir.Index]
 
 
-def conjuncts(condition: Expr | None) -> tuple[Expr, ...]:
+def conjuncts(condition: ir.Expr | None) -> tuple[ir.Expr, ...]:
     """Return the conditions that `and` joins; none for no condition.
 
     `not (j > i or c)` joins `j <= i` and `not c`.
@@ -106,11 +98,11 @@ def conjuncts(condition: Expr | None) -> tuple[Expr, ...]:
     match condition:
         case None:
             return ()
-        case Binary(op="and", left=left, right=right):
+        case ir.Binary(op="and", left=left, right=right):
             return (*conjuncts(left), *conjuncts(right))
-        case Unary(op="not", operand=Binary(op="or", left=left, right=right)):
+        case ir.Unary(op="not", operand=ir.Binary(op="or", left=left, right=right)):
             return (*conjuncts(_negated(left)), *conjuncts(_negated(right)))
-        case Unary(op="not", operand=Binary() as compared):
+        case ir.Unary(op="not", operand=ir.Binary() as compared):
             op = _OPPOSITE.get(compared.op)
             is_exact = compared.left.type.is_integer
             return (replace(compared, op=op) if op and is_exact else condition,)
@@ -118,11 +110,11 @@ def conjuncts(condition: Expr | None) -> tuple[Expr, ...]:
             return (condition,)
 
 
-def _negated(condition: Expr) -> Expr:
-    return Unary("not", condition, Scalar.BOOL)
+def _negated(condition: ir.Expr) -> ir.Expr:
+    return ir.Unary("not", condition, Scalar.BOOL)
 
 
-def keyed(reduce: Reduce) -> Keyed | None:
+def keyed(reduce: ir.Reduce) -> Keyed | None:
     """Return the keyed reduction that a reduction is, or None.
 
     An `argmax` has none, as positions of different terms can't be joined by value
@@ -131,36 +123,40 @@ def keyed(reduce: Reduce) -> Keyed | None:
     return None if reduce.finds_place else _by_keys(reduce)
 
 
-def keyed_place(reduce: Reduce) -> Keyed | None:
+def keyed_place(reduce: ir.Reduce) -> Keyed | None:
     """Return a place by keys: `argmax[i when ids[i] == u32(q)] x[i]`."""
     return _by_keys(reduce) if reduce.finds_place else None
 
 
-def _by_keys(reduce: Reduce) -> Keyed | None:
-    keys: dict[Index, Key] = {}
-    rest: list[Expr] = []
+def _by_keys(reduce: ir.Reduce) -> Keyed | None:
+    keys: dict[ir.Index, Key] = {}
+    rest: list[ir.Expr] = []
     for part in conjuncts(reduce.condition):
         key = _key(part, reduce.indices)
         if key is None or key.index in keys:
             rest.append(part)
         else:
             keys[key.index] = key
-    used = frozenset[Index]().union(*(free_indices(k.value) for k in keys.values()))
+    used = frozenset[ir.Index]().union(*(free_indices(k.value) for k in keys.values()))
     if not keys or not used.isdisjoint(keys):
         return None
     by = {key.index: _as_index(key.value) for key in keys.values()}
     kept = map_children(_under(reduce, rest), lambda child: with_indices(child, by))
-    assert isinstance(kept, Reduce)
+    assert isinstance(kept, ir.Reduce)
     return Keyed(kept, tuple(keys.values()))
 
 
-def _as_index(key: Expr) -> Expr:
-    return key if key.type is Scalar.I32 else Cast(key, Scalar.I32)
+def _as_index(key: ir.Expr) -> ir.Expr:
+    return key if key.type is Scalar.I32 else ir.Cast(key, Scalar.I32)
 
 
-def _key(part: Expr, indices: tuple[Index, ...]) -> Key | None:
+def _key(part: ir.Expr, indices: tuple[ir.Index, ...]) -> Key | None:
     """Return the key that a condition compares with an index, if it does."""
-    if not isinstance(part, Binary) or part.op != "==" or not part.left.type.is_integer:
+    if (
+        not isinstance(part, ir.Binary)
+        or part.op != "=="
+        or not part.left.type.is_integer
+    ):
         return None
     for value, other in ((part.left, part.right), (part.right, part.left)):
         index = _index_of(other)
@@ -170,18 +166,18 @@ def _key(part: Expr, indices: tuple[Index, ...]) -> Key | None:
     return None
 
 
-def _index_of(expr: Expr) -> Index | None:
+def _index_of(expr: ir.Expr) -> ir.Index | None:
     """Return the index that an integer is, whatever its type."""
     match expr:
-        case IndexValue(index=index):
+        case ir.IndexValue(index=index):
             return index
-        case Cast(operand=IndexValue(index=index)) if expr.type.is_integer:
+        case ir.Cast(operand=ir.IndexValue(index=index)) if expr.type.is_integer:
             return index
         case _:
             return None
 
 
-def prefix_of(reduce: Reduce) -> Prefix | None:
+def prefix_of(reduce: ir.Reduce) -> Prefix | None:
     """Return the prefix or suffix reduction that a reduction is, or None."""
     if reduce.finds_place or len(reduce.indices) != 1:
         return None
@@ -197,7 +193,7 @@ def prefix_of(reduce: Reduce) -> Prefix | None:
     return None
 
 
-def ragged(reduce: Reduce) -> Ragged | None:
+def ragged(reduce: ir.Reduce) -> Ragged | None:
     """Return a reduction over ranges that are read, whose terms know nothing of the row."""
     found = None if reduce.finds_place else ranges_read(reduce)
     if found is None or not found.rows.isdisjoint(free_indices(found.reduce)):
@@ -205,12 +201,12 @@ def ragged(reduce: Reduce) -> Ragged | None:
     return found
 
 
-def ranges_read(reduce: Reduce) -> Ragged | None:
+def ranges_read(reduce: ir.Reduce) -> Ragged | None:
     """Return a reduction as one over ranges whose ends are read; None if it is none."""
     if len(reduce.indices) != 1:
         return None
-    begins, ends = list[tuple[Expr, int]](), list[tuple[Expr, int]]()
-    rest = list[Expr]()
+    begins, ends = list[tuple[ir.Expr, int]](), list[tuple[ir.Expr, int]]()
+    rest = list[ir.Expr]()
     for part in conjuncts(reduce.condition):
         bound = _read_bound(part, reduce.indices[0])
         if bound is None:
@@ -219,28 +215,28 @@ def ranges_read(reduce: Reduce) -> Ragged | None:
             op, value = bound
             added = 1 if op in {">", "<="} else 0
             (begins if op in {">", ">="} else ends).append((value, added))
-    rows = frozenset[Index]().union(*(free_indices(x) for x, _ in (*begins, *ends)))
+    rows = frozenset[ir.Index]().union(*(free_indices(x) for x, _ in (*begins, *ends)))
     if not begins or not ends or not rows:
         return None
     return Ragged(_under(reduce, rest), (*begins,), (*ends,), rows)
 
 
-def _read_bound(part: Expr, own: Index) -> tuple[BinaryOp, Expr] | None:
+def _read_bound(part: ir.Expr, own: ir.Index) -> tuple[ir.BinaryOp, ir.Expr] | None:
     """Return the comparison of an index with a bound, if a tensor has the bound."""
-    if not isinstance(part, Binary) or part.op not in _FLIPPED:
+    if not isinstance(part, ir.Binary) or part.op not in _FLIPPED:
         return None
-    sides: tuple[tuple[BinaryOp, Expr, Expr], ...] = (
+    sides: tuple[tuple[ir.BinaryOp, ir.Expr, ir.Expr], ...] = (
         (part.op, part.left, part.right),
         (_FLIPPED[part.op], part.right, part.left),
     )
     for op, index, value in sides:
-        is_read = any(isinstance(node, Load) for node in walk(value))
+        is_read = any(isinstance(node, ir.Load) for node in walk(value))
         if _index_of(index) == own and is_read and own not in free_indices(value):
             return op, value
     return None
 
 
-def bounding_index(reduce: Reduce) -> Index | None:
+def bounding_index(reduce: ir.Reduce) -> ir.Index | None:
     """Return the index whose value bounds the terms, even if terms depend on it."""
     if len(reduce.indices) != 1:
         return None
@@ -248,23 +244,25 @@ def bounding_index(reduce: Reduce) -> Index | None:
     return next((found[1] for found in bounds if found), None)
 
 
-def _bound(part: Expr, own: Index) -> tuple[BinaryOp, Index, Expr] | None:
+def _bound(
+    part: ir.Expr, own: ir.Index
+) -> tuple[ir.BinaryOp, ir.Index, ir.Expr] | None:
     """
     Return how a condition bounds the reduction's index by one of the result.
 
     Before:  i - 2 > j, own index j
     After:   <, i, -3
     """
-    if not isinstance(part, Binary) or part.op not in _FLIPPED:
+    if not isinstance(part, ir.Binary) or part.op not in _FLIPPED:
         return None
     if part.left.type is not Scalar.I32:
         return None
-    ways: tuple[tuple[BinaryOp, Expr, Expr], ...] = (
+    ways: tuple[tuple[ir.BinaryOp, ir.Expr, ir.Expr], ...] = (
         (part.op, part.left, part.right),
         (_FLIPPED[part.op], part.right, part.left),
     )
     for op, low, high in ways:
-        form = affine_form(Binary("-", high, low, Scalar.I32))
+        form = affine_form(ir.Binary("-", high, low, Scalar.I32))
         if form is None or own not in form.terms or len(form.terms) != 2:
             return None
         (index,) = form.terms.keys() - {own}
@@ -274,30 +272,30 @@ def _bound(part: Expr, own: Index) -> tuple[BinaryOp, Index, Expr] | None:
     return None
 
 
-def _moved(offset: Expr, step: int) -> Expr:
+def _moved(offset: ir.Expr, step: int) -> ir.Expr:
     known = as_literal(offset)
     if known is not None:
-        return Constant(known + step, Scalar.I32)
-    by = Constant(step, Scalar.I32)
-    return Binary("+", offset, by, Scalar.I32) if step else offset
+        return ir.Constant(known + step, Scalar.I32)
+    by = ir.Constant(step, Scalar.I32)
+    return ir.Binary("+", offset, by, Scalar.I32) if step else offset
 
 
-def _is_near(shift: Expr) -> bool:
+def _is_near(shift: ir.Expr) -> bool:
     """Whether a distance is of small literals and dims, so that no sum with it overflows."""
     return all(
-        isinstance(part, DimValue)
-        or (isinstance(part, Binary | Unary) and part.op in {"+", "-"})
+        isinstance(part, ir.DimValue)
+        or (isinstance(part, ir.Binary | ir.Unary) and part.op in {"+", "-"})
         or (
-            isinstance(part, Constant | ConstRef)
+            isinstance(part, ir.Constant | ir.ConstRef)
             and abs(as_literal(part) or 0) < _FARTHEST
         )
         for part in walk(shift)
     )
 
 
-def _under(reduce: Reduce, conditions: list[Expr]) -> Reduce:
+def _under(reduce: ir.Reduce, conditions: list[ir.Expr]) -> ir.Reduce:
     """Return a reduction under some conditions and no others."""
     condition = None
     if conditions:
-        condition = fold(lambda a, b: Binary("and", a, b, Scalar.BOOL), conditions)
+        condition = fold(lambda a, b: ir.Binary("and", a, b, Scalar.BOOL), conditions)
     return replace(reduce, condition=condition)

@@ -24,22 +24,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.conditions import with_conditions
 from kerngen.ir.analysis.linear import Lengths
 from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.analysis.rings import with_rings
 from kerngen.ir.analysis.truths import truths_as_words
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import (
-    Expr,
-    Kernel,
-    Load,
-    LocalValue,
-    Reduce,
-    Role,
-    Statement,
-    Tensor,
-)
 from kerngen.ir.staging.grouping import Group, group
 from kerngen.ir.staging.hoisting import (
     Fresh,
@@ -63,7 +54,7 @@ from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import map_children, walk
 
 
-def form_stages(kernel: Kernel) -> StagedKernel:
+def form_stages(kernel: ir.Kernel) -> StagedKernel:
     """Return the kernel's stages in order, and the temporaries between them."""
     fresh, body = Fresh(kernel), kernel.body
     if any(reduce.finds_place for reduce in _reductions(body)):
@@ -83,23 +74,23 @@ def form_stages(kernel: Kernel) -> StagedKernel:
     return truths_as_words(staged) if outliving else staged
 
 
-def _reductions(body: Iterable[Statement]) -> Iterator[Reduce]:
+def _reductions(body: Iterable[ir.Statement]) -> Iterator[ir.Reduce]:
     nodes = (node for statement in body for node in walk(statement.value))
-    return (node for node in nodes if isinstance(node, Reduce))
+    return (node for node in nodes if isinstance(node, ir.Reduce))
 
 
-def _with_conditions(statement: Statement) -> Statement:
+def _with_conditions(statement: ir.Statement) -> ir.Statement:
     return replace(statement, value=with_conditions(statement.value))
 
 
-def _outliving(groups: Sequence[Group]) -> dict[Tensor, None]:
+def _outliving(groups: Sequence[Group]) -> dict[ir.Tensor, None]:
     """Return the lets that a group reads and does not compute, in order."""
-    outliving: dict[Tensor, None] = {}
+    outliving: dict[ir.Tensor, None] = {}
     for each in groups:
-        computed: set[Tensor] = set()
+        computed: set[ir.Tensor] = set()
         for member in each.members:
             itself = member.target if member.along else None
-            read = (t for t in tensors_read(member.value) if t.role is Role.LET)
+            read = (t for t in tensors_read(member.value) if t.role is ir.Role.LET)
             outliving.update(
                 (tensor, None)
                 for tensor in read
@@ -121,7 +112,7 @@ def _name_apart(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
     return tuple(named)
 
 
-def _last_reads(members: Sequence[Statement]) -> dict[Tensor, int]:
+def _last_reads(members: Sequence[ir.Statement]) -> dict[ir.Tensor, int]:
     """Return the number of the last statement that reads each tensor."""
     return {
         tensor: number
@@ -136,14 +127,14 @@ class _Builder:
     """Builds the steps of one group of statements."""
 
     fresh: Fresh
-    kernel: Kernel
-    outliving: dict[Tensor, None]
+    kernel: ir.Kernel
+    outliving: dict[ir.Tensor, None]
 
     def build(self, together: Group) -> Stage:
         """Return the stage that runs the members of a group, in order."""
         members = together.members
         loop = self._looping(members)
-        current: dict[Tensor, LocalValue] = {}
+        current: dict[ir.Tensor, ir.LocalValue] = {}
         steps: list[Step] = []
         if loop:
             members = loop.members
@@ -161,7 +152,7 @@ class _Builder:
                 continue
             read_later = last_read.get(member.target, number) > number
             read_later |= loop is not None and member.target in loop.keeps
-            is_let = member.target.role is Role.LET
+            is_let = member.target.role is ir.Role.LET
             stored = not is_let or member.target in together.stored
             if read_later or not stored:
                 local = self._local(member.target)
@@ -170,7 +161,7 @@ class _Builder:
                 current[member.target] = local
                 value = local
             if stored:
-                text = "" if isinstance(value, LocalValue) else member.text
+                text = "" if isinstance(value, ir.LocalValue) else member.text
                 steps.append(Write(member.target, value, text))
         return Stage(
             members[-1].target.name,
@@ -180,7 +171,7 @@ class _Builder:
             self._loop(members, loop, current, (*ends, len(steps))),
         )
 
-    def _looping(self, members: Sequence[Statement]) -> Looping | None:
+    def _looping(self, members: Sequence[ir.Statement]) -> Looping | None:
         """Return the loop of members that are a recurrence, if it is in registers."""
         if not any(member.along for member in members):
             return None
@@ -188,9 +179,9 @@ class _Builder:
 
     def _loop(
         self,
-        members: tuple[Statement, ...],
+        members: tuple[ir.Statement, ...],
         loop: Looping | None,
-        now: dict[Tensor, LocalValue],
+        now: dict[ir.Tensor, ir.LocalValue],
         ends: tuple[int, ...],
     ) -> Loop | None:
         """Return the order of a stage: in registers, or by a dispatch for each turn."""
@@ -202,18 +193,20 @@ class _Builder:
         order = along.axis, along.descending, along.distance
         return Loop(*order, (), (), 0, ends[-1])
 
-    def _local(self, tensor: Tensor) -> LocalValue:
+    def _local(self, tensor: ir.Tensor) -> ir.LocalValue:
         """Name the value of a let after it; that of a write apart from the tensor."""
-        keeps_name = tensor.role is Role.LET and tensor not in self.outliving
+        keeps_name = tensor.role is ir.Role.LET and tensor not in self.outliving
         name = tensor.name if keeps_name else self.fresh.name(f"{tensor.name}_new")
         assert not isinstance(tensor.element, Struct), "structs are written in parts"
-        return LocalValue(name, tensor.element)
+        return ir.LocalValue(name, tensor.element)
 
-    def _with_locals(self, value: Expr, current: dict[Tensor, LocalValue]) -> Expr:
+    def _with_locals(
+        self, value: ir.Expr, current: dict[ir.Tensor, ir.LocalValue]
+    ) -> ir.Expr:
         """Replace reads of what this stage has computed already."""
 
-        def visit(expr: Expr) -> Expr:
-            if isinstance(expr, Load) and expr.tensor in current:
+        def visit(expr: ir.Expr) -> ir.Expr:
+            if isinstance(expr, ir.Load) and expr.tensor in current:
                 return current[expr.tensor]
             return map_children(expr, visit)
 

@@ -12,35 +12,21 @@ from dataclasses import dataclass, replace
 from functools import reduce as fold
 from typing import Final, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.conditions import identity_of
 from kerngen.ir.analysis.reads import free_indices, tensors_read
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Cast,
-    Constant,
-    Expr,
-    Index,
-    IndexValue,
-    Load,
-    Reduce,
-    ReduceKind,
-    Select,
-    Statement,
-    Unary,
-)
 from kerngen.ir.staging.hoisting import Body, Fresh, named_let
 from kerngen.ir.staging.keyed import conjuncts, keyed
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, with_indices
 
-_EXTREME: Final[dict[ReduceKind, ReduceKind]] = {"argmax": "max", "argmin": "min"}
-_PLACE: Final[dict[ReduceKind, ReduceKind]] = {"max": "argmax", "min": "argmin"}
-_NONE: Final = Constant(-1, Scalar.I32)
+_EXTREME: Final[dict[ir.ReduceKind, ir.ReduceKind]] = {"argmax": "max", "argmin": "min"}
+_PLACE: Final[dict[ir.ReduceKind, ir.ReduceKind]] = {"max": "argmax", "min": "argmin"}
+_NONE: Final = ir.Constant(-1, Scalar.I32)
 _HIGHEST: Final = identity_of("min", Scalar.I32)
 
 
-def split_places_by_key(body: Iterable[Statement], fresh: Fresh) -> Body:
+def split_places_by_key(body: Iterable[ir.Statement], fresh: Fresh) -> Body:
     """Rewrite an `argmax` by key as a maximum by key, then the least index with it.
 
     Before:  y[q] = argmax[i when key[i] == q] x[i];
@@ -51,21 +37,21 @@ def split_places_by_key(body: Iterable[Statement], fresh: Fresh) -> Body:
     return tuple(part for statement in body for part in _split(statement, fresh))
 
 
-def _split(statement: Statement, fresh: Fresh) -> Body:
-    lets: list[Statement] = []
+def _split(statement: ir.Statement, fresh: Fresh) -> Body:
+    lets: list[ir.Statement] = []
 
-    def name(wanted: str, value: Reduce, indices: tuple[Index, ...]) -> Load:
+    def name(wanted: str, value: ir.Reduce, indices: tuple[ir.Index, ...]) -> ir.Load:
         own = fresh.name(f"{statement.target.name}_{wanted}")
         let = named_let(statement, own, indices, value)
         lets.append(let)
-        return Load(let.target, tuple(map(IndexValue, indices)))
+        return ir.Load(let.target, tuple(map(ir.IndexValue, indices)))
 
-    def visit(expr: Expr, bound: frozenset[Index]) -> Expr:
-        if not isinstance(expr, Reduce):
+    def visit(expr: ir.Expr, bound: frozenset[ir.Index]) -> ir.Expr:
+        if not isinstance(expr, ir.Reduce):
             return map_children(expr, lambda child: visit(child, bound))
         inner = bound | {*expr.indices}
         expr_ = map_children(expr, lambda child: visit(child, inner))
-        assert isinstance(expr_, Reduce)
+        assert isinstance(expr_, ir.Reduce)
         free = free_indices(expr_)
         if not expr_.finds_place or not free.isdisjoint(bound):
             return expr_
@@ -75,8 +61,8 @@ def _split(statement: Statement, fresh: Fresh) -> Body:
         indices = tuple(index for index in statement.indices if index in free)
         top = name(extreme.kind, extreme, indices)
         first = name("min", _first(extreme, top), indices)
-        is_none = Binary("==", first, _HIGHEST, Scalar.BOOL)
-        return Select(is_none, _NONE, first, Scalar.I32)
+        is_none = ir.Binary("==", first, _HIGHEST, Scalar.BOOL)
+        return ir.Select(is_none, _NONE, first, Scalar.I32)
 
     if statement.along:
         return (statement,)
@@ -84,22 +70,22 @@ def _split(statement: Statement, fresh: Fresh) -> Body:
     return (*lets, replace(statement, value=value))
 
 
-def _first(extreme: Reduce, top: Load) -> Reduce:
+def _first(extreme: ir.Reduce, top: ir.Load) -> ir.Reduce:
     """Return the least index at which a term is the extreme; the first NaN if that is one."""
-    is_top: Expr = Binary("==", extreme.body, top, Scalar.BOOL)
+    is_top: ir.Expr = ir.Binary("==", extreme.body, top, Scalar.BOOL)
     if extreme.body.type is Scalar.F32:
-        is_nan = BuiltinCall("is_nan", (extreme.body,), Scalar.BOOL)
-        is_top = Binary("or", is_top, is_nan, Scalar.BOOL)
+        is_nan = ir.BuiltinCall("is_nan", (extreme.body,), Scalar.BOOL)
+        is_top = ir.Binary("or", is_top, is_nan, Scalar.BOOL)
     holds = fold(_and, (*conjuncts(extreme.condition), is_top))
     (index,) = extreme.indices
-    return Reduce("min", (index,), IndexValue(index), Scalar.I32, holds)
+    return ir.Reduce("min", (index,), ir.IndexValue(index), Scalar.I32, holds)
 
 
-def _and(left: Expr, right: Expr) -> Expr:
-    return Binary("and", left, right, Scalar.BOOL)
+def _and(left: ir.Expr, right: ir.Expr) -> ir.Expr:
+    return ir.Binary("and", left, right, Scalar.BOOL)
 
 
-def join_places(body: Sequence[Statement], fresh: Fresh) -> Body:
+def join_places(body: Sequence[ir.Statement], fresh: Fresh) -> Body:
     """Rewrite a maximum and the least index with it as one `argmax`.
 
     Before:  let top[i] = max[j] x[i, j];    y[i] = min[j when x[i, j] == top[i]] j;
@@ -121,11 +107,13 @@ class _Joiner:
 
     def joined(self) -> Body:
         """Return the statements with the places of extremes that are read so."""
-        places: dict[int, Statement] = {}
+        places: dict[int, ir.Statement] = {}
         after = list(self.body)
         for number, statement in enumerate(self.body):
             match statement.value:
-                case Reduce(kind="min", indices=(_,)) as least if not statement.along:
+                case ir.Reduce(
+                    kind="min", indices=(_,)
+                ) as least if not statement.along:
                     found = self._extreme_of(least, number)
                 case _:
                     continue
@@ -134,20 +122,20 @@ class _Joiner:
             at, top = found
             place = places.get(at) or self._place(self.body[at])
             places[at] = place
-            value = _least(least, Load(place.target, top.subscripts), top)
+            value = _least(least, ir.Load(place.target, top.subscripts), top)
             after[number] = replace(statement, value=value)
         for at, place in places.items():
             after[at] = _at_place(self.body[at], place)
         pairs = ((places.get(number), each) for number, each in enumerate(after))
         return tuple(each for pair in pairs for each in pair if each is not None)
 
-    def _extreme_of(self, least: Reduce, number: int) -> tuple[int, Load] | None:
+    def _extreme_of(self, least: ir.Reduce, number: int) -> tuple[int, ir.Load] | None:
         """Return the statement whose extreme the terms are compared with, and its read."""
         (index,) = least.indices
         match least.body:
-            case IndexValue(index=own) | Cast(operand=IndexValue(index=own)) if (
-                own == index
-            ):
+            case ir.IndexValue(index=own) | ir.Cast(
+                operand=ir.IndexValue(index=own)
+            ) if (own == index):
                 pass
             case _:
                 return None
@@ -161,7 +149,7 @@ class _Joiner:
                     return at, top
         return None
 
-    def _defined(self, top: Load, number: int) -> int | None:
+    def _defined(self, top: ir.Load, number: int) -> int | None:
         """Return the statement that wrote a tensor, if all it read is still the same."""
         written = [n for n, s in enumerate(self.body) if s.target == top.tensor]
         if len(written) != 1 or written[0] >= number or top.path:
@@ -170,63 +158,65 @@ class _Joiner:
         between = {s.target for s in self.body[written[0] : number]}
         return written[0] if read.isdisjoint(between) else None
 
-    def _place(self, extreme: Statement) -> Statement:
+    def _place(self, extreme: ir.Statement) -> ir.Statement:
         reduce = extreme.value
-        assert isinstance(reduce, Reduce)
+        assert isinstance(reduce, ir.Reduce)
         place = replace(reduce, kind=_PLACE[reduce.kind], type=Scalar.I32)
         name = self.fresh.name(f"{extreme.target.name}_at")
         return named_let(extreme, name, extreme.indices, place)
 
 
-def _equal_reads(part: Expr) -> Iterator[tuple[Expr, Load]]:
+def _equal_reads(part: ir.Expr) -> Iterator[tuple[ir.Expr, ir.Load]]:
     """Yield both sides of equalities in a condition, the second of them a read."""
-    if isinstance(part, Binary) and part.op == "==":
+    if isinstance(part, ir.Binary) and part.op == "==":
         for value, top in ((part.left, part.right), (part.right, part.left)):
-            if isinstance(top, Load):
+            if isinstance(top, ir.Load):
                 yield value, top
 
 
 def _is_extreme(
-    statement: Statement, top: Load, wanted: tuple[Index, Expr, Sequence[Expr]]
+    statement: ir.Statement,
+    top: ir.Load,
+    wanted: tuple[ir.Index, ir.Expr, Sequence[ir.Expr]],
 ) -> bool:
     """Whether a statement is the extreme of a value over an index, under conditions."""
     index, value, rest = wanted
     reduce = statement.value
-    if statement.along or statement.is_partial or not isinstance(reduce, Reduce):
+    if statement.along or statement.is_partial or not isinstance(reduce, ir.Reduce):
         return False
     if reduce.kind not in _PLACE or len(reduce.indices) != 1 or keyed(reduce):
         return False
     if not isinstance(reduce.type, Scalar) or reduce.indices[0].extent != index.extent:
         return False
-    if not all(isinstance(s, IndexValue) for s in top.subscripts):
+    if not all(isinstance(s, ir.IndexValue) for s in top.subscripts):
         return False
-    by: dict[Index, Expr] = {reduce.indices[0]: IndexValue(index)}
+    by: dict[ir.Index, ir.Expr] = {reduce.indices[0]: ir.IndexValue(index)}
     for own, subscript in zip(statement.indices, top.subscripts, strict=True):
-        assert isinstance(subscript, IndexValue)
+        assert isinstance(subscript, ir.IndexValue)
         by[own] = subscript
     conditions = {with_indices(c, by) for c in conjuncts(reduce.condition)}
     return with_indices(reduce.body, by) == value and conditions == {*rest}
 
 
-def _at_place(extreme: Statement, place: Statement) -> Statement:
+def _at_place(extreme: ir.Statement, place: ir.Statement) -> ir.Statement:
     """Return the extreme as the term at its place."""
     reduce = extreme.value
-    assert isinstance(reduce, Reduce)
-    at = Load(place.target, tuple(map(IndexValue, extreme.indices)))
+    assert isinstance(reduce, ir.Reduce)
+    at = ir.Load(place.target, tuple(map(ir.IndexValue, extreme.indices)))
     term = with_indices(reduce.body, {reduce.indices[0]: at})
     nothing = identity_of(reduce.kind, reduce.type)
-    return replace(extreme, value=Select(_is_there(at), term, nothing, reduce.type))
+    return replace(extreme, value=ir.Select(_is_there(at), term, nothing, reduce.type))
 
 
-def _least(least: Reduce, at: Load, top: Load) -> Expr:
+def _least(least: ir.Reduce, at: ir.Load, top: ir.Load) -> ir.Expr:
     """Return the place as the idiom has it: beyond all indices if no term is equal."""
     is_there = _is_there(at)
     if top.type is Scalar.F32:
-        is_nan = BuiltinCall("is_nan", (top,), Scalar.BOOL)
-        is_there = _and(is_there, Unary("not", is_nan, Scalar.BOOL))
-    place = at if least.type is Scalar.I32 else Cast(at, least.type)
-    return Select(is_there, place, identity_of("min", least.type), least.type)
+        is_nan = ir.BuiltinCall("is_nan", (top,), Scalar.BOOL)
+        is_there = _and(is_there, ir.Unary("not", is_nan, Scalar.BOOL))
+    place = at if least.type is Scalar.I32 else ir.Cast(at, least.type)
+    return ir.Select(is_there, place, identity_of("min", least.type), least.type)
 
 
-def _is_there(at: Expr) -> Expr:
-    return Binary(">=", at, Constant(0, Scalar.I32), Scalar.BOOL)
+def _is_there(at: ir.Expr) -> ir.Expr:
+    return ir.Binary(">=", at, ir.Constant(0, Scalar.I32), Scalar.BOOL)

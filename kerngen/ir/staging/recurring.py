@@ -9,36 +9,22 @@ element, or at one place along the index of the loop:
 
 from __future__ import annotations
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import affine_form, as_literal
 from kerngen.ir.analysis.linear import Lengths, length_of
 from kerngen.ir.analysis.reads import holds_reduce, loads
-from kerngen.ir.nodes import (
-    Affine,
-    Binary,
-    BuiltinCall,
-    Cast,
-    Constant,
-    Expr,
-    Extent,
-    Index,
-    IndexValue,
-    Load,
-    Role,
-    Statement,
-    Subscript,
-)
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value
 
-_ONE = Constant(1, Scalar.I32)
+_ONE = ir.Constant(1, Scalar.I32)
 
 
-def own_loads(statement: Statement) -> list[Load]:
+def own_loads(statement: ir.Statement) -> list[ir.Load]:
     """Return the reads that a statement makes of its own target."""
     return [x for x in loads(statement.value) if x.tensor == statement.target]
 
 
-def fits_loop(statement: Statement) -> bool:
+def fits_loop(statement: ir.Statement) -> bool:
     """Whether a let reads itself at its own element, but for one index."""
     along = statement.along
     return along is not None and all(
@@ -47,7 +33,7 @@ def fits_loop(statement: Statement) -> bool:
     )
 
 
-def distance(load: Load, statement: Statement) -> int:
+def distance(load: ir.Load, statement: ir.Statement) -> int:
     """Return how many steps back a read of a recurrence's own let is."""
     along = statement.along
     assert along is not None, "a let that reads itself"
@@ -57,7 +43,9 @@ def distance(load: Load, statement: Statement) -> int:
     return abs(offset)
 
 
-def place_read(load: Load, let: Statement, indices: tuple[Index, ...]) -> Expr | None:
+def place_read(
+    load: ir.Load, let: ir.Statement, indices: tuple[ir.Index, ...]
+) -> ir.Expr | None:
     """Return the step of a recurrence that a later statement reads, if it is just one.
 
     `indices` are those of the reading statement: the let's without the one of its
@@ -68,16 +56,18 @@ def place_read(load: Load, let: Statement, indices: tuple[Index, ...]) -> Expr |
         return None
     domain = (*indices[: along.axis], let.indices[along.axis], *indices[along.axis :])
     place = load.subscripts[along.axis]
-    if isinstance(place, IndexValue) or not _is_own_but(load, along.axis, domain):
+    if isinstance(place, ir.IndexValue) or not _is_own_but(load, along.axis, domain):
         return None
     value = subscript_value(place)
-    computed = any(inner.tensor.role is not Role.INPUT for inner in loads(value))
+    computed = any(inner.tensor.role is not ir.Role.INPUT for inner in loads(value))
     if computed or holds_reduce(value):
         return None
-    return value if isinstance(place, Affine) else _clamped(value, _extent(load, let))
+    return (
+        value if isinstance(place, ir.Affine) else _clamped(value, _extent(load, let))
+    )
 
 
-def is_last(place: Expr, let: Statement, lengths: Lengths) -> bool:
+def is_last(place: ir.Expr, let: ir.Statement, lengths: Lengths) -> bool:
     """Whether a step is the last one of a recurrence, for all lengths."""
     assert let.along is not None, "a let that reads itself"
     extent = let.indices[let.along.axis].extent
@@ -85,36 +75,40 @@ def is_last(place: Expr, let: Statement, lengths: Lengths) -> bool:
 
 
 def is_end(
-    place: Subscript, extent: Extent, lengths: Lengths, *, descending: bool
+    place: ir.Subscript, extent: ir.Extent, lengths: Lengths, *, descending: bool
 ) -> bool:
     """Whether a subscript is the last step of a loop along its axis."""
-    if isinstance(place, IndexValue):
+    if isinstance(place, ir.IndexValue):
         return False
     return _is_end(subscript_value(place), extent, lengths, descending=descending)
 
 
-def _is_end(place: Expr, extent: Extent, lengths: Lengths, *, descending: bool) -> bool:
-    end: Expr = Constant(0, Scalar.I32)
+def _is_end(
+    place: ir.Expr, extent: ir.Extent, lengths: Lengths, *, descending: bool
+) -> bool:
+    end: ir.Expr = ir.Constant(0, Scalar.I32)
     if not descending:
-        end = Binary("-", length_of(extent), _ONE, Scalar.I32)
-    sides = Binary("-", place, end, Scalar.I32), Binary("-", end, place, Scalar.I32)
+        end = ir.Binary("-", length_of(extent), _ONE, Scalar.I32)
+    sides = ir.Binary("-", place, end, Scalar.I32), ir.Binary(
+        "-", end, place, Scalar.I32
+    )
     return all(map(lengths.never_negative, sides))
 
 
-def _is_own_but(load: Load, axis: int, indices: tuple[Index, ...]) -> bool:
+def _is_own_but(load: ir.Load, axis: int, indices: tuple[ir.Index, ...]) -> bool:
     pairs = enumerate(zip(load.subscripts, indices, strict=True))
-    return all(n == axis or s == IndexValue(index) for n, (s, index) in pairs)
+    return all(n == axis or s == ir.IndexValue(index) for n, (s, index) in pairs)
 
 
-def _extent(load: Load, let: Statement) -> Extent:
+def _extent(load: ir.Load, let: ir.Statement) -> ir.Extent:
     assert let.along is not None, "a let that reads itself"
     return load.tensor.extents[let.along.axis]
 
 
-def _clamped(value: Expr, extent: Extent) -> Expr:
-    last = Binary("-", length_of(extent), _ONE, Scalar.I32)
+def _clamped(value: ir.Expr, extent: ir.Extent) -> ir.Expr:
+    last = ir.Binary("-", length_of(extent), _ONE, Scalar.I32)
     if value.type is Scalar.U32:
-        known = BuiltinCall("min", (value, Cast(last, Scalar.U32)), Scalar.U32)
-        return Cast(known, Scalar.I32)
-    zero = Constant(0, Scalar.I32)
-    return BuiltinCall("clamp", (value, zero, last), Scalar.I32)
+        known = ir.BuiltinCall("min", (value, ir.Cast(last, Scalar.U32)), Scalar.U32)
+        return ir.Cast(known, Scalar.I32)
+    zero = ir.Constant(0, Scalar.I32)
+    return ir.BuiltinCall("clamp", (value, zero, last), Scalar.I32)

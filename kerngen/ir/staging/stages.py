@@ -6,18 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import loads, outer_reductions
-from kerngen.ir.nodes import (
-    Cast,
-    Expr,
-    Index,
-    Kernel,
-    Load,
-    LocalValue,
-    Path,
-    Reduce,
-    Tensor,
-)
 
 
 @final
@@ -25,8 +15,8 @@ from kerngen.ir.nodes import (
 class Define:
     """A step that computes a value of the element, and names it."""
 
-    local: LocalValue
-    value: Expr
+    local: ir.LocalValue
+    value: ir.Expr
     text: str = field(default="", compare=False, repr=False)
 
 
@@ -38,10 +28,10 @@ class Write:
     See `Statement` for `path` and `component`; the domain is the statement's.
     """
 
-    tensor: Tensor
-    value: Expr
+    tensor: ir.Tensor
+    value: ir.Expr
     text: str = field(default="", compare=False, repr=False)
-    path: Path = ()
+    path: ir.Path = ()
     component: str = ""
 
     @property
@@ -61,8 +51,8 @@ class State:
     `before[0]` is the value of the last turn, `before[1]` that of the one before it.
     """
 
-    now: LocalValue
-    before: tuple[LocalValue, ...]
+    now: ir.LocalValue
+    before: tuple[ir.LocalValue, ...]
 
 
 @final
@@ -73,9 +63,9 @@ class Capture:
     Without `at`, it is the value of the last turn.
     """
 
-    local: LocalValue
-    source: LocalValue
-    at: LocalValue | None
+    local: ir.LocalValue
+    source: ir.LocalValue
+    at: ir.LocalValue | None
 
 
 @final
@@ -111,7 +101,7 @@ class Stage:
     """
 
     name: str
-    domain: tuple[Index, ...]
+    domain: tuple[ir.Index, ...]
     steps: tuple[Step, ...]
     apart: str = field(default="", compare=False, repr=False)
     loop: Loop | None = None
@@ -125,24 +115,24 @@ class Stage:
         return hash((self.name, self.domain, self.steps))
 
     @property
-    def others(self) -> tuple[Index, ...]:
+    def others(self) -> tuple[ir.Index, ...]:
         """The indices of the domain without the loop's."""
         skipped = self.domain[self.loop.axis] if self.loop else None
         return tuple(index for index in self.domain if index is not skipped)
 
     @cached_property
-    def reduction(self) -> Reduce | None:
+    def reduction(self) -> ir.Reduce | None:
         """The stage's reduction, or None."""
         found = (r for step in self.steps for r in outer_reductions(step.value))
         return next(found, None)
 
     @cached_property
-    def reads(self) -> tuple[Load, ...]:
+    def reads(self) -> tuple[ir.Load, ...]:
         """Every read, those in subscripts and reductions included."""
         return tuple(load for step in self.steps for load in loads(step.value))
 
     @cached_property
-    def tensors_read(self) -> frozenset[Tensor]:
+    def tensors_read(self) -> frozenset[ir.Tensor]:
         """The tensor of every read."""
         return frozenset(load.tensor for load in self.reads)
 
@@ -152,9 +142,9 @@ class Stage:
 class StagedKernel:
     """A kernel with its stages in order, and the temporaries between them."""
 
-    kernel: Kernel
+    kernel: ir.Kernel
     stages: tuple[Stage, ...]
-    temporaries: tuple[Tensor, ...]
+    temporaries: tuple[ir.Tensor, ...]
 
 
 def computed_by(step: Step) -> str:
@@ -162,7 +152,9 @@ def computed_by(step: Step) -> str:
     return step.local.name if isinstance(step, Define) else step.tensor.name
 
 
-def as_stored(value: Expr, tensor: Tensor) -> Expr:
+def as_stored(value: ir.Expr, tensor: ir.Tensor) -> ir.Expr:
     """Return a value as it is read back from a tensor: rounded, if stored as f16."""
-    is_kept_whole = not tensor.is_half or (isinstance(value, Cast) and value.is_halved)
-    return value if is_kept_whole else Cast(value, value.type, is_halved=True)
+    is_kept_whole = not tensor.is_half or (
+        isinstance(value, ir.Cast) and value.is_halved
+    )
+    return value if is_kept_whole else ir.Cast(value, value.type, is_halved=True)

@@ -12,15 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, final
 
 from kerngen.plan import tree
-from kerngen.plan.tree import (
-    Access,
-    DerivedDim,
-    Dispatch,
-    Gather,
-    GradientOf,
-    RangeCheck,
-    Requirement,
-)
 from kerngen.plan.wgsl import only
 from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.calls.checks import (
@@ -77,7 +68,7 @@ class TensorSpec:
     name: str
     element: type[Element]
     axes: tuple[str | int, ...]
-    access: Access
+    access: tree.Access
 
 
 @final
@@ -138,10 +129,10 @@ class Kernel:
     read_body: Callable[[], tree.Sequence]
     reference: Callable[..., Any]
     temporaries: tuple[Temporary, ...] = ()
-    derived: tuple[DerivedDim, ...] = ()
-    checks: tuple[RangeCheck, ...] = ()
-    gathers: tuple[Gather, ...] = ()
-    requires: tuple[Requirement, ...] = ()
+    derived: tuple[tree.DerivedDim, ...] = ()
+    checks: tuple[tree.RangeCheck, ...] = ()
+    gathers: tuple[tree.Gather, ...] = ()
+    requires: tuple[tree.Requirement, ...] = ()
     guard_scalars: tuple[str, ...] = ()
     """The scalars that guards, lengths and checks read: `step`, or `camera.width`.
 
@@ -152,7 +143,7 @@ class Kernel:
     compute: Callable[[dict[str, Any]], tuple[int, ...]] | None = None
     stamp: str = ""
     """The hash of the source that the kernel was generated from."""
-    gradient: GradientOf | None = None
+    gradient: tree.GradientOf | None = None
     """What it is the gradient of, if it was derived."""
 
     def function(self, function: _Function) -> _Function:
@@ -178,7 +169,7 @@ class Kernel:
         return f"{self.name} ({self.origin})"
 
     @property
-    def derivation(self) -> GradientOf:
+    def derivation(self) -> tree.GradientOf:
         """The kernel that this one is the gradient of, if it was derived."""
         assert self.gradient is not None
         return self.gradient
@@ -247,7 +238,7 @@ class Kernel:
         lengths = resolve_lengths(self, shapes, self.guards(scalars))
         check_scalars(self, tuple(lengths[dim] for dim in self.lengths), scalars)
 
-    def shader(self, dispatch: Dispatch) -> str:
+    def shader(self, dispatch: tree.Dispatch) -> str:
         """Return the text of a dispatch's shader; raise `Error` if it can't be read.
 
         The text is that of the file, without declarations that only other entry points

@@ -20,17 +20,8 @@ from kerngen.runtime.bound.bindings import (
 from kerngen.runtime.caches import Cache
 from kerngen.runtime.calls.call_plan import Capabilities, Origin, Step
 from kerngen.runtime.counters import Counters
+from kerngen.runtime.device import gpu
 from kerngen.runtime.device.arena import CHUNK_BYTES, Chunk, UniformArena
-from kerngen.runtime.device.gpu import (
-    BindGroup,
-    BindGroupLayout,
-    Buffer,
-    ComputePass,
-    Descriptor,
-    Device,
-    Pipeline,
-    translate,
-)
 from kerngen.runtime.device.memory import Memory
 from kerngen.runtime.device.shaders import (
     BindGroups,
@@ -57,7 +48,7 @@ class Layout:
     """A bind group layout, with a number that identifies it."""
 
     uid: int
-    layout: BindGroupLayout
+    layout: gpu.BindGroupLayout
 
 
 @final
@@ -65,7 +56,7 @@ class Layout:
 class Compiled:
     """A compiled pipeline, with the layouts of its bind groups by index."""
 
-    pipeline: Pipeline
+    pipeline: gpu.Pipeline
     layouts: tuple[tuple[int, Layout], ...]
 
 
@@ -75,7 +66,7 @@ class Use:
     """A bound range of a buffer, and whether the shader may write it."""
 
     name: str
-    lease: Lease[Buffer]
+    lease: Lease[gpu.Buffer]
     offset: int
     nbytes: int
     writes: bool
@@ -87,16 +78,16 @@ class BoundDispatch:
     """A dispatch ready to record; `groups` are (index, bind group, dynamic offsets)."""
 
     name: str
-    pipeline: Pipeline
-    groups: tuple[tuple[int, BindGroup, tuple[int, ...]], ...]
+    pipeline: gpu.Pipeline
+    groups: tuple[tuple[int, gpu.BindGroup, tuple[int, ...]], ...]
     grid: Size
-    leases: tuple[Lease[Buffer], ...]
-    written: tuple[Block[Buffer], ...]
+    leases: tuple[Lease[gpu.Buffer], ...]
+    written: tuple[Block[gpu.Buffer], ...]
     step: Step
     kept: tuple[Group, ...]
     """What it binds, which must not go before a capture does."""
 
-    def encode(self, compute: ComputePass) -> None:
+    def encode(self, compute: gpu.ComputePass) -> None:
         """Record the dispatch in a compute pass."""
         compute.set_pipeline(self.pipeline)
         for index, group, offsets in self.groups:
@@ -110,7 +101,7 @@ class BoundPipelines:
 
     def __init__(
         self,
-        device: Device,
+        device: gpu.Device,
         capabilities: Capabilities,
         shaders: Shaders,
         memory: Memory,
@@ -191,7 +182,7 @@ class BoundPipelines:
         try:
             found = self._compile(name, pipeline)
         except Exception as error:
-            raise translate(error, f"to compile {name}") from error
+            raise gpu.translate(error, f"to compile {name}") from error
         self._counters.pipelines_created += 1
         self._pipelines.put(pipeline, found)
         return found
@@ -271,10 +262,10 @@ class BoundPipelines:
         used: Sequence[Use],
         chunk: Chunk | None,
         bind_groups: BindGroups,
-    ) -> BindGroup:
+    ) -> gpu.BindGroup:
         """Return the bind group of some values, made if it is new."""
         bound: list[Bound] = []
-        entries: list[Descriptor] = []
+        entries: list[gpu.Descriptor] = []
         others = False
         uses = {use.name: use for use in used}
         for binding, value in group.items():
@@ -299,7 +290,9 @@ class BoundPipelines:
                     label=name, layout=layout.layout, entries=entries
                 )
             except Exception as error:
-                raise translate(error, f"to bind the arguments of {name}") from error
+                raise gpu.translate(
+                    error, f"to bind the arguments of {name}"
+                ) from error
         key = (layout.uid, -1, tuple(bound))
         known = bind_groups.cache.get(key)
         return known or bind_groups.make(key, name, layout.layout, entries)
@@ -318,7 +311,7 @@ def without_filter(binding: Binding, unfiltered: Collection[str]) -> Binding:
             return binding
 
 
-def _check_aliases(name: str, uses: Sequence[Use]) -> tuple[Block[Buffer], ...]:
+def _check_aliases(name: str, uses: Sequence[Use]) -> tuple[Block[gpu.Buffer], ...]:
     """Refuse what WebGPU would at the submission; return the blocks that are written."""
     for a, b in combinations(uses, 2):
         if a.lease.block is not b.lease.block or not (a.writes or b.writes):
@@ -336,7 +329,7 @@ def _check_aliases(name: str, uses: Sequence[Use]) -> tuple[Block[Buffer], ...]:
 def _step(name: str, compiled: Compiled, grid: Size) -> Step:
     """Return the dispatch as profiles know it."""
     layout = (
-        compiled.layouts[0][1].layout if compiled.layouts else BindGroupLayout(None)
+        compiled.layouts[0][1].layout if compiled.layouts else gpu.BindGroupLayout(None)
     )
     shader = CompiledShader(-1, name, compiled.pipeline, layout, 0)
     origin = Origin(name, "bound", name.partition(":")[0])

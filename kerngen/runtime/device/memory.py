@@ -7,17 +7,7 @@ from typing import final
 from weakref import WeakValueDictionary
 
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.device.gpu import (
-    COPY_DST,
-    COPY_SRC,
-    MAP_READ,
-    STORAGE,
-    UNIFORM,
-    Buffer,
-    Device,
-    GPUBuffer,
-    translate,
-)
+from kerngen.runtime.device import gpu
 from kerngen.runtime.device.limits import Limits
 from kerngen.runtime.device.pool import Pool
 from kerngen.runtime.device.shaders import BindGroups
@@ -48,7 +38,7 @@ class Memory:
 
     def __init__(
         self,
-        device: Device,
+        device: gpu.Device,
         *,
         bind_groups: BindGroups,
         counters: Counters,
@@ -62,15 +52,17 @@ class Memory:
         self._limits = limits
         self._largest = largest
         self._numbers = count()
-        self._foreign: WeakValueDictionary[int, Block[Buffer]] = WeakValueDictionary()
+        self._foreign: WeakValueDictionary[int, Block[gpu.Buffer]] = (
+            WeakValueDictionary()
+        )
         self._sizes: dict[tuple[int, int], int] = {}
-        self.kept: list[Lease[Buffer]] | None = None
+        self.kept: list[Lease[gpu.Buffer]] | None = None
         """Where a capture's block keeps what it leases: replays use it again."""
-        self.storage = self._pool("storage", STORAGE | COPY_SRC | COPY_DST)
-        self.uploads = self._pool("uploads", COPY_SRC | COPY_DST)
-        self.readbacks = self._pool("readbacks", MAP_READ | COPY_DST)
+        self.storage = self._pool("storage", gpu.STORAGE | gpu.COPY_SRC | gpu.COPY_DST)
+        self.uploads = self._pool("uploads", gpu.COPY_SRC | gpu.COPY_DST)
+        self.readbacks = self._pool("readbacks", gpu.MAP_READ | gpu.COPY_DST)
 
-    def lease(self, nbytes: int, least: int = 0) -> Lease[Buffer]:
+    def lease(self, nbytes: int, least: int = 0) -> Lease[gpu.Buffer]:
         """Return padded storage that has room for `least` bytes."""
         sizes = self._sizes
         capacity = sizes.get((nbytes, least)) or self._note_size(nbytes, least)
@@ -94,12 +86,14 @@ class Memory:
         self._sizes[nbytes, least] = capacity = self.storage.capacity_for(padded)
         return capacity
 
-    def wrap(self, buffer: GPUBuffer, offset: int, nbytes: int) -> Lease[Buffer]:
+    def wrap(
+        self, buffer: gpu.GPUBuffer, offset: int, nbytes: int
+    ) -> Lease[gpu.Buffer]:
         """Return a lease of a caller's buffer after checking device, usage and range."""
         self._check_foreign(buffer, offset + nbytes)
         return self.lease_foreign(buffer, nbytes)
 
-    def lease_foreign(self, buffer: GPUBuffer, nbytes: int) -> Lease[Buffer]:
+    def lease_foreign(self, buffer: gpu.GPUBuffer, nbytes: int) -> Lease[gpu.Buffer]:
         """Return a lease of a caller's buffer, unchecked."""
         block = self._foreign.get(id(buffer))
         if block is None:
@@ -107,16 +101,16 @@ class Memory:
             self._foreign[id(buffer)] = block
         return Lease(block, nbytes, self.storage.returned, padded=False)
 
-    def hand_out(self, lease: Lease[Buffer]) -> GPUBuffer:
+    def hand_out(self, lease: Lease[gpu.Buffer]) -> gpu.GPUBuffer:
         """Return the buffer of a lease to the caller, who shares it from now on."""
         block = lease.block
         block.escaped = True
         self._foreign[id(block.memory)] = block
         return block.memory
 
-    def uniform_chunk(self, nbytes: int) -> Block[Buffer]:
+    def uniform_chunk(self, nbytes: int) -> Block[gpu.Buffer]:
         """Return a buffer for uniform structs."""
-        memory = self._create(nbytes, UNIFORM | COPY_DST)
+        memory = self._create(nbytes, gpu.UNIFORM | gpu.COPY_DST)
         return Block(next(self._numbers), memory, nbytes)
 
     def trim(self) -> None:
@@ -124,8 +118,8 @@ class Memory:
         for pool in (self.storage, self.uploads, self.readbacks):
             pool.trim()
 
-    def _pool(self, name: str, usage: int) -> Pool[Buffer]:
-        def create(nbytes: int) -> Buffer:
+    def _pool(self, name: str, usage: int) -> Pool[gpu.Buffer]:
+        def create(nbytes: int) -> gpu.Buffer:
             return self._create(nbytes, usage)
 
         return Pool(
@@ -137,30 +131,32 @@ class Memory:
             largest=self._largest,
         )
 
-    def _forget(self, block: Block[Buffer]) -> None:
+    def _forget(self, block: Block[gpu.Buffer]) -> None:
         self._bind_groups.forget(block.uid)
 
-    def _create(self, nbytes: int, usage: int) -> Buffer:
+    def _create(self, nbytes: int, usage: int) -> gpu.Buffer:
         try:
             return self._try_create(nbytes, usage)
         except OutOfMemoryError:
             self.trim()
             return self._try_create(nbytes, usage)
 
-    def _try_create(self, nbytes: int, usage: int) -> Buffer:
+    def _try_create(self, nbytes: int, usage: int) -> gpu.Buffer:
         try:
             buffer = self._device.create_buffer(size=nbytes, usage=usage)
         except Exception as error:
-            raise translate(error, f"to create a buffer of {nbytes} bytes") from error
+            raise gpu.translate(
+                error, f"to create a buffer of {nbytes} bytes"
+            ) from error
         self._counters.buffers_created += 1
         return buffer
 
-    def _check_foreign(self, buffer: GPUBuffer, end: int) -> None:
+    def _check_foreign(self, buffer: gpu.GPUBuffer, end: int) -> None:
         if not (hasattr(buffer, "usage") and hasattr(buffer, "map_state")):
             raise DtypeError(f"wrap: expected a wgpu.GPUBuffer, got {kind_of(buffer)}.")
         if getattr(buffer, "_device", self._device) is not self._device:
             raise ContextError("wrap: the buffer belongs to another device.")
-        if not buffer.usage & STORAGE:
+        if not buffer.usage & gpu.STORAGE:
             raise ValidationError("wrap: the buffer lacks the usage STORAGE.")
         if round_up(end, 4) > buffer.size:
             raise ShapeError(

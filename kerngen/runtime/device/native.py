@@ -17,18 +17,8 @@ from time import sleep
 from typing import Any, Literal, Protocol, TypeAlias, final
 from weakref import WeakKeyDictionary
 
+from kerngen.runtime.device import gpu
 from kerngen.runtime.device.c_types import parse_together
-from kerngen.runtime.device.gpu import (
-    BindGroup,
-    BindGroupLayout,
-    Buffer,
-    ComputePass,
-    Descriptor,
-    Device,
-    Pipeline,
-    Promise,
-    ShaderModule,
-)
 from kerngen.runtime.lifecycle import forked, lost
 
 TESTED = {(0, 32): 29}
@@ -55,7 +45,7 @@ _loaded_by: dict[Literal["process"], int] = {}
 class MakeModule(Protocol):
     """A function that makes shader modules, as `Device.create_shader_module` does."""
 
-    def __call__(self, *, label: str, code: str) -> ShaderModule:
+    def __call__(self, *, label: str, code: str) -> gpu.ShaderModule:
         """Compile WGSL."""
         ...
 
@@ -77,7 +67,7 @@ def load() -> Any:
     return wgpu
 
 
-def unchecked_modules(device: Device) -> MakeModule | str:
+def unchecked_modules(device: gpu.Device) -> MakeModule | str:
     """Return a function that makes shader modules without checks, or why there is none.
 
     Without checks, accesses to workgroup and private arrays are not bounds-checked, and
@@ -89,7 +79,7 @@ def unchecked_modules(device: Device) -> MakeModule | str:
     api: Any = import_module(API)
     lib, ffi = api.lib, api.ffi
 
-    def make(*, label: str, code: str) -> ShaderModule:
+    def make(*, label: str, code: str) -> gpu.ShaderModule:
         source = api.new_struct_p(
             "WGPUShaderSourceWGSL *", code=api.to_c_string_view(code)
         )
@@ -103,7 +93,7 @@ def unchecked_modules(device: Device) -> MakeModule | str:
         module = api.libf.wgpuDeviceCreateShaderModuleTrusted(
             handle_of(device), descriptor, _NO_CHECKS
         )
-        made: ShaderModule = api.GPUShaderModule(label, module, device)
+        made: gpu.ShaderModule = api.GPUShaderModule(label, module, device)
         return made
 
     return make
@@ -119,19 +109,19 @@ class DirectPass:
 
     __slots__ = ("_compute", "_lib", "_offsets", "handle")
 
-    def __init__(self, compute: ComputePass, api: Any) -> None:
+    def __init__(self, compute: gpu.ComputePass, api: Any) -> None:
         """Stand in front of a pass of wgpu's."""
         self._compute = compute
         self.handle: object = handle_of(compute)
         self._lib: Any = api.lib
         self._offsets: Any = api.ffi.new("uint32_t []", _MOST_OFFSETS)
 
-    def set_pipeline(self, pipeline: Pipeline) -> None:
+    def set_pipeline(self, pipeline: gpu.Pipeline) -> None:
         """Choose the shader."""
         self._lib.wgpuComputePassEncoderSetPipeline(self.handle, handle_of(pipeline))
 
     def set_bind_group(
-        self, index: int, bind_group: BindGroup, offsets: Sequence[int]
+        self, index: int, bind_group: gpu.BindGroup, offsets: Sequence[int]
     ) -> None:
         """Choose the buffers; kernels have one offset at most, of the uniform struct."""
         held = self._offsets
@@ -156,13 +146,17 @@ class MakeBindGroup(Protocol):
     """A function that makes bind groups, as `Device.create_bind_group` does."""
 
     def __call__(
-        self, *, label: str, layout: BindGroupLayout, entries: Sequence[Descriptor]
-    ) -> BindGroup:
+        self,
+        *,
+        label: str,
+        layout: gpu.BindGroupLayout,
+        entries: Sequence[gpu.Descriptor],
+    ) -> gpu.BindGroup:
         """Make a bind group of buffers."""
         ...
 
 
-def bind_groups_of(device: Device) -> MakeBindGroup:
+def bind_groups_of(device: gpu.Device) -> MakeBindGroup:
     """Return the fastest tested function that makes a device's bind groups.
 
     wgpu's own checks take as long as the library's, which are the same.
@@ -173,8 +167,8 @@ def bind_groups_of(device: Device) -> MakeBindGroup:
     ffi, new = api.ffi, api.libf.wgpuDeviceCreateBindGroup
 
     def make(
-        *, label: str, layout: BindGroupLayout, entries: Sequence[Descriptor]
-    ) -> BindGroup:
+        *, label: str, layout: gpu.BindGroupLayout, entries: Sequence[gpu.Descriptor]
+    ) -> gpu.BindGroup:
         array = ffi.new("WGPUBindGroupEntry[]", len(entries))
         for slot, entry in zip(array, entries, strict=True):
             resource: Any = entry["resource"]
@@ -188,13 +182,13 @@ def bind_groups_of(device: Device) -> MakeBindGroup:
         descriptor.entryCount = len(entries)
         descriptor.entries = array
         group = new(handle_of(device), descriptor)
-        made: BindGroup = api.GPUBindGroup(label, group, device)
+        made: gpu.BindGroup = api.GPUBindGroup(label, group, device)
         return made
 
     return make
 
 
-Command: TypeAlias = tuple[Pipeline, BindGroup, int | None, int, int]
+Command: TypeAlias = tuple[gpu.Pipeline, gpu.BindGroup, int | None, int, int]
 """A dispatch: its pipeline, bind group, the offset of its uniforms, and x, y."""
 
 
@@ -205,7 +199,7 @@ class Commands(Protocol):
         """Return the number of dispatches."""
         ...
 
-    def encode(self, compute: ComputePass, start: int, stop: int) -> None:
+    def encode(self, compute: gpu.ComputePass, start: int, stop: int) -> None:
         """Encode dispatches `start` to `stop` in a pass that `direct_passes` made."""
         ...
 
@@ -222,9 +216,9 @@ class PlainCommands:
         """Return the number of dispatches."""
         return len(self._commands)
 
-    def encode(self, compute: ComputePass, start: int, stop: int) -> None:
+    def encode(self, compute: gpu.ComputePass, start: int, stop: int) -> None:
         """Encode dispatches `start` to `stop`."""
-        last: Pipeline | None = None
+        last: gpu.Pipeline | None = None
         for pipeline, group, offset, x, y in self._commands[start:stop]:
             if pipeline is not last:
                 compute.set_pipeline(pipeline)
@@ -260,7 +254,7 @@ class DirectCommands:
         """Return the number of dispatches."""
         return len(self._ready)
 
-    def encode(self, compute: ComputePass, start: int, stop: int) -> None:
+    def encode(self, compute: gpu.ComputePass, start: int, stop: int) -> None:
         """Encode dispatches `start` to `stop`."""
         lib, to = self._lib, attrgetter("handle")(compute)
         set_pipeline = lib.wgpuComputePassEncoderSetPipeline
@@ -275,21 +269,21 @@ class DirectCommands:
             dispatch(to, x, y, 1)
 
 
-def commands_for(device: Device) -> Callable[[Sequence[Command]], Commands]:
+def commands_for(device: gpu.Device) -> Callable[[Sequence[Command]], Commands]:
     """Return a function that prepares dispatches for a device's passes."""
     if untested(device):
         return PlainCommands
     return partial(DirectCommands, api=import_module(API))
 
 
-def direct_passes(device: Device) -> Callable[[ComputePass], ComputePass]:
+def direct_passes(device: gpu.Device) -> Callable[[gpu.ComputePass], gpu.ComputePass]:
     """Return a function that wraps a device's passes to record faster, if tested."""
     if untested(device):
         return lambda compute: compute
     return partial(DirectPass, api=import_module(API))
 
 
-def tick_seconds(device: Device) -> float:
+def tick_seconds(device: gpu.Device) -> float:
     """Return how many seconds a tick of the device's timestamps is: 1e-9 in WebGPU."""
     if type(device).__module__ != API:
         return 1e-9
@@ -297,7 +291,7 @@ def tick_seconds(device: Device) -> float:
     return float(lib.wgpuQueueGetTimestampPeriod(handle_of(device.queue))) * 1e-9
 
 
-def wait(device: Device, promise: Promise) -> None:
+def wait(device: gpu.Device, promise: gpu.Promise) -> None:
     """Wait for a promise; raise DeviceLost if its device is destroyed meanwhile.
 
     wgpu has a thread for each device that keeps promises; it ends with the device, and
@@ -312,7 +306,9 @@ def wait(device: Device, promise: Promise) -> None:
     promise.sync_wait()
 
 
-async def wait_async(device: Device, promise: Promise, mapped: Buffer) -> None:
+async def wait_async(
+    device: gpu.Device, promise: gpu.Promise, mapped: gpu.Buffer
+) -> None:
     """Wait for the mapping of a buffer without blocking the event loop; see `wait`."""
     if untested(device):
         return await promise
@@ -327,7 +323,7 @@ async def wait_async(device: Device, promise: Promise, mapped: Buffer) -> None:
     return None
 
 
-def _outlive_loop(promise: Promise) -> None:
+def _outlive_loop(promise: gpu.Promise) -> None:
     """Let a promise be kept after its event loop was closed: nobody awaits it then."""
     call_soon: Callable[..., object] | None = vars(promise)["_call_soon_threadsafe"]
     if call_soon is None:
@@ -355,11 +351,11 @@ class _Watch:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._awaited: WeakKeyDictionary[Promise, tuple[Device, Buffer]]
+        self._awaited: WeakKeyDictionary[gpu.Promise, tuple[gpu.Device, gpu.Buffer]]
         self._awaited = WeakKeyDictionary()
         self._thread: Thread | None = None
 
-    def add(self, promise: Promise, device: Device, mapped: Buffer) -> None:
+    def add(self, promise: gpu.Promise, device: gpu.Device, mapped: gpu.Buffer) -> None:
         with self._lock:
             self._awaited[promise] = device, mapped
             if self._thread is None:
@@ -395,16 +391,16 @@ class _Watch:
 _WATCH = _Watch()
 
 
-def _settled(promise: Promise) -> bool:
+def _settled(promise: gpu.Promise) -> bool:
     return bool(attrgetter("_thread_event")(promise).is_set())
 
 
-def destroyed(device: Device) -> bool:
+def destroyed(device: gpu.Device) -> bool:
     """Whether a device was destroyed."""
     return attrgetter("_poller")(device) is None
 
 
-def untested(device: Device) -> str:
+def untested(device: gpu.Device) -> str:
     """Return why private calls are not safe on this device, or "" if they are."""
     module = type(device).__module__
     if module != API:

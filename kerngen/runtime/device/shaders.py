@@ -11,18 +11,7 @@ from typing import Final, TypeAlias, final
 
 from kerngen.runtime.caches import Cache
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.device.gpu import (
-    STORAGE,
-    BindGroup,
-    BindGroupLayout,
-    Buffer,
-    Descriptor,
-    Device,
-    Pipeline,
-    PipelineLayout,
-    ShaderModule,
-    translate,
-)
+from kerngen.runtime.device import gpu
 from kerngen.runtime.device.native import MakeModule, bind_groups_of
 from kerngen.runtime.errors import ValidationError
 
@@ -76,8 +65,8 @@ class CompiledShader:
 
     uid: int
     label: str
-    pipeline: Pipeline
-    layout: BindGroupLayout
+    pipeline: gpu.Pipeline
+    layout: gpu.BindGroupLayout
     uniform_bytes: int
 
 
@@ -91,7 +80,7 @@ class Shaders:
 
     def __init__(
         self,
-        device: Device,
+        device: gpu.Device,
         counters: Counters,
         make_module: MakeModule | None = None,
     ) -> None:
@@ -114,12 +103,14 @@ class Shaders:
             try:
                 shader = self._compiler.compile(key, text, label)
             except Exception as error:
-                raise translate(error, f"to compile the shader of {label}") from error
+                raise gpu.translate(
+                    error, f"to compile the shader of {label}"
+                ) from error
             self._counters.pipelines_created += 1
             self.cache.put(key, shader)
             return shader
 
-    def checked_module(self, text: str, label: str) -> ShaderModule:
+    def checked_module(self, text: str, label: str) -> gpu.ShaderModule:
         """Return a module of foreign WGSL, with the adapter's checks."""
         with self._compiler.lock:
             return self._compiler.checked_module(text, label)
@@ -136,7 +127,7 @@ class Shaders:
 class _Compiler:
     """The compiled shaders of a device; `shaders` and `compile` need the lock."""
 
-    def __init__(self, device: Device, make_module: MakeModule) -> None:
+    def __init__(self, device: gpu.Device, make_module: MakeModule) -> None:
         """Start with nothing compiled."""
         self.lock = Lock()
         self.shaders: dict[ShaderKey, CompiledShader] = {}
@@ -145,7 +136,7 @@ class _Compiler:
         self._numbers = count()
         self._enables_subgroups: bool | None = None
         self._layouts: dict[
-            tuple[int, tuple[bool, ...]], tuple[BindGroupLayout, PipelineLayout]
+            tuple[int, tuple[bool, ...]], tuple[gpu.BindGroupLayout, gpu.PipelineLayout]
         ] = {}
 
     def compile(self, key: ShaderKey, text: str, label: str) -> CompiledShader:
@@ -165,7 +156,7 @@ class _Compiler:
             next(self._numbers), label, pipeline, group_layout, key.uniform_bytes
         )
 
-    def checked_module(self, text: str, label: str) -> ShaderModule:
+    def checked_module(self, text: str, label: str) -> gpu.ShaderModule:
         """Return a new module with checks, also where kernels have none."""
         code = self._accepted(text)
         return self._device.create_shader_module(label=label, code=code)
@@ -188,7 +179,7 @@ class _Compiler:
         try:
             self._make_module(label="probe", code=text)
         except Exception as error:
-            refusal = translate(error, "to compile a probe")
+            refusal = gpu.translate(error, "to compile a probe")
             if isinstance(refusal, ValidationError):
                 return False
             raise refusal from error
@@ -196,7 +187,7 @@ class _Compiler:
 
     def _layout(
         self, uniform_bytes: int, writes: tuple[bool, ...]
-    ) -> tuple[BindGroupLayout, PipelineLayout]:
+    ) -> tuple[gpu.BindGroupLayout, gpu.PipelineLayout]:
         known = self._layouts.get((uniform_bytes, writes))
         if known is not None:
             return known
@@ -211,7 +202,7 @@ class _Compiler:
         return group_layout, pipeline_layout
 
 
-def _compiler_of(device: Device, unchecked: MakeModule | None) -> _Compiler:
+def _compiler_of(device: gpu.Device, unchecked: MakeModule | None) -> _Compiler:
     """Return the one compiler of a device, or the one that leaves checks out.
 
     The device itself keeps them: pipelines refer to their device, so that a dictionary
@@ -223,7 +214,7 @@ def _compiler_of(device: Device, unchecked: MakeModule | None) -> _Compiler:
     return compiler
 
 
-def _uniform_entry(uniform_bytes: int) -> Descriptor:
+def _uniform_entry(uniform_bytes: int) -> gpu.Descriptor:
     buffer = {
         "type": "uniform",
         "has_dynamic_offset": True,
@@ -232,7 +223,7 @@ def _uniform_entry(uniform_bytes: int) -> Descriptor:
     return {"binding": 0, "visibility": "COMPUTE", "buffer": buffer}
 
 
-def _storage_entry(binding: int, *, writes: bool) -> Descriptor:
+def _storage_entry(binding: int, *, writes: bool) -> gpu.Descriptor:
     kind = "storage" if writes else "read-only-storage"
     return {"binding": binding, "visibility": "COMPUTE", "buffer": {"type": kind}}
 
@@ -241,24 +232,24 @@ def _storage_entry(binding: int, *, writes: bool) -> Descriptor:
 class BindGroups:
     """A cache of bind groups; they are dropped with any of their buffers."""
 
-    def __init__(self, device: Device, counters: Counters) -> None:
+    def __init__(self, device: gpu.Device, counters: Counters) -> None:
         """Start empty."""
-        self.cache: Cache[GroupKey, BindGroup] = Cache("bind groups", 16384)
+        self.cache: Cache[GroupKey, gpu.BindGroup] = Cache("bind groups", 16384)
         self._device = device
         self._make = bind_groups_of(device)
         self._counters = counters
         self.changes = 0
         """How often groups were forgotten: what was found before may be gone."""
         self._users: dict[int, set[GroupKey]] = {}
-        self._probes: dict[bool, BindGroupLayout] = {}
+        self._probes: dict[bool, gpu.BindGroupLayout] = {}
 
     def create(
         self,
         key: GroupKey,
         shader: CompiledShader,
-        uniforms: Buffer | None,
-        buffers: Sequence[Buffer],
-    ) -> BindGroup:
+        uniforms: gpu.Buffer | None,
+        buffers: Sequence[gpu.Buffer],
+    ) -> gpu.BindGroup:
         """Create the bind group of a key, and add it to the cache."""
         bound = key[2]
         entries = [
@@ -275,14 +266,14 @@ class BindGroups:
         self,
         key: GroupKey,
         label: str,
-        layout: BindGroupLayout,
-        entries: Sequence[Descriptor],
-    ) -> BindGroup:
+        layout: gpu.BindGroupLayout,
+        entries: Sequence[gpu.Descriptor],
+    ) -> gpu.BindGroup:
         """Create a bind group of buffers, and add it to the cache."""
         try:
             group = self._make(label=label, layout=layout, entries=entries)
         except Exception as error:
-            raise translate(error, f"to bind the arguments of {label}") from error
+            raise gpu.translate(error, f"to bind the arguments of {label}") from error
         self._counters.bind_groups_created += 1
         evicted = self.cache.put(key, group)
         if evicted is not None:
@@ -291,9 +282,9 @@ class BindGroups:
             self._users.setdefault(uid, set()).add(key)
         return group
 
-    def probe(self, buffer: Buffer) -> None:
+    def probe(self, buffer: gpu.Buffer) -> None:
         """Raise wgpu's error if a buffer is destroyed; a submission would abort."""
-        is_storage = bool(buffer.usage & STORAGE)
+        is_storage = bool(buffer.usage & gpu.STORAGE)
         layout = self._probes.get(is_storage)
         if layout is None:
             kind = "read-only-storage" if is_storage else "uniform"
@@ -332,6 +323,6 @@ class BindGroups:
         self._users.clear()
 
 
-def _bind(binding: int, buffer: Buffer, offset: int, size: int) -> Descriptor:
+def _bind(binding: int, buffer: gpu.Buffer, offset: int, size: int) -> gpu.Descriptor:
     resource = {"buffer": buffer, "offset": offset, "size": size}
     return {"binding": binding, "resource": resource}

@@ -8,16 +8,7 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime.device.gpu import (
-    COPY_DST,
-    COPY_SRC,
-    MAP_READ,
-    QUERY_RESOLVE,
-    Descriptor,
-    Device,
-    Encoder,
-    translate,
-)
+from kerngen.runtime.device import gpu
 from kerngen.runtime.device.native import wait
 from kerngen.runtime.errors import StateError
 
@@ -65,23 +56,25 @@ class Span:
 class Slots:
     """A query set with a buffer: timestamps for a number of passes."""
 
-    def __init__(self, device: Device, passes: int) -> None:
+    def __init__(self, device: gpu.Device, passes: int) -> None:
         """Make room for `passes` passes."""
         size = passes * _BYTES
         self._device = device
         try:
             self._queries = device.create_query_set(type="timestamp", count=2 * passes)
             self._resolved = device.create_buffer(
-                size=size, usage=QUERY_RESOLVE | COPY_SRC
+                size=size, usage=gpu.QUERY_RESOLVE | gpu.COPY_SRC
             )
-            self._readable = device.create_buffer(size=size, usage=MAP_READ | COPY_DST)
+            self._readable = device.create_buffer(
+                size=size, usage=gpu.MAP_READ | gpu.COPY_DST
+            )
         except Exception as error:
-            raise translate(error, "to make room for timestamps") from error
+            raise gpu.translate(error, "to make room for timestamps") from error
         self.room = passes
         self.taken = 0
         self._ticks: Ticks | None = None
 
-    def take(self) -> Descriptor:
+    def take(self) -> gpu.Descriptor:
         """Return the `timestamp_writes` of one more compute pass."""
         begin = 2 * self.taken
         self.taken += 1
@@ -92,7 +85,7 @@ class Slots:
             "end_of_pass_write_index": begin + 1,
         }
 
-    def resolve(self, encoder: Encoder, first: int, passes: int) -> None:
+    def resolve(self, encoder: gpu.Encoder, first: int, passes: int) -> None:
         """Record commands that make the timestamps of these passes readable.
 
         Timestamps of lost passes were never written, and a device may wait for them for
@@ -112,7 +105,7 @@ class Slots:
                 self._ticks = np.frombuffer(view, np.uint64).reshape(-1, 2).copy()
                 memory.unmap()
             except Exception as error:
-                raise translate(error, "to read timestamps") from error
+                raise gpu.translate(error, "to read timestamps") from error
         return self._ticks
 
 
@@ -135,12 +128,12 @@ class Stamps:
         """The number of passes that there is still room for."""
         return self._slots.room
 
-    def next_pass(self) -> Descriptor:
+    def next_pass(self) -> gpu.Descriptor:
         """Return the `timestamp_writes` of one more compute pass."""
         self._passes += 1
         return self._slots.take()
 
-    def resolve(self, encoder: Encoder) -> None:
+    def resolve(self, encoder: gpu.Encoder) -> None:
         """Record, after the passes, commands that make their timestamps readable."""
         self._slots.resolve(encoder, self._first, self._passes)
 

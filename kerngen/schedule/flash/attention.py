@@ -19,25 +19,9 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final, Literal, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.conditions import identity_of
 from kerngen.ir.analysis.reads import free_indices, is_at, loads
-from kerngen.ir.nodes import (
-    Binary,
-    BinaryOp,
-    BuiltinCall,
-    Constant,
-    DimValue,
-    Expr,
-    Extent,
-    Index,
-    IndexValue,
-    Load,
-    LocalValue,
-    Reduce,
-    Role,
-    Select,
-    Tensor,
-)
 from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.types import Scalar
@@ -46,11 +30,11 @@ from kerngen.schedule.conjunctions import all_parts
 from kerngen.schedule.contraction import Contraction, contraction_of
 from kerngen.schedule.task import Task
 
-DOT: Final = LocalValue("dot product", Scalar.F32)
-TOP: Final = LocalValue("largest score", Scalar.F32)
-TOTAL: Final = LocalValue("total of weights", Scalar.F32)
-SUM: Final = LocalValue("weighted sum", Scalar.F32)
-MEAN: Final = LocalValue("weighted mean", Scalar.F32)
+DOT: Final = ir.LocalValue("dot product", Scalar.F32)
+TOP: Final = ir.LocalValue("largest score", Scalar.F32)
+TOTAL: Final = ir.LocalValue("total of weights", Scalar.F32)
+SUM: Final = ir.LocalValue("weighted sum", Scalar.F32)
+MEAN: Final = ir.LocalValue("weighted mean", Scalar.F32)
 """What a pass computes, as the equations name it; no user's name has a space."""
 
 _ZERO: Final = identity_of("sum", Scalar.F32)
@@ -72,22 +56,22 @@ class Attention:
 
     stages: tuple[Stage, ...]
     product: Contraction
-    row: Index
-    score: Expr
-    value: Expr
-    column: Index
+    row: ir.Index
+    score: ir.Expr
+    value: ir.Expr
+    column: ir.Index
     finish: Stage
-    beside: tuple[tuple[tuple[Index, ...], Write], ...]
+    beside: tuple[tuple[tuple[ir.Index, ...], Write], ...]
     differs: bool
     """Whether conditions leave out keys of some rows that count for others."""
 
     @property
-    def key(self) -> Index:
+    def key(self) -> ir.Index:
         """The index that the softmax is over."""
         return self.product.column
 
     @property
-    def tensors(self) -> frozenset[Tensor]:
+    def tensors(self) -> frozenset[ir.Tensor]:
         """All tensors that the pass over the keys reads or writes."""
         product, kept = self.product, [write for _, write in self.beside]
         steps = (*self.finish.steps, *kept)
@@ -96,7 +80,7 @@ class Attention:
         return frozenset((*read, *(x.tensor for x in steps if isinstance(x, Write))))
 
     @property
-    def batch(self) -> tuple[Index, ...]:
+    def batch(self) -> tuple[ir.Index, ...]:
         """The result's indices besides row and column: each value has its own keys."""
         own = (self.row, self.column)
         return tuple(index for index in self.finish.domain if index not in own)
@@ -124,15 +108,15 @@ def attention_of(task: Task) -> Attention | str:
 class _Reader:
     """Reads stages in order, with what they compute in terms of `DOT`, `TOP`, `TOTAL`."""
 
-    def __init__(self, task: Task, product: Contraction, row: Index) -> None:
+    def __init__(self, task: Task, product: Contraction, row: ir.Index) -> None:
         self._task = task
         self._product = product
         self._row = row
-        self._known: dict[Tensor, tuple[tuple[Index, ...], Expr]] = {}
-        self._score: Expr | None = None
-        self._value: Expr | None = None
+        self._known: dict[ir.Tensor, tuple[tuple[ir.Index, ...], ir.Expr]] = {}
+        self._score: ir.Expr | None = None
+        self._value: ir.Expr | None = None
         self._differs = False
-        self._written: list[tuple[tuple[Index, ...], Write]] = []
+        self._written: list[tuple[tuple[ir.Index, ...], Write]] = []
 
     def read(self) -> Attention:
         """Return the attention."""
@@ -147,15 +131,15 @@ class _Reader:
         message = "no sum over its columns, weighted by a softmax, follows it"
         raise _NoAttention(message)
 
-    def _renaming(self, stage: Stage) -> dict[Index, Index]:
+    def _renaming(self, stage: Stage) -> dict[ir.Index, ir.Index]:
         """Return the renaming of a stage's indices to those of the first stage."""
-        renaming: dict[Index, Index] = {}
+        renaming: dict[ir.Index, ir.Index] = {}
         for load in stage.reads:
             if load.tensor not in self._known:
                 continue
             own, _ = self._known[load.tensor]
             for subscript, index in zip(load.subscripts, own, strict=True):
-                known = isinstance(subscript, IndexValue) and (
+                known = isinstance(subscript, ir.IndexValue) and (
                     subscript.index.extent == index.extent
                     and renaming.setdefault(subscript.index, index) == index
                 )
@@ -167,7 +151,7 @@ class _Reader:
             raise _NoAttention(message)
         return renaming
 
-    def _take(self, stage: Stage, renaming: dict[Index, Index]) -> Stage:
+    def _take(self, stage: Stage, renaming: dict[ir.Index, ir.Index]) -> Stage:
         """Remember what a stage computes; return it in terms of what is known."""
         self._rename_others(stage, renaming)
         domain = tuple(renaming[index] for index in stage.domain)
@@ -181,7 +165,7 @@ class _Reader:
             self._remember(taken)
         return taken
 
-    def _rename_others(self, stage: Stage, renaming: dict[Index, Index]) -> None:
+    def _rename_others(self, stage: Stage, renaming: dict[ir.Index, ir.Index]) -> None:
         """Name indices apart that only this stage has."""
         names = {index.name for index in self._product_domain}
         for index in stage.domain:
@@ -190,15 +174,15 @@ class _Reader:
             name = index.name
             if name in names:
                 name = self._task.scratch_name(f"{name}_column")
-            renaming[index] = Index(name, index.extent)
+            renaming[index] = ir.Index(name, index.extent)
 
     @property
-    def _product_domain(self) -> tuple[Index, ...]:
+    def _product_domain(self) -> tuple[ir.Index, ...]:
         return self._task.domain
 
     def _remember(self, stage: Stage) -> None:
         """Note the values of tensors that later stages read."""
-        values: dict[str, Expr] = {}
+        values: dict[str, ir.Expr] = {}
         for step in stage.steps:
             value = with_locals(step.value, values)
             match step:
@@ -211,20 +195,24 @@ class _Reader:
                     message = f"a part of '{tensor.name}' is written"
                     raise _NoAttention(message)
 
-    def _rewritten(self, expr: Expr, renaming: Mapping[Index, Index]) -> Expr:
+    def _rewritten(
+        self, expr: ir.Expr, renaming: Mapping[ir.Index, ir.Index]
+    ) -> ir.Expr:
         match expr:
-            case IndexValue(index):
-                return IndexValue(renaming.get(index, index))
-            case Load(tensor=tensor) if tensor in self._known:
+            case ir.IndexValue(index):
+                return ir.IndexValue(renaming.get(index, index))
+            case ir.Load(tensor=tensor) if tensor in self._known:
                 return self._known[tensor][1]
-            case Reduce():
+            case ir.Reduce():
                 return self._reduced(expr, renaming)
             case _:
                 return map_children(expr, lambda part: self._rewritten(part, renaming))
 
     # Reductions
 
-    def _reduced(self, expr: Reduce, renaming: Mapping[Index, Index]) -> Expr:
+    def _reduced(
+        self, expr: ir.Reduce, renaming: Mapping[ir.Index, ir.Index]
+    ) -> ir.Expr:
         """Return the local value for a reduction: the product, or one over the keys."""
         if not self._known:
             return DOT
@@ -240,7 +228,7 @@ class _Reader:
         message = f"no softmax has a '{expr.kind}'"
         raise _NoAttention(message)
 
-    def _maximum(self, body: Expr) -> Expr:
+    def _maximum(self, body: ir.Expr) -> ir.Expr:
         computed = any(node in (TOP, TOTAL) for node in walk(body))
         if computed or self._score not in (None, body):
             message = "its softmax has one maximum, that of the scores"
@@ -248,7 +236,7 @@ class _Reader:
         self._score = body
         return TOP
 
-    def _sum(self, body: Expr) -> Expr:
+    def _sum(self, body: ir.Expr) -> ir.Expr:
         """Return the total of the weights, or the weighted sum of values."""
         term = weighted(body, self._product.column)
         if term is None or term.score != self._score:
@@ -264,7 +252,7 @@ class _Reader:
         self._value = self._where_known(value, term)
         return scaled(SUM, MEAN, term, self._product.column.extent)
 
-    def _where_known(self, value: Expr, term: Term) -> Expr:
+    def _where_known(self, value: ir.Expr, term: Term) -> ir.Expr:
         """Return the weighted value, or 0 for a key that counts for no row.
 
         What lies there, as in a cache that is not full, may be no number.
@@ -279,7 +267,7 @@ class _Reader:
                 self._differs = True
                 continue
             sides = (value, _ZERO) if holds else (_ZERO, value)
-            value = Select(condition, *sides, Scalar.F32)
+            value = ir.Select(condition, *sides, Scalar.F32)
         return value
 
     # The whole
@@ -312,12 +300,12 @@ class _Reader:
 
     def _stored(
         self, stages: tuple[Stage, ...]
-    ) -> Iterator[tuple[tuple[Index, ...], Write]]:
+    ) -> Iterator[tuple[tuple[ir.Index, ...], Write]]:
         """Yield the writes that are made once per row."""
         others = [s for s in self._task.staged.stages if s not in stages]
         for domain, write in self._written:
             read = any(write.tensor in other.tensors_read for other in others)
-            if write.tensor.role is Role.LET and not read:
+            if write.tensor.role is ir.Role.LET and not read:
                 continue
             if self._product.column in domain:
                 message = f"'{write.tensor.name}' is read elsewhere, too"
@@ -341,13 +329,13 @@ class _Reader:
             raise _NoAttention(message)
 
 
-def _tensors(*values: Expr) -> Iterator[Tensor]:
+def _tensors(*values: ir.Expr) -> Iterator[ir.Tensor]:
     return (load.tensor for value in values for load in loads(value))
 
 
-def with_locals(expr: Expr, values: Mapping[str, Expr]) -> Expr:
+def with_locals(expr: ir.Expr, values: Mapping[str, ir.Expr]) -> ir.Expr:
     """Return an expression with its local values replaced by the expressions given."""
-    if isinstance(expr, LocalValue) and expr.name in values:
+    if isinstance(expr, ir.LocalValue) and expr.name in values:
         return values[expr.name]
     return map_children(expr, lambda part: with_locals(part, values))
 
@@ -360,48 +348,48 @@ def with_locals(expr: Expr, values: Mapping[str, Expr]) -> Expr:
 class Term:
     """A term of a sum over keys: `exp(score - TOP)` times factors and a constant."""
 
-    score: Expr
-    factors: tuple[Expr, ...] = ()
-    outer: tuple[tuple[BinaryOp | Literal["if", "unless"], Expr], ...] = ()
-    conditions: tuple[tuple[Expr, bool], ...] = ()
+    score: ir.Expr
+    factors: tuple[ir.Expr, ...] = ()
+    outer: tuple[tuple[ir.BinaryOp | Literal["if", "unless"], ir.Expr], ...] = ()
+    conditions: tuple[tuple[ir.Expr, bool], ...] = ()
     """Those of its score, each with the outcome that lets the term count."""
-    guards: tuple[tuple[Expr, bool], ...] = ()
+    guards: tuple[tuple[ir.Expr, bool], ...] = ()
     """Those of the whole row, as `TOP > -inf`: where one does not hold, all terms are 0."""
 
 
-def weighted(expr: Expr, key: Index) -> Term | None:
+def weighted(expr: ir.Expr, key: ir.Index) -> Term | None:
     """Split a term into weight and factors; its condition goes into the score."""
     match expr:
-        case BuiltinCall("exp", (Binary("-", score, LocalValue() as top),)):
+        case ir.BuiltinCall("exp", (ir.Binary("-", score, ir.LocalValue() as top),)):
             return Term(score) if top == TOP and not _is_summed(score) else None
-        case Binary("*", left, right):
+        case ir.Binary("*", left, right):
             for weight, other in ((left, right), (right, left)):
                 found = weighted(weight, key)
                 if found is not None:
                     return _multiplied(found, "*", other, key)
             return None
-        case Binary("/", left, right):
+        case ir.Binary("/", left, right):
             found = weighted(left, key)
             return None if found is None else _multiplied(found, "/", right, key)
-        case Select(condition, then, otherwise) if otherwise == _ZERO:
+        case ir.Select(condition, then, otherwise) if otherwise == _ZERO:
             found = weighted(then, key)
             return None if found is None else _under(found, condition, key, holds=True)
-        case Select(condition, then, otherwise) if then == _ZERO:
+        case ir.Select(condition, then, otherwise) if then == _ZERO:
             found = weighted(otherwise, key)
             return None if found is None else _under(found, condition, key, holds=False)
         case _:
             return None
 
 
-def _multiplied(term: Term, op: BinaryOp, by: Expr, key: Index) -> Term | None:
+def _multiplied(term: Term, op: ir.BinaryOp, by: ir.Expr, key: ir.Index) -> Term | None:
     if key not in free_indices(by) and DOT not in set(walk(by)):
         return replace(term, outer=(*term.outer, (op, by)))
     if op == "/":
-        by = Binary("/", Constant(1.0, Scalar.F32), by, Scalar.F32)
+        by = ir.Binary("/", ir.Constant(1.0, Scalar.F32), by, Scalar.F32)
     return replace(term, factors=(*term.factors, by))
 
 
-def _under(term: Term, condition: Expr, key: Index, *, holds: bool) -> Term:
+def _under(term: Term, condition: ir.Expr, key: ir.Index, *, holds: bool) -> Term:
     """Put a term under a condition: one of the row is the same for all of its terms.
 
     `if top[i] > -inf and j <= i` is both: of the row, so that the whole sum is 0 where it
@@ -419,12 +407,12 @@ def _under(term: Term, condition: Expr, key: Index, *, holds: bool) -> Term:
         rest = [(reduce(_and, (each for each, _ in rest)), True)]
     for each, wanted in rest:
         sides = (term.score, _LOWEST) if wanted else (_LOWEST, term.score)
-        score = Select(each, *sides, Scalar.F32)
+        score = ir.Select(each, *sides, Scalar.F32)
         term = replace(term, score=score, conditions=(*term.conditions, (each, wanted)))
     return term
 
 
-def _is_of_row(condition: Expr, key: Index) -> bool:
+def _is_of_row(condition: ir.Expr, key: ir.Index) -> bool:
     """Whether a condition is on what is known of a whole row."""
     nodes = set(walk(condition))
     return (
@@ -434,14 +422,16 @@ def _is_of_row(condition: Expr, key: Index) -> bool:
     )
 
 
-def scaled(total: LocalValue, mean: LocalValue, term: Term, keys: Extent) -> Expr:
+def scaled(
+    total: ir.LocalValue, mean: ir.LocalValue, term: Term, keys: ir.Extent
+) -> ir.Expr:
     """Return the factor of every term that is outside of the sum, 0 for a total of 0.
 
     `mean` is the sum of values divided by the total of weights.
     """
     if not term.outer:
         return total
-    value: Expr = total
+    value: ir.Expr = total
     outer = [*term.outer]
     if total != TOTAL and ("/", TOTAL) in outer[: _guarded_from(outer)]:
         value = mean
@@ -449,39 +439,39 @@ def scaled(total: LocalValue, mean: LocalValue, term: Term, keys: Extent) -> Exp
     for op, factor in outer:
         match op:
             case "if":
-                value = Select(factor, value, _ZERO, Scalar.F32)
+                value = ir.Select(factor, value, _ZERO, Scalar.F32)
             case "unless":
-                value = Select(factor, _ZERO, value, Scalar.F32)
+                value = ir.Select(factor, _ZERO, value, Scalar.F32)
             case _:
-                value = Binary(op, value, factor, Scalar.F32)
+                value = ir.Binary(op, value, factor, Scalar.F32)
     if term.conditions:
-        empty: Expr = Binary("==", TOTAL, _ZERO, Scalar.BOOL)
+        empty: ir.Expr = ir.Binary("==", TOTAL, _ZERO, Scalar.BOOL)
     elif isinstance(keys, str):
-        none = Constant(0, Scalar.I32)
-        empty = Binary("==", DimValue(keys), none, Scalar.BOOL)
+        none = ir.Constant(0, Scalar.I32)
+        empty = ir.Binary("==", ir.DimValue(keys), none, Scalar.BOOL)
     else:
         return value
-    return Select(empty, _ZERO, value, Scalar.F32)
+    return ir.Select(empty, _ZERO, value, Scalar.F32)
 
 
-def _guarded_from(outer: Sequence[tuple[str, Expr]]) -> int:
+def _guarded_from(outer: Sequence[tuple[str, ir.Expr]]) -> int:
     """Return how many of a term's factors come before the first condition of its row."""
     ops = [op for op, _ in outer]
     return next((n for n, op in enumerate(ops) if op in ("if", "unless")), len(ops))
 
 
-def _and(left: Expr, right: Expr) -> Expr:
-    return Binary("and", left, right, Scalar.BOOL)
+def _and(left: ir.Expr, right: ir.Expr) -> ir.Expr:
+    return ir.Binary("and", left, right, Scalar.BOOL)
 
 
-def _times(left: Expr, right: Expr) -> Expr:
-    return Binary("*", left, right, Scalar.F32)
+def _times(left: ir.Expr, right: ir.Expr) -> ir.Expr:
+    return ir.Binary("*", left, right, Scalar.F32)
 
 
-def is_computed(expr: Expr) -> bool:
+def is_computed(expr: ir.Expr) -> bool:
     """Whether an expression uses a value that the pass computes, such as `TOTAL`."""
     return any(node in (DOT, TOP, TOTAL, SUM) for node in walk(expr))
 
 
-def _is_summed(expr: Expr) -> bool:
+def _is_summed(expr: ir.Expr) -> bool:
     return any(node in (TOP, TOTAL, SUM) for node in walk(expr))

@@ -25,26 +25,12 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import (
     free_indices,
     holds_reduce,
     loads,
     outer_reductions,
-)
-from kerngen.ir.nodes import (
-    Affine,
-    Binary,
-    Constant,
-    Expr,
-    Index,
-    IndexValue,
-    Load,
-    LocalValue,
-    Reduce,
-    Role,
-    Select,
-    Subscript,
-    Tensor,
 )
 from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.staging.stages import Define, Stage, Write
@@ -64,9 +50,9 @@ from kerngen.schedule.flash.row_numbers import ZERO, Rows, softmax_rows, times
 from kerngen.schedule.task import Task
 
 
-def product(number: int) -> LocalValue:
+def product(number: int) -> ir.LocalValue:
     """Return the local value for product `number` of a tile, as its functions name it."""
-    return LocalValue(f"product {number}", Scalar.F32)
+    return ir.LocalValue(f"product {number}", Scalar.F32)
 
 
 @final
@@ -74,9 +60,9 @@ def product(number: int) -> LocalValue:
 class Tiles:
     """The tiles that a pass computes: their row and key index, and their products."""
 
-    batch: tuple[Index, ...]
-    row: Index
-    key: Index
+    batch: tuple[ir.Index, ...]
+    row: ir.Index
+    key: ir.Index
     products: tuple[Contraction, ...]
 
 
@@ -91,14 +77,14 @@ class Statistics:
     """
 
     tiles: Tiles
-    domain: tuple[Index, ...]
-    score: Expr
-    factors: tuple[Expr, ...]
-    numbers: tuple[Expr, ...]
-    stored: tuple[tuple[Tensor, Expr], ...]
+    domain: tuple[ir.Index, ...]
+    score: ir.Expr
+    factors: tuple[ir.Expr, ...]
+    numbers: tuple[ir.Expr, ...]
+    stored: tuple[tuple[ir.Tensor, ir.Expr], ...]
 
     @property
-    def tensors(self) -> frozenset[Tensor]:
+    def tensors(self) -> frozenset[ir.Tensor]:
         """All tensors that the pass reads, and those that it stores."""
         read = _read(self.tiles, (self.score, *self.factors, *self.numbers))
         return frozenset((*read, *(tensor for tensor, _ in self.stored)))
@@ -109,9 +95,9 @@ class Statistics:
 class TileSum:
     """The sum of `weight * value` over the keys, for each row and column."""
 
-    weight: Expr
-    value: Expr
-    column: Index
+    weight: ir.Expr
+    value: ir.Expr
+    column: ir.Index
     finish: Stage
 
 
@@ -125,12 +111,12 @@ class SumPass:
     """
 
     tiles: Tiles
-    outer: tuple[Index, ...]
+    outer: tuple[ir.Index, ...]
     sums: tuple[TileSum, ...]
     is_turned: bool
 
     @property
-    def tensors(self) -> frozenset[Tensor]:
+    def tensors(self) -> frozenset[ir.Tensor]:
         """All tensors that the pass reads or writes."""
         ends = (step.value for each in self.sums for step in each.finish.steps)
         terms = (x for each in self.sums for x in (each.weight, each.value))
@@ -149,7 +135,7 @@ class AttentionSums:
 
     stages: tuple[Stage, ...]
     statistics: Statistics | Stage | None
-    numbers: Tensor | None
+    numbers: ir.Tensor | None
     passes: tuple[SumPass, ...]
 
 
@@ -172,9 +158,9 @@ class _Reader:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._tiles: dict[Tensor, tuple[tuple[Index, ...], Expr]] = {}
+        self._tiles: dict[ir.Tensor, tuple[tuple[ir.Index, ...], ir.Expr]] = {}
         self._rows: Rows | None = None
-        self._sums: list[tuple[Stage, Reduce, Stage]] = []
+        self._sums: list[tuple[Stage, ir.Reduce, Stage]] = []
 
     def read(self) -> AttentionSums:
         """Return the sums."""
@@ -216,7 +202,7 @@ class _Reader:
             self._take_apart(stage)
             return
         inlined = self._put_in(own[0])
-        assert isinstance(inlined, Reduce), "as it was"
+        assert isinstance(inlined, ir.Reduce), "as it was"
         used = _product_indices(inlined)
         others = [index for index in stage.domain if index not in used]
         if not others:
@@ -248,42 +234,42 @@ class _Reader:
             raise NoSumsError(message)
         self._remember(stage, self._put_in)
 
-    def _remember(self, stage: Stage, form: Callable[[Expr], Expr]) -> None:
+    def _remember(self, stage: Stage, form: Callable[[ir.Expr], ir.Expr]) -> None:
         """Note the values of a tile's tensors."""
-        values: dict[str, Expr] = {}
+        values: dict[str, ir.Expr] = {}
         for step in stage.steps:
             value = with_locals(form(step.value), values)
             if isinstance(step, Define):
                 values[step.local.name] = value
                 continue
-            if step.tensor.role is not Role.LET or step.tensor.is_half:
+            if step.tensor.role is not ir.Role.LET or step.tensor.is_half:
                 message = f"'{step.tensor.name}' is stored"
                 raise NoSumsError(message)
             self._tiles[step.tensor] = (stage.domain, value)
 
-    def _renamed(self, expr: Expr) -> Expr:
+    def _renamed(self, expr: ir.Expr) -> ir.Expr:
         """Give a product's reduction an index that no other stage has."""
-        if isinstance(expr, Reduce):
-            places: dict[Index, Subscript] = {}
+        if isinstance(expr, ir.Reduce):
+            places: dict[ir.Index, ir.Subscript] = {}
             for index in expr.indices:
                 name = self._task.scratch_name(f"{index.name}_term")
-                places[index] = IndexValue(Index(name, index.extent))
+                places[index] = ir.IndexValue(ir.Index(name, index.extent))
             indices = tuple(
-                x.index for x in places.values() if isinstance(x, IndexValue)
+                x.index for x in places.values() if isinstance(x, ir.IndexValue)
             )
             return replace(expr, indices=indices, body=moved(expr.body, places))
         return map_children(expr, self._renamed)
 
-    def _put_in(self, expr: Expr) -> Expr:
+    def _put_in(self, expr: ir.Expr) -> ir.Expr:
         """Replace what is read of tiles by what it is."""
-        if isinstance(expr, Load) and expr.tensor in self._tiles:
+        if isinstance(expr, ir.Load) and expr.tensor in self._tiles:
             domain, value = self._tiles[expr.tensor]
             return moved(value, dict(zip(domain, expr.subscripts, strict=True)))
         return map_children(expr, self._put_in)
 
     # Numbers of rows
 
-    def _take_row(self, stage: Stage, inlined: Reduce | None) -> None:
+    def _take_row(self, stage: Stage, inlined: ir.Reduce | None) -> None:
         """Add a number of rows; without a reduction over tiles it needs none."""
         if self._sums:
             message = f"'{stage.name}' is no number of a row"
@@ -325,21 +311,21 @@ class _Reader:
 
     def _stored(
         self, rows: Rows, stages: tuple[Stage, ...]
-    ) -> Iterator[tuple[Tensor, Expr]]:
+    ) -> Iterator[tuple[ir.Tensor, ir.Expr]]:
         """Yield the numbers of rows that are read elsewhere, too."""
         others = [s for s in self._task.staged.stages if s not in stages]
         for tensor, value in rows.values.items():
             read = any(tensor in s.tensors_read for s in others)
-            if read or tensor.role is not Role.LET:
+            if read or tensor.role is not ir.Role.LET:
                 yield tensor, value
 
-    def _check_private(self, stored: tuple[tuple[Tensor, Expr], ...]) -> None:
+    def _check_private(self, stored: tuple[tuple[ir.Tensor, ir.Expr], ...]) -> None:
         for tensor, _ in stored:
             message = f"'{tensor.name}' is read elsewhere, too"
             raise NoSumsError(message)
 
     def _statistics(
-        self, rows: Rows, stored: tuple[tuple[Tensor, Expr], ...]
+        self, rows: Rows, stored: tuple[tuple[ir.Tensor, ir.Expr], ...]
     ) -> Statistics | None:
         """Return the pass over the keys that numbers of rows need, if they do."""
         if rows.score is None or rows.key is None:
@@ -349,17 +335,17 @@ class _Reader:
         numbers = tuple(rows.values.values())
         return Statistics(tiles, rows.domain, named[0], named[1:], numbers, stored)
 
-    def _numbers(self, rows: Rows) -> Tensor:
+    def _numbers(self, rows: Rows) -> ir.Tensor:
         """Return the tensor of all numbers of rows: one binding, and not many."""
         name = self._task.scratch_name("row_numbers")
         extents = (len(rows.values), *(index.extent for index in rows.domain))
-        return Tensor(name, Scalar.F32, extents, Role.LET)
+        return ir.Tensor(name, Scalar.F32, extents, ir.Role.LET)
 
     def _pass_of(
         self,
-        found: tuple[Stage, Reduce, Stage],
-        rows: tuple[Tensor, ...],
-        numbers: Tensor | None,
+        found: tuple[Stage, ir.Reduce, Stage],
+        rows: tuple[ir.Tensor, ...],
+        numbers: ir.Tensor | None,
     ) -> SumPass:
         stage, inlined, finish = found
         places = {tensor: number for number, tensor in enumerate(rows)}
@@ -384,7 +370,9 @@ class _Reader:
         one = TileSum(weight, value, column, finish)
         return SumPass(tiles, outer, (one,), is_turned)
 
-    def _softmax_of(self, weight: Expr, numbers: Tensor | None) -> Iterator[Expr]:
+    def _softmax_of(
+        self, weight: ir.Expr, numbers: ir.Tensor | None
+    ) -> Iterator[ir.Expr]:
         """Yield the values of a weight that belong to the rows with the softmax."""
         if self._rows is None or self._rows.score is None:
             yield from softmax_rows(weight)
@@ -396,21 +384,21 @@ def _is_special(step: Write) -> bool:
     return step.is_partial or isinstance(step.value, StoreAt)
 
 
-def _written(stage: Stage) -> Iterator[Tensor]:
+def _written(stage: Stage) -> Iterator[ir.Tensor]:
     return (step.tensor for step in stage.steps if isinstance(step, Write))
 
 
-def _products(expr: Expr) -> list[Reduce]:
+def _products(expr: ir.Expr) -> list[ir.Reduce]:
     """Return the products in the value of a tile, each once."""
     return list(dict.fromkeys(outer_reductions(expr)))
 
 
-def _product_indices(found: Reduce) -> frozenset[Index]:
+def _product_indices(found: ir.Reduce) -> frozenset[ir.Index]:
     used = (free_indices(each) for each in _products(found.body))
-    return frozenset[Index]().union(*used)
+    return frozenset[ir.Index]().union(*used)
 
 
-def _summed(stage: Stage, own: Reduce) -> Stage:
+def _summed(stage: Stage, own: ir.Reduce) -> Stage:
     """Return a stage with `SUM` in place of its reduction."""
     steps = tuple(
         replace(step, value=replaced(step.value, own, SUM)) for step in stage.steps
@@ -418,26 +406,28 @@ def _summed(stage: Stage, own: Reduce) -> Stage:
     return replace(stage, steps=steps)
 
 
-def _numbered(expr: Expr, places: Mapping[Tensor, int], numbers: Tensor) -> Expr:
+def _numbered(
+    expr: ir.Expr, places: Mapping[ir.Tensor, int], numbers: ir.Tensor
+) -> ir.Expr:
     """Read the numbers of rows where all of them are."""
-    if isinstance(expr, Load) and expr.tensor in places:
-        which = Affine(Constant(places[expr.tensor], Scalar.I32))
-        return Load(numbers, (which, *expr.subscripts))
+    if isinstance(expr, ir.Load) and expr.tensor in places:
+        which = ir.Affine(ir.Constant(places[expr.tensor], Scalar.I32))
+        return ir.Load(numbers, (which, *expr.subscripts))
     return map_children(expr, lambda part: _numbered(part, places, numbers))
 
 
-def _split(body: Expr, column: Index) -> tuple[Expr, Expr]:
+def _split(body: ir.Expr, column: ir.Index) -> tuple[ir.Expr, ir.Expr]:
     """Return the weight of a tile, and the value that it is multiplied with."""
     match body:
-        case Select(condition, then, otherwise) if otherwise == ZERO:
+        case ir.Select(condition, then, otherwise) if otherwise == ZERO:
             weight, value = _split(then, column)
             sides = (weight, ZERO)
-        case Select(condition, then, otherwise) if then == ZERO:
+        case ir.Select(condition, then, otherwise) if then == ZERO:
             weight, value = _split(otherwise, column)
             sides = (ZERO, weight)
-        case Binary("/", left, right):
+        case ir.Binary("/", left, right):
             weight, value = _split(left, column)
-            return _checked(Binary("/", weight, right, Scalar.F32), value, column)
+            return _checked(ir.Binary("/", weight, right, Scalar.F32), value, column)
         case _:
             factors = list(factors_of(body))
             values = [each for each in factors if column in free_indices(each)]
@@ -446,18 +436,22 @@ def _split(body: Expr, column: Index) -> tuple[Expr, Expr]:
                 message = "a sum that follows is no product of weights and values"
                 raise NoSumsError(message)
             return reduce(times, weights), reduce(times, values)
-    weight = Select(condition, *sides, Scalar.F32)
+    weight = ir.Select(condition, *sides, Scalar.F32)
     return _checked(weight, value, column)
 
 
-def _checked(weight: Expr, value: Expr, column: Index) -> tuple[Expr, Expr]:
+def _checked(
+    weight: ir.Expr, value: ir.Expr, column: ir.Index
+) -> tuple[ir.Expr, ir.Expr]:
     if column in free_indices(weight) or holds_reduce(value):
         message = "a sum that follows is no product of weights and values"
         raise NoSumsError(message)
     return weight, value
 
 
-def _key_of(own: list[Index], over: tuple[Index, ...], weight: Expr) -> Index:
+def _key_of(
+    own: list[ir.Index], over: tuple[ir.Index, ...], weight: ir.Expr
+) -> ir.Index:
     """Return the index of a sum that its products have on one side alone."""
     for key in reversed(over):
         outer = tuple(index for index in over if index != key)
@@ -471,11 +465,11 @@ def _key_of(own: list[Index], over: tuple[Index, ...], weight: Expr) -> Index:
 
 
 def _tiles_of(
-    own: tuple[Index, ...],
-    outer: tuple[Index, ...],
-    key: Index,
-    values: tuple[Expr, ...],
-) -> tuple[Tiles, tuple[Expr, ...]]:
+    own: tuple[ir.Index, ...],
+    outer: tuple[ir.Index, ...],
+    key: ir.Index,
+    values: tuple[ir.Expr, ...],
+) -> tuple[Tiles, tuple[ir.Expr, ...]]:
     """Return the tiles that values are functions of, and the values as such.
 
     `own` are the indices of rows, `outer` those that are neither row nor key.
@@ -497,8 +491,8 @@ def _tiles_of(
     return Tiles(batch, row, key, tuple(contractions)), named
 
 
-def _named(expr: Expr, names: Mapping[Reduce, LocalValue]) -> Expr:
-    if isinstance(expr, Reduce):
+def _named(expr: ir.Expr, names: Mapping[ir.Reduce, ir.LocalValue]) -> ir.Expr:
+    if isinstance(expr, ir.Reduce):
         return names[expr]
     return map_children(expr, lambda part: _named(part, names))
 
@@ -529,7 +523,7 @@ def _joined(one: SumPass, other: SumPass) -> SumPass | None:
     return joined if len(joined.tensors) <= MAX_TENSORS else None
 
 
-def _mask(weight: Expr) -> Hashable:
+def _mask(weight: ir.Expr) -> Hashable:
     """Return the condition of a weight's mask in one form, and whether it must hold."""
     found = mask_of(weight)
     return found and (ordered_condition(found[0]), found[1])
@@ -542,8 +536,10 @@ def _renumbered(found: TileSum, own: Tiles, whole: Tiles) -> TileSum:
     return replace(found, weight=_renamed_products(found.weight, named))
 
 
-def _renamed_products(expr: Expr, named: Mapping[LocalValue, LocalValue]) -> Expr:
-    if isinstance(expr, LocalValue):
+def _renamed_products(
+    expr: ir.Expr, named: Mapping[ir.LocalValue, ir.LocalValue]
+) -> ir.Expr:
+    if isinstance(expr, ir.LocalValue):
         return named.get(expr, expr)
     return map_children(expr, lambda part: _renamed_products(part, named))
 
@@ -557,6 +553,6 @@ def _bindings(found: AttentionSums) -> Iterator[int]:
     yield from (len(each.tensors) for each in found.passes)
 
 
-def _read(tiles: Tiles, values: tuple[Expr, ...]) -> Iterator[Tensor]:
+def _read(tiles: Tiles, values: tuple[ir.Expr, ...]) -> Iterator[ir.Tensor]:
     sides = (side for p in tiles.products for side in (p.left, p.right))
     return (load.tensor for value in (*sides, *values) for load in loads(value))

@@ -15,23 +15,9 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Final, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.conditions import identity_of
 from kerngen.ir.analysis.reads import holds_reduce, loads
-from kerngen.ir.nodes import (
-    Affine,
-    Binary,
-    BuiltinCall,
-    Constant,
-    Expr,
-    Index,
-    IndexValue,
-    Load,
-    LocalValue,
-    Reduce,
-    Role,
-    Select,
-    Tensor,
-)
 from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
@@ -49,10 +35,10 @@ from kerngen.schedule.flash.attention_places import NoSumsError, ordered, replac
 ZERO: Final = identity_of("sum", Scalar.F32)
 
 
-def weighted_sum(number: int) -> tuple[LocalValue, LocalValue]:
+def weighted_sum(number: int) -> tuple[ir.LocalValue, ir.LocalValue]:
     """Return the names of a row's weighted sum and of its weighted mean."""
     names = (f"weighted sum {number}", f"weighted mean {number}")
-    first, second = (LocalValue(name, Scalar.F32) for name in names)
+    first, second = (ir.LocalValue(name, Scalar.F32) for name in names)
     return first, second
 
 
@@ -61,24 +47,24 @@ def weighted_sum(number: int) -> tuple[LocalValue, LocalValue]:
 class Rows:
     """The numbers of rows, as values in terms of `TOP` and the like."""
 
-    domain: tuple[Index, ...]
-    key: Index | None = None
-    score: Expr | None = None
-    factors: list[Expr] = field(default_factory=list[Expr])
-    values: dict[Tensor, Expr] = field(default_factory=dict[Tensor, Expr])
+    domain: tuple[ir.Index, ...]
+    key: ir.Index | None = None
+    score: ir.Expr | None = None
+    factors: list[ir.Expr] = field(default_factory=list[ir.Expr])
+    values: dict[ir.Tensor, ir.Expr] = field(default_factory=dict[ir.Tensor, ir.Expr])
 
     @property
     def is_softmax(self) -> bool:
         """Whether the weights have a total."""
         return any(TOTAL in set(walk(value)) for value in self.values.values())
 
-    def take(self, stage: Stage, inlined: Reduce | None) -> None:
+    def take(self, stage: Stage, inlined: ir.Reduce | None) -> None:
         """Add the numbers of a stage; its reduction is `inlined` if it is over tiles."""
         if stage.domain != self.domain:
             message = f"'{stage.name}' has other rows, or other names for them"
             raise NoSumsError(message)
         value = None if inlined is None else self._reduced(stage, inlined)
-        values: dict[str, Expr] = {}
+        values: dict[str, ir.Expr] = {}
         for step in stage.steps:
             outside = step.value
             if value is not None:
@@ -92,7 +78,7 @@ class Rows:
             else:
                 self.values[step.tensor] = outside
 
-    def _reduced(self, stage: Stage, inlined: Reduce) -> Expr:
+    def _reduced(self, stage: Stage, inlined: ir.Reduce) -> ir.Expr:
         """Return the value of a reduction over the keys."""
         key = self.key or inlined.indices[-1]
         if inlined.indices != (key,):
@@ -102,16 +88,16 @@ class Rows:
         body = self._of_row(inlined.body)
         return self._maximum(body, inlined) or self._sum(body, inlined, key)
 
-    def _of_row(self, expr: Expr) -> Expr:
+    def _of_row(self, expr: ir.Expr) -> ir.Expr:
         """Replace numbers that are read of the same row."""
-        if isinstance(expr, Load) and expr.tensor in self.values:
-            if expr.subscripts != tuple(map(IndexValue, self.domain)):
+        if isinstance(expr, ir.Load) and expr.tensor in self.values:
+            if expr.subscripts != tuple(map(ir.IndexValue, self.domain)):
                 message = f"'{expr.tensor.name}' is read of other rows"
                 raise NoSumsError(message)
             return self.values[expr.tensor]
         return map_children(expr, self._of_row)
 
-    def _maximum(self, body: Expr, found: Reduce) -> Expr | None:
+    def _maximum(self, body: ir.Expr, found: ir.Reduce) -> ir.Expr | None:
         if found.kind != "max":
             return None
         if is_computed(body) or self.score not in (None, body):
@@ -120,7 +106,7 @@ class Rows:
         self.score = body
         return TOP
 
-    def _sum(self, body: Expr, found: Reduce, key: Index) -> Expr:
+    def _sum(self, body: ir.Expr, found: ir.Reduce, key: ir.Index) -> ir.Expr:
         term = weighted(body, key) if found.kind == "sum" else None
         if term is None or ordered(term.score) != ordered(self.score):
             message = "a sum that follows is not of exp(score - the largest score)"
@@ -133,23 +119,23 @@ class Rows:
             raise NoSumsError(message)
         for condition, holds in term.conditions:
             sides = (factor, ZERO) if holds else (ZERO, factor)
-            factor = Select(condition, *sides, Scalar.F32)
+            factor = ir.Select(condition, *sides, Scalar.F32)
         if factor not in self.factors:
             self.factors.append(factor)
         total, mean = weighted_sum(self.factors.index(factor))
         return scaled(total, mean, term, key.extent)
 
-    def add_kept(self, read: Iterable[Expr]) -> None:
+    def add_kept(self, read: Iterable[ir.Expr]) -> None:
         """Add the numbers that the caller has kept: so all are one binding."""
         extents = tuple(index.extent for index in self.domain)
         for load in (load for value in read for load in loads(value)):
             tensor = load.tensor
             is_number = tensor.extents == extents and tensor.element is Scalar.F32
-            if is_number and tensor.role is Role.INPUT and not tensor.is_half:
-                own = tuple(map(IndexValue, self.domain))
-                self.values.setdefault(tensor, Load(tensor, own))
+            if is_number and tensor.role is ir.Role.INPUT and not tensor.is_half:
+                own = tuple(map(ir.IndexValue, self.domain))
+                self.values.setdefault(tensor, ir.Load(tensor, own))
 
-    def stage(self, numbers: Tensor) -> Stage:
+    def stage(self, numbers: ir.Tensor) -> Stage:
         """Return a stage that stores the numbers, which need no tiles."""
         return Stage(
             numbers.name,
@@ -159,25 +145,25 @@ class Rows:
 
 
 def stores(
-    domain: tuple[Index, ...], values: Iterable[Expr], numbers: Tensor
+    domain: tuple[ir.Index, ...], values: Iterable[ir.Expr], numbers: ir.Tensor
 ) -> Iterator[Write]:
     """Yield the writes of a row's numbers, all into one tensor."""
-    own = tuple(map(IndexValue, domain))
+    own = tuple(map(ir.IndexValue, domain))
     for number, value in enumerate(values):
-        place = Affine(Constant(number, Scalar.I32))
+        place = ir.Affine(ir.Constant(number, Scalar.I32))
         yield Write(numbers, StoreAt(value, (place, *own)))
 
 
-def times(left: Expr, right: Expr) -> Expr:
+def times(left: ir.Expr, right: ir.Expr) -> ir.Expr:
     """Return a product."""
-    return Binary("*", left, right, Scalar.F32)
+    return ir.Binary("*", left, right, Scalar.F32)
 
 
-def softmax_rows(weight: Expr) -> Iterator[Expr]:
+def softmax_rows(weight: ir.Expr) -> Iterator[ir.Expr]:
     """Yield the rows' values that are subtracted from scores: `top` of `exp(score - top)`."""
     for node in walk(weight):
         match node:
-            case BuiltinCall("exp", (Binary("-", score, top),)):
+            case ir.BuiltinCall("exp", (ir.Binary("-", score, top),)):
                 if holds_reduce(score) and not holds_reduce(top):
                     yield top
             case _:

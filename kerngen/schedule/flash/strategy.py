@@ -13,16 +13,7 @@ from typing import TypeAlias, assert_never
 from kerngen.ir.nodes import Extent, Index, Tensor
 from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.staging.stages import Stage
-from kerngen.plan.size import (
-    ALWAYS,
-    NEVER,
-    Guard,
-    Size,
-    all_of,
-    compare,
-    divides,
-    product_of,
-)
+from kerngen.plan import size as host
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.contraction import memory_axis
 from kerngen.schedule.flash.attention import Attention, attention_of
@@ -86,11 +77,11 @@ def lower_flash(task: Task, options: Options) -> Iterator[Variant]:
         yield from _rows(together, found, tiling.columns)
         return
     whole = _whole(found, tiling)
-    if whole != NEVER:
+    if whole != host.NEVER:
         shader = FlashShader(together, found, tiling, whole=True).shader()
         yield Variant("aligned", whole, (shader,))
     shader = FlashShader(together, found, tiling, whole=False).shader()
-    yield Variant("edge", ALWAYS, (shader,))
+    yield Variant("edge", host.ALWAYS, (shader,))
 
 
 def suits_flash(task: Task, options: Options) -> str:
@@ -114,8 +105,8 @@ def _sums(task: Task, found: AttentionSums, tiling: FlashTiling) -> Iterator[Var
     if found.numbers is not None:
         scratch = (Scratch(found.numbers.name, _size_of(found.numbers)),)
     for whole, name in ((True, "aligned"), (False, "edge")):
-        when = _whole_sums(found, tiling) if whole else ALWAYS
-        if when != NEVER:
+        when = _whole_sums(found, tiling) if whole else host.ALWAYS
+        if when != host.NEVER:
             shaders = tuple(_sum_shaders(task, found, tiling, whole=whole))
             yield Variant(name, when, shaders, scratch)
 
@@ -144,8 +135,8 @@ def _sum_shaders(
         yield SumShader(own, each, tiling, whole=whole).shader()
 
 
-def _size_of(tensor: Tensor) -> Size:
-    return product_of(extent_size(extent) for extent in tensor.extents)
+def _size_of(tensor: Tensor) -> host.Size:
+    return host.product_of(extent_size(extent) for extent in tensor.extents)
 
 
 def _rows(task: Task, found: Attention, columns: int) -> Iterator[Variant]:
@@ -159,7 +150,7 @@ def _rows(task: Task, found: Attention, columns: int) -> Iterator[Variant]:
         if writer.whole:
             sides = [found.product.last.extent, found.column.extent, *last]
         when = all_divisible(sides, VECTOR)
-        if when != NEVER:
+        if when != host.NEVER:
             join = PartsJoin(task, found, writer.split)
             shaders = (writer.shader(), join.shader())
             yield Variant(name, when, shaders, writer.scratch())
@@ -175,7 +166,7 @@ def _together(task: Task, stages: tuple[Stage, ...], domain: tuple[Index, ...]) 
     return replace(task, stage=stage, stem=stem)
 
 
-def _whole(found: Attention, tiling: FlashTiling) -> Guard:
+def _whole(found: Attention, tiling: FlashTiling) -> host.Guard:
     """Return the condition that every vector and turn is whole."""
     return _whole_pass(
         Tiles(found.batch, found.row, found.key, (found.product,)),
@@ -186,9 +177,9 @@ def _whole(found: Attention, tiling: FlashTiling) -> Guard:
     )
 
 
-def _whole_sums(found: AttentionSums, tiling: FlashTiling) -> Guard:
+def _whole_sums(found: AttentionSums, tiling: FlashTiling) -> host.Guard:
     """Return the same for gradients."""
-    guards: list[Guard] = []
+    guards: list[host.Guard] = []
     if isinstance(found.statistics, Statistics):
         first = found.statistics
         names = wide_in_numbers(first)
@@ -197,7 +188,7 @@ def _whole_sums(found: AttentionSums, tiling: FlashTiling) -> Guard:
         columns = tuple(x.column for x in each.sums)
         names = wide_in_pass(each)
         guards.append(_whole_pass(each.tiles, columns, names, each.tensors, tiling))
-    return all_of(*guards)
+    return host.all_of(*guards)
 
 
 def _whole_pass(
@@ -206,23 +197,23 @@ def _whole_pass(
     names: AbstractSet[str],
     tensors: Iterable[Tensor],
     tiling: FlashTiling,
-) -> Guard:
+) -> host.Guard:
     """Return the same for a pass that binds tensors, those of these names in vectors."""
     key = extent_size(tiles.key.extent)
     sides: list[Extent] = [tiles.key.extent, *(x.extent for x in columns)]
-    guards: list[Guard] = []
+    guards: list[host.Guard] = []
     for product in tiles.products:
         if len(product.over) > 1:
-            return NEVER
+            return host.NEVER
         if memory_axis(product.left, product.last, tiles.row) == tiles.row:
             sides.append(tiles.row.extent)
         over = domain_size(product.over)
-        guards += [divides(tiling.terms, over), compare(">", over, 0)]
+        guards += [host.divides(tiling.terms, over), host.compare(">", over, 0)]
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
     last = [tensor.extents[-1] for tensor in ordered if tensor.name in names]
-    return all_of(
+    return host.all_of(
         *guards,
-        divides(tiling.weights, key),
+        host.divides(tiling.weights, key),
         all_divisible((*sides, *last), VECTOR),
-        compare(">", key, 0),
+        host.compare(">", key, 0),
     )

@@ -11,23 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import AffineForm, affine_form, as_literal
 from kerngen.ir.analysis.conditions import identity_of
 from kerngen.ir.builtins.evaluate import constant_value
-from kerngen.ir.nodes import (
-    Binary,
-    Constant,
-    DimValue,
-    Expr,
-    Extent,
-    Function,
-    FunctionCall,
-    Index,
-    IndexValue,
-    Load,
-    Select,
-    Subscript,
-)
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import called, map_children, subscript_value
 from kerngen.schedule.conjunctions import all_parts
@@ -45,10 +32,10 @@ class Pointwise:
     - `within`: pairs of lengths, of which the first must be at most the second
     """
 
-    element: Load
-    numbers: tuple[tuple[Expr, int], ...]
-    single: tuple[Extent, ...]
-    within: tuple[tuple[Extent, Extent], ...]
+    element: ir.Load
+    numbers: tuple[tuple[ir.Expr, int], ...]
+    single: tuple[ir.Extent, ...]
+    within: tuple[tuple[ir.Extent, ir.Extent], ...]
 
 
 @final
@@ -57,22 +44,22 @@ class _Place:
     """A subscript by its affine form, the one index of it that is not summed over, its axis."""
 
     form: AffineForm
-    index: Index
-    axis: Extent
+    index: ir.Index
+    axis: ir.Extent
 
 
 _Places: TypeAlias = Sequence[_Place]
 
 
 def pointwise_of(
-    factor: Expr, over: tuple[Index, ...], function: Callable[[str], Function]
+    factor: ir.Expr, over: tuple[ir.Index, ...], function: Callable[[str], ir.Function]
 ) -> Pointwise | None:
     """Return the plain form of a factor that is read in windows, or None.
 
     The factor must be a read in windows that is 0 outside of the axes.
     """
     match factor:
-        case Select(condition, Load() as load, otherwise) if otherwise == _BESIDE:
+        case ir.Select(condition, ir.Load() as load, otherwise) if otherwise == _BESIDE:
             found = [*_places(load, over)]
         case _:
             return None
@@ -83,7 +70,7 @@ def pointwise_of(
     ):
         return None
     subscripts = tuple(
-        own if isinstance(own, IndexValue) else IndexValue(place.index)
+        own if isinstance(own, ir.IndexValue) else ir.IndexValue(place.index)
         for own, place in zip(load.subscripts, places, strict=True)
     )
     moved = [place for place in places if place.form != _bare(place.index)]
@@ -92,14 +79,14 @@ def pointwise_of(
         # its windows have as many elements as the image.
         return None
     return Pointwise(
-        Load(load.tensor, subscripts, load.path),
+        ir.Load(load.tensor, subscripts, load.path),
         tuple(dict.fromkeys(each for place in moved for each in _numbers(place))),
         tuple(i.extent for x in moved for i in x.form.terms if i != x.index),
         tuple((x.index.extent, x.axis) for x in moved if x.index.extent != x.axis),
     )
 
 
-def _places(load: Load, over: tuple[Index, ...]) -> Iterator[_Place | None]:
+def _places(load: ir.Load, over: tuple[ir.Index, ...]) -> Iterator[_Place | None]:
     """Yield the place on each axis; None for one that is none of a window."""
     for subscript, axis in zip(load.subscripts, load.tensor.extents, strict=True):
         form = affine_form(subscript_value(subscript))
@@ -107,9 +94,12 @@ def _places(load: Load, over: tuple[Index, ...]) -> Iterator[_Place | None]:
 
 
 def _place(
-    subscript: Subscript, form: AffineForm, axis: Extent, over: tuple[Index, ...]
+    subscript: ir.Subscript,
+    form: AffineForm,
+    axis: ir.Extent,
+    over: tuple[ir.Index, ...],
 ) -> _Place | None:
-    if isinstance(subscript, IndexValue):
+    if isinstance(subscript, ir.IndexValue):
         return _Place(form, subscript.index, axis)
     own = [index for index in form.terms if index not in over]
     literals = [as_literal(form.terms[index]) for index in own], as_literal(form.offset)
@@ -118,28 +108,28 @@ def _place(
     return _Place(form, own[0], axis)
 
 
-def _bare(index: Index) -> AffineForm | None:
-    return affine_form(IndexValue(index))
+def _bare(index: ir.Index) -> AffineForm | None:
+    return affine_form(ir.IndexValue(index))
 
 
-def _numbers(place: _Place) -> Iterator[tuple[Expr, int]]:
+def _numbers(place: _Place) -> Iterator[tuple[ir.Expr, int]]:
     """Yield the numbers of a form that must have a value, and that value."""
     each = ((place.form.terms[place.index], 1), (place.form.offset, 0))
     return (pair for pair in each if as_literal(pair[0]) is None)
 
 
-def _without_calls(expr: Expr, function: Callable[[str], Function]) -> Expr:
-    if isinstance(expr, FunctionCall):
+def _without_calls(expr: ir.Expr, function: Callable[[str], ir.Function]) -> ir.Expr:
+    if isinstance(expr, ir.FunctionCall):
         expr = called(function(expr.function), expr.arguments)
     return map_children(expr, lambda part: _without_calls(part, function))
 
 
-def _is_met(part: Expr, places: _Places) -> bool:
+def _is_met(part: ir.Expr, places: _Places) -> bool:
     """Whether a condition holds where each place is its index, as that is on the axis."""
     match part:
-        case Binary(">=", left, Constant(0)):
+        case ir.Binary(">=", left, ir.Constant(0)):
             return any(affine_form(left) == place.form for place in places)
-        case Binary("<", left, DimValue(name)):
+        case ir.Binary("<", left, ir.DimValue(name)):
             own = [x for x in places if x.form == affine_form(left)]
             return any(place.axis == name for place in own)
         case _:

@@ -21,19 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.ir.nodes import Index, Reduce
-from kerngen.plan.size import (
-    ZERO,
-    Literal,
-    Size,
-    Symbol,
-    add,
-    ceil_div,
-    compare,
-    maximum,
-    minimum,
-    remainder,
-    select,
-)
+from kerngen.plan import size as host
 from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.gemm.tiling import Tiling
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
@@ -79,67 +67,73 @@ class TermShares:
     """
 
     task: Task
-    m: Size
-    n: Size
-    k: Size
-    most: Size
+    m: host.Size
+    n: host.Size
+    k: host.Size
+    most: host.Size
 
     @classmethod
     def of(cls, task: Task, tiling: Tiling) -> TermShares:
         """Return the shares for a stage and a tiling."""
-        return cls(task, *map(Literal, _numbers(tiling)))
+        return cls(task, *map(host.Literal, _numbers(tiling)))
 
     @property
-    def tiled_axes(self) -> tuple[Size, Size]:
+    def tiled_axes(self) -> tuple[host.Size, host.Size]:
         """How many tiles lie along the rows of the result, and along its columns."""
         rows, columns = map(domain_size, sides_of(self.task))
-        return ceil_div(rows, self.m), ceil_div(columns, self.n)
+        return host.ceil_div(rows, self.m), host.ceil_div(columns, self.n)
 
     @property
-    def tiles(self) -> Size:
+    def tiles(self) -> host.Size:
         """The number of tiles of the result."""
         rows, columns = self.tiled_axes
         return domain_size(batch_of(self.task)) * rows * columns
 
     @property
-    def turns(self) -> Size:
+    def turns(self) -> host.Size:
         """The turns of a tile: at least one, as tiles without terms are finished, too."""
-        return maximum(ceil_div(domain_size(product_of(self.task)[0].over), self.k), 1)
+        return host.maximum(
+            host.ceil_div(domain_size(product_of(self.task)[0].over), self.k), 1
+        )
 
     @property
-    def all_turns(self) -> Size:
+    def all_turns(self) -> host.Size:
         """The turns of all tiles."""
         return self.tiles * self.turns
 
     @property
-    def share(self) -> Size:
+    def share(self) -> host.Size:
         """The turns of a workgroup; the last one has what is left."""
-        least = ceil_div(LEAST_WORK, self.m * self.n * self.k)
-        shared = ceil_div(self.all_turns, self.most)
-        return maximum(shared, minimum(least, self.turns))
+        least = host.ceil_div(LEAST_WORK, self.m * self.n * self.k)
+        shared = host.ceil_div(self.all_turns, self.most)
+        return host.maximum(shared, host.minimum(least, self.turns))
 
     @property
-    def trips(self) -> Size:
+    def trips(self) -> host.Size:
         """The most trips of a workgroup's loops: over its turns, and over their tiles."""
-        return add(self.share, ceil_div(self.share, self.turns), 1)
+        return host.add(self.share, host.ceil_div(self.share, self.turns), 1)
 
     @property
-    def groups(self) -> Size:
+    def groups(self) -> host.Size:
         """The number of workgroups."""
-        return ceil_div(self.all_turns, self.share)
+        return host.ceil_div(self.all_turns, self.share)
 
     @property
-    def joined(self) -> Size:
+    def joined(self) -> host.Size:
         """The number of tiles that the second dispatch looks at.
 
         These are all tiles if shares are shorter than tiles, else those inside of which
         a share ends.
         """
-        return select(compare("<", self.share, self.turns), self.tiles, self.groups)
+        return host.select(
+            host.compare("<", self.share, self.turns), self.tiles, self.groups
+        )
 
-    def if_joined(self, size: Size) -> Size:
+    def if_joined(self, size: host.Size) -> host.Size:
         """Return `size` if some tiles are split among workgroups, else 0."""
-        return select(compare("!=", remainder(self.share, self.turns), 0), size, 0)
+        return host.select(
+            host.compare("!=", host.remainder(self.share, self.turns), 0), size, 0
+        )
 
 
 def batch_of(task: Task) -> tuple[Index, ...]:
@@ -161,9 +155,9 @@ class Tiles:
     shader: ShaderBuilder
     body: list[t.Stmt]
     shares: TermShares
-    sizes: dict[Size, t.Expr]
+    sizes: dict[host.Size, t.Expr]
 
-    def __getitem__(self, size: Size) -> t.Expr:
+    def __getitem__(self, size: host.Size) -> t.Expr:
         """Return a size as a WGSL expression: its variable, if it has one."""
         return to_wgsl(size, self.shader, self.sizes)
 
@@ -173,7 +167,7 @@ class Tiles:
         self.body.append(t.Let(variable.name, value))
         return variable
 
-    def name(self, *sizes: tuple[str, Size]) -> None:
+    def name(self, *sizes: tuple[str, host.Size]) -> None:
         """Write a variable for each of some sizes."""
         for wanted, size in sizes:
             self.sizes[size] = self.let(wanted, self[size])
@@ -246,7 +240,7 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool, spread: bool) -> S
     )
     names = (name for name, _ in shader.constants)
     own, pieces = TermShares.of(task, tiling), tiling.m * tiling.n // PIECE
-    turns = {reduction_of(task): ceil_div(own.groups, JOIN_ROWS)}
+    turns = {reduction_of(task): host.ceil_div(own.groups, JOIN_ROWS)}
     return replace(
         shader,
         constants=tuple(zip(names, _numbers(tiling), strict=True)),
@@ -267,8 +261,8 @@ def _joining_shader(task: Task, *, wide: bool, spread: bool) -> Shader:
     if wide:
         names |= vector_tensors(task.stage, task.values, found.column)
     shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
-    numbers: dict[Size, t.Expr] = {
-        Symbol(f"tiling.{name}"): shader.override(name, 0) for name in NAMES
+    numbers: dict[host.Size, t.Expr] = {
+        host.Symbol(f"tiling.{name}"): shader.override(name, 0) for name in NAMES
     }
     shares, body = TermShares(task, *numbers), list[t.Stmt]()
     tiles = Tiles(shader, body, shares, dict(numbers))
@@ -296,7 +290,7 @@ def _joining_shader(task: Task, *, wide: bool, spread: bool) -> Shader:
         body.append(_finished_each(shader, at, (row, column), stride, total))
     return shader.finish(
         body,
-        groups=ZERO,
+        groups=host.ZERO,
         workgroup_size=JOIN_COLUMNS * JOIN_ROWS,
         summary="second of two dispatches: the slots of tiles that have several.",
         variant="finish" if wide else "finish.edge",

@@ -24,18 +24,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeAlias, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.analysis.reads import loads
-from kerngen.ir.nodes import (
-    Binary,
-    Cast,
-    Expr,
-    Index,
-    IndexValue,
-    Load,
-    LocalValue,
-    Reduce,
-)
 from kerngen.ir.types import Scalar, Storage
 from kerngen.ir.walk import children, factors_of, map_children, walk
 from kerngen.schedule.lowering.addresses import is_contiguous, row_major
@@ -61,20 +52,22 @@ fn {function}(word: u32, powers: vec4u) -> vec4f {{
 }}"""
 
 
-def codes_of(right: Expr, over: tuple[Index, ...], names: set[str]) -> list[Load]:
+def codes_of(
+    right: ir.Expr, over: tuple[ir.Index, ...], names: set[str]
+) -> list[ir.Load]:
     """Return the narrow integers that the right factor of a sum reads along its index."""
     if len(over) != 1:
         return []
-    casts = (x for x in walk(right) if isinstance(x, Cast))
+    casts = (x for x in walk(right) if isinstance(x, ir.Cast))
     return [
         x.operand
         for x in casts
-        if isinstance(x.operand, Load) and _is_code(x, over[0], names)
+        if isinstance(x.operand, ir.Load) and _is_code(x, over[0], names)
     ]
 
 
 def words_of(
-    task: Task, right: Expr, index: Index, names: set[str]
+    task: Task, right: ir.Expr, index: ir.Index, names: set[str]
 ) -> tuple[Storage, frozenset[str]] | None:
     """Return the type and the tensors of integers that can be read by four words, if any.
 
@@ -93,16 +86,16 @@ def words_of(
     blocks = (
         as_literal(x.right) or 0
         for x in walk(right)
-        if isinstance(x, Binary) and x.op == "/" and x.left == IndexValue(index)
+        if isinstance(x, ir.Binary) and x.op == "/" and x.left == ir.IndexValue(index)
     )
     run = WORDS * storage.per_word
     fits = is_alone and all(block % run == 0 for block in blocks)
     return (storage, tensors) if fits else None
 
 
-def _is_code(expr: Expr, index: Index, names: set[str]) -> bool:
+def _is_code(expr: ir.Expr, index: ir.Index, names: set[str]) -> bool:
     match expr:
-        case Cast(Load(tensor) as load, Scalar.F32):
+        case ir.Cast(ir.Load(tensor) as load, Scalar.F32):
             is_narrow = tensor.narrow is not None and tensor.name in names
             return is_narrow and is_contiguous(load, index)
         case _:
@@ -135,7 +128,7 @@ class RunReader:
     """
 
     to: Lowerer
-    index: Index
+    index: ir.Index
     names: set[str]
     suffix: str
     run: int
@@ -146,7 +139,7 @@ class RunReader:
         default_factory=dict[str, tuple[Storage, t.Expr, t.Expr]]
     )
 
-    def read(self, right: Expr) -> Run:
+    def read(self, right: ir.Expr) -> Run:
         """Write what reads them; what becomes of the integers is left to `Run.four`."""
         factors = [*factors_of(right)]
         rest = [self._with_locals(x) for x in factors if not self._is_same(x)]
@@ -162,44 +155,46 @@ class RunReader:
         block.append(t.Let(name.name, value))
         return name
 
-    def _is_same(self, expr: Expr) -> bool:
+    def _is_same(self, expr: ir.Expr) -> bool:
         """Whether an expression is the same for the run: of the index it has blocks alone."""
         match expr:
-            case IndexValue(index):
+            case ir.IndexValue(index):
                 return index != self.index
-            case Binary("/", IndexValue(index), by) if index == self.index:
+            case ir.Binary("/", ir.IndexValue(index), by) if index == self.index:
                 block = as_literal(by) or 0
                 return block > 0 and block % self.run == 0
-            case Reduce():
+            case ir.Reduce():
                 return False
             case _:
                 return all(map(self._is_same, children(expr)))
 
-    def _with_locals(self, expr: Expr) -> Expr:
+    def _with_locals(self, expr: ir.Expr) -> ir.Expr:
         """Put locals for the integers, and for what is read once for the whole run."""
         match expr:
-            case Binary("-", Cast(Load()) as codes, Cast(Load(tensor)) as zero) if (
+            case ir.Binary(
+                "-", ir.Cast(ir.Load()) as codes, ir.Cast(ir.Load(tensor)) as zero
+            ) if (
                 _is_code(codes, self.index, self.names)
                 and tensor.narrow is not None
                 and self._is_same(zero)
             ):
                 return self._code(codes, self._once(zero))
-            case Cast() if _is_code(expr, self.index, self.names):
+            case ir.Cast() if _is_code(expr, self.index, self.names):
                 return self._code(expr, None)
-            case Load() if self._is_same(expr):
+            case ir.Load() if self._is_same(expr):
                 name = f"block {len(self._same)}"
                 self._same[name] = Value(self._hold(expr))
-                return LocalValue(name, expr.type)
+                return ir.LocalValue(name, expr.type)
             case _:
                 return map_children(expr, self._with_locals)
 
-    def _once(self, expr: Expr) -> t.Expr:
+    def _once(self, expr: ir.Expr) -> t.Expr:
         """Compute what is the same for the run, of reads that are held."""
         inner = self._with_locals(expr)
         held = {**self.to.locals, **self._same}
         return replace(self.to, vector=None, locals=held).lower(inner).expr
 
-    def _hold(self, load: Load) -> t.Expr:
+    def _hold(self, load: ir.Load) -> t.Expr:
         """Read an element that is the same for the run; as memory has it, where it can be.
 
         So what waits for the memory is not the reading, but the use.
@@ -222,10 +217,10 @@ class RunReader:
             f"{name}{self.suffix}", lambda to: reads(replace(to, vector=None))
         )
 
-    def _code(self, cast: Expr, zero: t.Expr | None) -> Expr:
+    def _code(self, cast: ir.Expr, zero: t.Expr | None) -> ir.Expr:
         """Return a local for integers, from which a zero point is subtracted."""
-        assert isinstance(cast, Cast), "what is a code is one"
-        assert isinstance(cast.operand, Load), "what is a code is one"
+        assert isinstance(cast, ir.Cast), "what is a code is one"
+        assert isinstance(cast.operand, ir.Load), "what is a code is one"
         storage = cast.operand.tensor.narrow
         assert storage is not None, "what is a code is narrow"
         more = [f"{(1 << power) + _bias(storage)}.0" for power in _powers(storage)]
@@ -234,9 +229,9 @@ class RunReader:
             less = self._named("zero", t.Binary("+", less, zero))
         name = f"codes {len(self._codes)}"
         self._codes[name] = storage, self._words(cast.operand, storage), less
-        return LocalValue(name, Scalar.F32)
+        return ir.LocalValue(name, Scalar.F32)
 
-    def _words(self, load: Load, storage: Storage) -> t.Expr:
+    def _words(self, load: ir.Load, storage: Storage) -> t.Expr:
         """Read the words that hold the run."""
         tensor = self.to.shader.buffer(load.tensor).expr
         count = self.run // storage.per_word
@@ -251,7 +246,7 @@ class RunReader:
 
         return self._hold_as(f"words_{len(self._codes)}", reads)
 
-    def _four(self, rest: list[Expr], number: int, block: list[t.Stmt]) -> Value:
+    def _four(self, rest: list[ir.Expr], number: int, block: list[t.Stmt]) -> Value:
         """Compute four neighbours of what is not the same for all."""
         codes = {
             name: Value(
@@ -290,7 +285,7 @@ def power_bits(storage: Storage) -> t.Expr:
     return t.call("vec4u", *(t.Literal(f"0x{each:08x}u") for each in bits))
 
 
-def run_number(to: Lowerer, load: Load, run: int) -> t.Expr:
+def run_number(to: Lowerer, load: ir.Load, run: int) -> t.Expr:
     """Return the number, among all of a tensor, of the run that begins at a place."""
     s, extents = to.shader, load.tensor.extents
     *outer, last = _subscripts(to, load)
@@ -298,11 +293,11 @@ def run_number(to: Lowerer, load: Load, run: int) -> t.Expr:
     return row * (s.extent(extents[-1]) // run) + last // run
 
 
-def _address(to: Lowerer, load: Load) -> t.Expr:
+def _address(to: Lowerer, load: ir.Load) -> t.Expr:
     return row_major(to.shader, load.tensor.extents, _subscripts(to, load))
 
 
-def _subscripts(to: Lowerer, load: Load) -> list[t.Expr]:
+def _subscripts(to: Lowerer, load: ir.Load) -> list[t.Expr]:
     base = replace(to, vector=None)
     pairs = zip(load.subscripts, load.tensor.extents, strict=True)
     return [lower_subscript(base, place, extent).expr for place, extent in pairs]

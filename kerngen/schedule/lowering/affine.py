@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import AffineForm, as_literal
-from kerngen.ir.nodes import (
-    Binary,
-    Cast,
-    Constant,
-    DimValue,
-    Expr,
-    Index,
-    Unary,
-    UniformValue,
-)
 from kerngen.ir.types import Scalar
 from kerngen.plan.hostmath import wrap_u32
 from kerngen.schedule.lowering.values import Value
@@ -43,7 +34,7 @@ def lower_affine(to: Lowerer, form: AffineForm) -> Value:
     return Value(total, wide=to.vector in form.terms)
 
 
-def index_position(to: Lowerer, index: Index) -> t.Expr:
+def index_position(to: Lowerer, index: ir.Index) -> t.Expr:
     """Return an index as a u32; the vector index as its four values."""
     at = to.at[index]
     if index != to.vector:
@@ -52,27 +43,27 @@ def index_position(to: Lowerer, index: Index) -> t.Expr:
     return t.Binary("+", t.call("vec4u", at), steps)
 
 
-def lower_fixed(to: Lowerer, expr: Expr) -> t.Expr:
+def lower_fixed(to: Lowerer, expr: ir.Expr) -> t.Expr:
     """Return an integer that is the same for all elements, modulo 2^32."""
     match expr:
-        case Constant(value=value):
+        case ir.Constant(value=value):
             return t.u32(wrap_u32(int(value)))
-        case DimValue(name=name):
+        case ir.DimValue(name=name):
             return to.shader.uniform(name)
-        case UniformValue(type=Scalar.U32):
+        case ir.UniformValue(type=Scalar.U32):
             return to.lower(expr).expr
-        case Unary(op="-", operand=operand):
+        case ir.Unary(op="-", operand=operand):
             return t.ZERO - lower_fixed(to, operand)
-        case Cast(operand=operand) if operand.type.is_integer:
+        case ir.Cast(operand=operand) if operand.type.is_integer:
             return lower_fixed(to, operand)
-        case Binary(op="+", left=left, right=right):
+        case ir.Binary(op="+", left=left, right=right):
             return lower_fixed(to, left) + lower_fixed(to, right)
-        case Binary(op="-", left=left, right=right):
+        case ir.Binary(op="-", left=left, right=right):
             return lower_fixed(to, left) - lower_fixed(to, right)
-        case Binary(op="*", left=left, right=right):
+        case ir.Binary(op="*", left=left, right=right):
             return lower_fixed(to, left) * lower_fixed(to, right)
-        case Binary(
-            op="/", left=DimValue() as dim, right=Constant(value=value) as divisor
+        case ir.Binary(
+            op="/", left=ir.DimValue() as dim, right=ir.Constant(value=value) as divisor
         ) if (value > 0):
             return lower_fixed(to, dim) // lower_fixed(to, divisor)
         case _:
@@ -80,12 +71,12 @@ def lower_fixed(to: Lowerer, expr: Expr) -> t.Expr:
             return lowered if expr.type is Scalar.U32 else t.call("u32", lowered)
 
 
-def _magnitude(expr: Expr) -> tuple[Expr, bool]:
+def _magnitude(expr: ir.Expr) -> tuple[ir.Expr, bool]:
     """Return an integer without its sign, and whether it had one that shows."""
     match expr:
-        case Unary(op="-", operand=operand):
+        case ir.Unary(op="-", operand=operand):
             return operand, True
-        case Constant(value=value, type=Scalar.I32) if value < 0:
-            return Constant(-value, Scalar.I32), True
+        case ir.Constant(value=value, type=Scalar.I32) if value < 0:
+            return ir.Constant(-value, Scalar.I32), True
         case _:
             return expr, False

@@ -9,18 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.table import BUILTINS
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Constant,
-    Expr,
-    Load,
-    Part,
-    Select,
-    UniformValue,
-    is_constant,
-)
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.ir.walk import subscript_value
@@ -44,35 +34,35 @@ def lanes_of(type_: ValueType, value: Value) -> int:
     return type_.width if isinstance(type_, Vector) else value.lanes
 
 
-def lower_part(to: Lowerer, expr: Part) -> t.Expr:
+def lower_part(to: Lowerer, expr: ir.Part) -> t.Expr:
     """Return a component or column by its number, read alone from memory if possible."""
     match expr.operand:
-        case Load():
+        case ir.Load():
             place, laid = place_of_load(to, expr.operand)
-        case UniformValue():
+        case ir.UniformValue():
             place, laid = to.uniform_place(expr.operand)
         case operand:
             return _part_of_value(to, expr, operand)
     return memory.read_part(place, laid, memory.lower_at(to, expr.at))
 
 
-def _part_of_value(to: Lowerer, expr: Part, operand: Expr) -> t.Expr:
+def _part_of_value(to: Lowerer, expr: ir.Part, operand: ir.Expr) -> t.Expr:
     """Return a part of a value; one that varies needs a variable to be taken from."""
     value = to.lower(operand).expr
-    varies = not isinstance(subscript_value(expr.at.place), Constant)
+    varies = not isinstance(subscript_value(expr.at.place), ir.Constant)
     if varies and not _is_place(to, operand):
         value = variable(to, value)
     return value[memory.lower_at(to, expr.at)]
 
 
-def _is_place(to: Lowerer, expr: Expr) -> bool:
+def _is_place(to: Lowerer, expr: ir.Expr) -> bool:
     """Whether an expression is read from memory as it lies there."""
     match expr:
-        case Part(operand=operand):
+        case ir.Part(operand=operand):
             return _is_place(to, operand)
-        case Load():
+        case ir.Load():
             return not expr.memory.is_half
-        case UniformValue():
+        case ir.UniformValue():
             _, laid = to.uniform_place(expr)
             return isinstance(laid, LeafLayout) and not laid.leaf.is_half
         case _:
@@ -90,15 +80,15 @@ def _declared(to: Lowerer, form: type[t.Let | t.Var], value: t.Expr) -> t.Expr:
     return t.Ident(name)
 
 
-def _operand(to: Lowerer, expr: Expr, *, apart: bool) -> t.Expr:
+def _operand(to: Lowerer, expr: ir.Expr, *, apart: bool) -> t.Expr:
     """Return an operand; a constant `apart` from what WGSL computes when it compiles."""
     value = to.lower(expr).expr
-    return variable(to, value) if apart and is_constant(expr) else value
+    return variable(to, value) if apart and ir.is_constant(expr) else value
 
 
-def lower_operation(to: Lowerer, expr: Binary) -> t.Expr:
+def lower_operation(to: Lowerer, expr: ir.Binary) -> t.Expr:
     """Return a binary operation on vectors or matrices."""
-    both = is_constant(expr)
+    both = ir.is_constant(expr)
     left = _operand(to, expr.left, apart=both)
     fails = expr.op in _FAILING and scalar_of(expr.type).is_integer
     right = _operand(to, expr.right, apart=fails)
@@ -110,14 +100,14 @@ def lower_operation(to: Lowerer, expr: Binary) -> t.Expr:
     return t.Binary(expr.op, left, right)
 
 
-def _splat(type_: Vector, expr: Expr, value: t.Expr) -> t.Expr:
+def _splat(type_: Vector, expr: ir.Expr, value: t.Expr) -> t.Expr:
     return value if is_composite(expr.type) else t.call(type_.spelling, value)
 
 
-def lower_componentwise(to: Lowerer, expr: BuiltinCall) -> t.Expr:
+def lower_componentwise(to: Lowerer, expr: ir.BuiltinCall) -> t.Expr:
     """Return a call of a built-in that works on each component of vectors."""
     assert isinstance(expr.type, Vector), "called for vectors"
-    width, apart = expr.type.width, is_constant(expr)
+    width, apart = expr.type.width, ir.is_constant(expr)
     arguments = [_operand(to, part, apart=apart) for part in expr.arguments]
     if name := helper_of(expr.builtin):
         return t.Call(to.shader.helper(name, width), tuple(arguments))
@@ -135,14 +125,14 @@ def lower_componentwise(to: Lowerer, expr: BuiltinCall) -> t.Expr:
 
 
 def lower_geometry(
-    to: Lowerer, expr: BuiltinCall, operands: tuple[t.Expr, ...]
+    to: Lowerer, expr: ir.BuiltinCall, operands: tuple[t.Expr, ...]
 ) -> t.Expr:
     """Return a call of a built-in of whole vectors or matrices, such as `dot`.
 
     Mesa's drivers crash on a product of two transposes that are not both square; they
     don't see one in a variable.
     """
-    if is_constant(expr):
+    if ir.is_constant(expr):
         operands = tuple(variable(to, operand) for operand in operands)
     call = t.Call(expr.builtin, operands)
     turned = expr.type if expr.builtin == "transpose" else None
@@ -157,14 +147,14 @@ def named(to: Lowerer, value: t.Expr) -> t.Expr:
 
 
 def lower_choice(
-    to: Lowerer, expr: Select, sides: tuple[t.Expr, t.Expr], condition: t.Expr
+    to: Lowerer, expr: ir.Select, sides: tuple[t.Expr, t.Expr], condition: t.Expr
 ) -> t.Expr:
     """Return one of two vectors or matrices; WGSL's `select` has no matrices.
 
     naga panics where it chooses between constants that are made of vectors.
     """
     falsy, truthy = sides
-    if is_constant(expr):
+    if ir.is_constant(expr):
         falsy = variable(to, falsy)
     if not isinstance(expr.type, Matrix):
         return t.call("select", falsy, truthy, condition)

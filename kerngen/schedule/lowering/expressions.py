@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.analysis.finite import is_finite
 from kerngen.ir.analysis.signs import is_natural
@@ -19,28 +20,6 @@ from kerngen.ir.builtins.evaluate import constant_value
 from kerngen.ir.builtins.table import BUILTINS, TRUNCATING
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import (
-    Binary,
-    BuiltinCall,
-    Cast,
-    Constant,
-    ConstRef,
-    Construct,
-    DimValue,
-    Expr,
-    FunctionCall,
-    Index,
-    IndexValue,
-    Load,
-    LocalValue,
-    Part,
-    Reduce,
-    Select,
-    Swizzle,
-    Unary,
-    UniformValue,
-    is_constant,
-)
 from kerngen.ir.operators import is_composite
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import F16_MAX, Matrix, Scalar, ValueType, Vector, scalar_of
@@ -85,63 +64,63 @@ class Lowerer:
     """
 
     shader: ShaderBuilder
-    at: dict[Index, t.Expr]
+    at: dict[ir.Index, t.Expr]
     block: list[t.Stmt]
-    vector: Index | None = None
+    vector: ir.Index | None = None
     locals: dict[str, Value] = field(default_factory=dict)
-    reduced: dict[Reduce, Value] = field(default_factory=dict)
+    reduced: dict[ir.Reduce, Value] = field(default_factory=dict)
     label: str = "value"
-    element: tuple[tuple[Index, ...], t.Expr] | None = None
+    element: tuple[tuple[ir.Index, ...], t.Expr] | None = None
     counts_vectors: bool = False
 
-    def lower(self, expr: Expr) -> Value:
+    def lower(self, expr: ir.Expr) -> Value:
         """Return the shader's value of an expression; what it needs is written first."""
         match expr:
-            case Constant(value, type_):
+            case ir.Constant(value, type_):
                 return Value(self._literal(value, type_))
-            case ConstRef(name, value, type_):
+            case ir.ConstRef(name, value, type_):
                 if not math.isfinite(value):
                     return Value(self._literal(value, type_))
                 return Value(self.shader.const(name, type_, literal(value, type_)))
-            case IndexValue(index):
+            case ir.IndexValue(index):
                 return self._index(index)
-            case DimValue(name):
+            case ir.DimValue(name):
                 return Value(t.call("i32", self.shader.uniform(name)))
-            case UniformValue():
+            case ir.UniformValue():
                 return Value(memory.read(*self.uniform_place(expr)))
-            case LocalValue(name):
+            case ir.LocalValue(name):
                 return self.locals[name]
-            case Load():
+            case ir.Load():
                 return lower_load(self, expr)
-            case Swizzle(operand, components):
+            case ir.Swizzle(operand, components):
                 return Value(t.Member(self.lower(operand).expr, components))
-            case Part():
+            case ir.Part():
                 return Value(lower_part(self, expr))
-            case Construct(type_, parts):
+            case ir.Construct(type_, parts):
                 values = (self.lower(part).expr for part in parts)
                 return Value(t.Call(type_.spelling, tuple(values)))
-            case Unary():
+            case ir.Unary():
                 return self._unary(expr)
-            case Binary():
+            case ir.Binary():
                 return self._binary(expr)
-            case Select():
+            case ir.Select():
                 return self._select(expr)
-            case Cast(operand, is_halved=True):
+            case ir.Cast(operand, is_halved=True):
                 return self._halved(operand)
-            case Cast(operand, type_):
+            case ir.Cast(operand, type_):
                 return self._cast(operand, type_)
-            case BuiltinCall():
+            case ir.BuiltinCall():
                 return self._builtin(expr)
-            case FunctionCall():
+            case ir.FunctionCall():
                 return self._function_call(expr)
-            case Reduce():
+            case ir.Reduce():
                 return self._reduce(expr)
             case StoreAt():
                 raise AssertionError("writes lower their positions themselves")
             case _:
                 assert_never(expr)
 
-    def uniform_place(self, value: UniformValue) -> tuple[t.Expr, Laid]:
+    def uniform_place(self, value: ir.UniformValue) -> tuple[t.Expr, Laid]:
         """Return the place of a parameter, or of its part, in the uniform, and its layout."""
         place = self.shader.uniform(value.name)
         laid = self.shader.laid_uniform(value.name)
@@ -173,7 +152,7 @@ class Lowerer:
 
     # Leaves
 
-    def _index(self, index: Index) -> Value:
+    def _index(self, index: ir.Index) -> Value:
         at = self.at[index]
         if index != self.vector:
             return Value(t.call("i32", at))
@@ -188,7 +167,7 @@ class Lowerer:
 
     # Operators
 
-    def _cast(self, operand: Expr, type_: ValueType) -> Value:
+    def _cast(self, operand: ir.Expr, type_: ValueType) -> Value:
         value = self.lower(operand)
         to, source = scalar_of(type_), scalar_of(operand.type)
         if source is Scalar.F32 and to.is_integer and not is_finite(operand):
@@ -196,7 +175,7 @@ class Lowerer:
             return Value(t.call(helper, value.expr), value.wide)
         return Value(t.call(wgsl_type(type_, value.lanes), value.expr), value.wide)
 
-    def _halved(self, operand: Expr) -> Value:
+    def _halved(self, operand: ir.Expr) -> Value:
         """Round as a tensor of f16 does."""
         value = self.lower(operand)
         if isinstance(operand.type, Matrix):
@@ -204,7 +183,7 @@ class Lowerer:
         name = self.shader.helper("nearest_f16", lanes_of(operand.type, value))
         return Value(t.call(name, value.expr), value.wide)
 
-    def storable(self, expr: Expr) -> Value:
+    def storable(self, expr: ir.Expr) -> Value:
         """Return a value that can become an f16.
 
         WGSL refuses to convert a constant beyond f16's range; as a variable it becomes
@@ -217,7 +196,7 @@ class Lowerer:
         self.block.append(t.Let(name, value.expr))
         return Value(t.Ident(name), value.wide)
 
-    def _unary(self, expr: Unary) -> Value:
+    def _unary(self, expr: ir.Unary) -> Value:
         value = self.lower(expr.operand)
         if isinstance(expr.type, Matrix):
             # WGSL has no sign before a matrix (8.7, Arithmetic Expressions).
@@ -225,7 +204,7 @@ class Lowerer:
         op = "!" if expr.op == "not" else expr.op
         return Value(t.Unary(op, value.expr), value.wide)
 
-    def _binary(self, expr: Binary) -> Value:
+    def _binary(self, expr: ir.Binary) -> Value:
         if is_composite(expr.type):
             return Value(lower_operation(self, expr))
         if self.vector is not None and self._is_block(expr):
@@ -242,15 +221,15 @@ class Lowerer:
         op = _LOGICAL[expr.op][wide] if expr.op in _LOGICAL else expr.op
         return Value(t.Binary(op, a, b), wide)
 
-    def _is_block(self, expr: Binary) -> bool:
+    def _is_block(self, expr: ir.Binary) -> bool:
         """Whether it is the same for four neighbours: `p / 32`, where p counts vectors."""
         if not self.counts_vectors or expr.op != "/":
             return False
         divisor = as_literal(expr.right) or 0
-        is_own = self.vector is not None and expr.left == IndexValue(self.vector)
+        is_own = self.vector is not None and expr.left == ir.IndexValue(self.vector)
         return is_own and divisor > 0 and divisor % LANES == 0
 
-    def _select(self, expr: Select) -> Value:
+    def _select(self, expr: ir.Select) -> Value:
         condition = self.lower(expr.condition)
         then, otherwise = self.lower(expr.then), self.lower(expr.otherwise)
         parts = [(otherwise, expr.type), (then, expr.type)]
@@ -265,10 +244,10 @@ class Lowerer:
 
     # Calls
 
-    def _builtin(self, expr: BuiltinCall) -> Value:
+    def _builtin(self, expr: ir.BuiltinCall) -> Value:
         if _is_truncating(expr):
             op, (left, right) = TRUNCATING[expr.builtin], expr.arguments
-            return self._binary(Binary(op, left, right, expr.type))
+            return self._binary(ir.Binary(op, left, right, expr.type))
         if expr.builtin not in GEOMETRY and isinstance(expr.type, Vector):
             return Value(lower_componentwise(self, expr))
         parts = [(self.lower(a), a.type) for a in expr.arguments]
@@ -291,7 +270,7 @@ class Lowerer:
 
     def _element_by_element(
         self,
-        expr: BuiltinCall | FunctionCall,
+        expr: ir.BuiltinCall | ir.FunctionCall,
         parts: list[tuple[Value, ValueType]],
         called: Callable[[tuple[t.Expr, ...]], t.Expr],
     ) -> Value:
@@ -303,7 +282,7 @@ class Lowerer:
         )
         return Value(t.Call(wgsl_type(expr.type, LANES), calls), wide=True)
 
-    def _function_call(self, expr: FunctionCall) -> Value:
+    def _function_call(self, expr: ir.FunctionCall) -> Value:
         parts = [(self.lower(a), a.type) for a in expr.arguments]
         wide, arguments = self.together(*parts)
         if wide and expr.function not in self.shader.task.plain_functions:
@@ -349,7 +328,7 @@ class Lowerer:
         )
         return name
 
-    def define(self, local: LocalValue, expr: Expr) -> None:
+    def define(self, local: ir.LocalValue, expr: ir.Expr) -> None:
         """Write `let local = expr;` and remember the value under its name.
 
         A constant becomes a variable: naga computes with the `let` of one as if it were
@@ -357,13 +336,13 @@ class Lowerer:
         """
         value = replace(self, label=local.name).lower(expr)
         name = self.shader.name(local.name)
-        form = t.Var if is_constant(expr) else t.Let
+        form = t.Var if ir.is_constant(expr) else t.Let
         self.block.append(form(name, value.expr))
         self.locals[local.name] = Value(t.Ident(name), value.wide)
 
     # Reductions
 
-    def _reduce(self, expr: Reduce) -> Value:
+    def _reduce(self, expr: ir.Reduce) -> Value:
         """Accumulate in serial loops, one around the other."""
         if expr in self.reduced:
             return self.reduced[expr]
@@ -376,7 +355,7 @@ class Lowerer:
         return Value(t.Ident(name), wide)
 
     def _loop(
-        self, reduce: Reduce, indices: tuple[Index, ...], total: t.Ident
+        self, reduce: ir.Reduce, indices: tuple[ir.Index, ...], total: t.Ident
     ) -> tuple[t.Stmt, bool]:
         """Return the loop over the first index, and whether its terms are wide."""
         first, *rest = indices
@@ -392,12 +371,12 @@ class Lowerer:
         name = self.shader.name(first.name)
         return t.count_up(name, along.begin, along.end, 1, *inner.block), wide
 
-    def counters(self, indices: tuple[Index, ...]) -> dict[Index, t.Expr]:
+    def counters(self, indices: tuple[ir.Index, ...]) -> dict[ir.Index, t.Expr]:
         """Return unused names for the counters of serial loops."""
         return {index: t.Ident(self.shader.name(index.name)) for index in indices}
 
     def serial_loops(
-        self, indices: tuple[Index, ...], body: list[t.Stmt]
+        self, indices: tuple[ir.Index, ...], body: list[t.Stmt]
     ) -> list[t.Stmt]:
         """Put loops around a body, one per index, the last innermost."""
         for index in reversed(indices):
@@ -406,7 +385,7 @@ class Lowerer:
             body = [t.count_up(counter, 0, end, 1, *body)]
         return body
 
-    def nested(self, at: dict[Index, t.Expr]) -> Lowerer:
+    def nested(self, at: dict[ir.Index, t.Expr]) -> Lowerer:
         """Return a lowerer for an inner block, where more indices are known."""
         return replace(self, at={**self.at, **at}, block=[])
 
@@ -426,13 +405,13 @@ def literal(value: float | bool, type_: Scalar) -> t.Expr:
             assert_never(type_)
 
 
-def _may_be_remainder_of_negatives(expr: Binary) -> bool:
+def _may_be_remainder_of_negatives(expr: ir.Binary) -> bool:
     """Whether this is a `%` that drivers may get wrong."""
     is_remainder = expr.op == "%" and expr.type is Scalar.I32
     return is_remainder and not is_natural(expr, wraps=True)
 
 
-def _is_truncating(expr: BuiltinCall) -> bool:
+def _is_truncating(expr: ir.BuiltinCall) -> bool:
     """Whether a floored division has no negative sides, so that an operator does it."""
     if expr.builtin not in TRUNCATING or as_literal(expr.arguments[1]) == 0:
         return False

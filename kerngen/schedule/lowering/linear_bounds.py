@@ -8,26 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import affine_form
-from kerngen.ir.nodes import (
-    Binary,
-    BinaryOp,
-    Constant,
-    Expr,
-    Index,
-    Load,
-    Role,
-    Tensor,
-    Unary,
-    UniformValue,
-)
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import walk
 from kerngen.schedule.lowering.affine import lower_fixed
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.shader import tree as t
 
-_OPPOSITE: Final[dict[BinaryOp, BinaryOp]] = {
+_OPPOSITE: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
     "<": ">=",
     "<=": ">",
     ">": "<=",
@@ -45,7 +34,7 @@ class LinearBound:
 
     is_upper: bool
     slope: int
-    offset: Expr
+    offset: ir.Expr
 
     def at(self, lowerer: Lowerer, row: t.Expr) -> t.Expr:
         """Return the bound at a row, as an i32."""
@@ -65,7 +54,7 @@ class LinearBound:
     def loosest(self, lowerer: Lowerer, first: t.Expr, last: t.Expr) -> t.Expr:
         """Return a bound that is no tighter than that of any row from `first` to `last`."""
         is_exact = not any(
-            isinstance(x, Load | UniformValue) for x in walk(self.offset)
+            isinstance(x, ir.Load | ir.UniformValue) for x in walk(self.offset)
         )
         if self.slope == 0 or is_exact:
             return self._looser(lowerer, first, last)
@@ -100,10 +89,10 @@ class LinearBound:
 
 
 def bound_of(
-    condition: Expr, row: Index, key: Index, *, holds: bool
+    condition: ir.Expr, row: ir.Index, key: ir.Index, *, holds: bool
 ) -> LinearBound | None:
     """Return the bound that a comparison, or its negation, sets to `key`, or None."""
-    if not isinstance(condition, Binary) or condition.op not in _OPPOSITE:
+    if not isinstance(condition, ir.Binary) or condition.op not in _OPPOSITE:
         return None
     if condition.left.type is not Scalar.I32:
         return None
@@ -111,19 +100,21 @@ def bound_of(
     sides = condition.left, condition.right
     less, more = sides if op in ("<", "<=") else (sides[1], sides[0])
     if op in ("<", ">"):
-        less = Binary("+", less, Constant(1, Scalar.I32), Scalar.I32)
+        less = ir.Binary("+", less, ir.Constant(1, Scalar.I32), Scalar.I32)
     upper = _solved(more, less, row, key)
     lower = _solved(less, more, row, key)
     return upper or (lower and replace(lower, is_upper=False))
 
 
-def _solved(left: Expr, right: Expr, row: Index, key: Index) -> LinearBound | None:
+def _solved(
+    left: ir.Expr, right: ir.Expr, row: ir.Index, key: ir.Index
+) -> LinearBound | None:
     """Return `left - right + key`, if that is free of the key: it is an upper bound of it.
 
     Where the left side is the smaller one, it is a lower bound.
     """
-    numbers: list[Expr] = []
-    rest = _without_numbers(Binary("-", left, right, Scalar.I32), numbers)
+    numbers: list[ir.Expr] = []
+    rest = _without_numbers(ir.Binary("-", left, right, Scalar.I32), numbers)
     form = affine_form(rest)
     if form is None or not {row, key} >= set(form.terms):
         return None
@@ -132,25 +123,27 @@ def _solved(left: Expr, right: Expr, row: Index, key: Index) -> LinearBound | No
         return None
     offset = form.offset
     for number in numbers:
-        offset = Binary("+", offset, number, Scalar.I32)
+        offset = ir.Binary("+", offset, number, Scalar.I32)
     return LinearBound(is_upper=True, slope=slope, offset=offset)
 
 
-def _without_numbers(expr: Expr, taken: list[Expr], *, is_less: bool = False) -> Expr:
+def _without_numbers(
+    expr: ir.Expr, taken: list[ir.Expr], *, is_less: bool = False
+) -> ir.Expr:
     """Take the numbers that the device has out of a sum, with their signs; return the rest.
 
     They are inputs, which are read-only: WGSL takes what is read there for the same in all
     invocations, and lets barriers be in a loop that it ends.
     """
     match expr:
-        case Load(tensor=Tensor(role=Role.INPUT), subscripts=()):
-            taken.append(Unary("-", expr, Scalar.I32) if is_less else expr)
-            return Constant(0, Scalar.I32)
-        case Binary("+" | "-" as op, left, right):
+        case ir.Load(tensor=ir.Tensor(role=ir.Role.INPUT), subscripts=()):
+            taken.append(ir.Unary("-", expr, Scalar.I32) if is_less else expr)
+            return ir.Constant(0, Scalar.I32)
+        case ir.Binary("+" | "-" as op, left, right):
             sides = (
                 _without_numbers(left, taken, is_less=is_less),
                 _without_numbers(right, taken, is_less=is_less != (op == "-")),
             )
-            return Binary(op, *sides, expr.type)
+            return ir.Binary(op, *sides, expr.type)
         case _:
             return expr

@@ -11,19 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import affine_form
 from kerngen.ir.analysis.conditions import conditional
 from kerngen.ir.analysis.reads import free_indices, holds_reduce
-from kerngen.ir.nodes import (
-    Binary,
-    BinaryOp,
-    Cast,
-    Expr,
-    Index,
-    IndexValue,
-    LocalValue,
-    Reduce,
-)
 from kerngen.ir.staging.keyed import conjuncts
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import walk
@@ -32,7 +23,7 @@ from kerngen.shader import tree as t
 if TYPE_CHECKING:
     from kerngen.schedule.lowering.expressions import Lowerer
 
-_MIRRORED: Final[dict[BinaryOp, BinaryOp]] = {
+_MIRRORED: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
     "<": ">",
     "<=": ">=",
     ">": "<",
@@ -40,7 +31,7 @@ _MIRRORED: Final[dict[BinaryOp, BinaryOp]] = {
     "==": "==",
 }
 
-_Bound: TypeAlias = tuple[BinaryOp, Expr]
+_Bound: TypeAlias = tuple[ir.BinaryOp, ir.Expr]
 """What an index is compared with: `<= i` of `j <= i`."""
 
 
@@ -54,7 +45,9 @@ class Terms:
     is_whole: bool = False
 
 
-def terms_along(to: Lowerer, reduce: Reduce, index: Index, step: int = 1) -> Terms:
+def terms_along(
+    to: Lowerer, reduce: ir.Reduce, index: ir.Index, step: int = 1
+) -> Terms:
     """Write where a loop over an index begins, at a multiple of `step`, and ends.
 
     Variables for both are written to the block. Terms outside are left out for all
@@ -81,16 +74,16 @@ def terms_along(to: Lowerer, reduce: Reduce, index: Index, step: int = 1) -> Ter
     return Terms(begin, _named(to, f"{index.name}_end", end))
 
 
-def is_window(reduce: Reduce) -> bool:
+def is_window(reduce: ir.Reduce) -> bool:
     """Whether both ends of the terms move along: `sum[p when p > j - w and p <= j]`.
 
     Both ends move with the same indices, so every result has the same number of terms.
     """
     if len(reduce.indices) != 1:
         return False
-    moving: dict[bool, set[frozenset[Index]]] = {True: set(), False: set()}
+    moving: dict[bool, set[frozenset[ir.Index]]] = {True: set(), False: set()}
     for condition in _conditions(reduce):
-        if isinstance(condition, Binary) and condition.op in _MIRRORED:
+        if isinstance(condition, ir.Binary) and condition.op in _MIRRORED:
             sides = (condition.op, condition.left, condition.right)
             mirrored = _MIRRORED[condition.op], condition.right, condition.left
             for op, own, other in (sides, mirrored):
@@ -100,8 +93,8 @@ def is_window(reduce: Reduce) -> bool:
     return bool(moving[True] & moving[False])
 
 
-_LOWER: Final = frozenset[BinaryOp]((">", ">=", "=="))
-_UPPER: Final = frozenset[BinaryOp](("<", "<=", "=="))
+_LOWER: Final = frozenset[ir.BinaryOp]((">", ">=", "=="))
+_UPPER: Final = frozenset[ir.BinaryOp](("<", "<=", "=="))
 
 
 def _named(to: Lowerer, wanted: str, value: t.Expr) -> t.Expr:
@@ -110,14 +103,14 @@ def _named(to: Lowerer, wanted: str, value: t.Expr) -> t.Expr:
     return t.Ident(name)
 
 
-def _conditions(reduce: Reduce) -> tuple[Expr, ...]:
+def _conditions(reduce: ir.Reduce) -> tuple[ir.Expr, ...]:
     return conjuncts(conditional(reduce).condition)
 
 
-def _bounds(to: Lowerer, reduce: Reduce, index: Index) -> Iterator[_Bound]:
+def _bounds(to: Lowerer, reduce: ir.Reduce, index: ir.Index) -> Iterator[_Bound]:
     """Yield the bounds of an index by values that are the same in all of its loop."""
     for condition in _conditions(reduce):
-        if not isinstance(condition, Binary) or condition.op not in _MIRRORED:
+        if not isinstance(condition, ir.Binary) or condition.op not in _MIRRORED:
             continue
         left, right = condition.left, condition.right
         if _is_index(left, index) and _is_known(to, right):
@@ -126,21 +119,21 @@ def _bounds(to: Lowerer, reduce: Reduce, index: Index) -> Iterator[_Bound]:
             yield _MIRRORED[condition.op], left
 
 
-def _deciding(to: Lowerer, reduce: Reduce) -> Iterator[Expr]:
+def _deciding(to: Lowerer, reduce: ir.Reduce) -> Iterator[ir.Expr]:
     """Yield the conditions that are the same for all terms of a loop."""
     return (c for c in _conditions(reduce) if _is_known(to, c))
 
 
-def _is_index(expr: Expr, index: Index) -> bool:
-    if isinstance(expr, Cast) and expr.type.is_integer:
+def _is_index(expr: ir.Expr, index: ir.Index) -> bool:
+    if isinstance(expr, ir.Cast) and expr.type.is_integer:
         return _is_index(expr.operand, index)
-    return expr == IndexValue(index)
+    return expr == ir.IndexValue(index)
 
 
-def _is_known(to: Lowerer, expr: Expr) -> bool:
+def _is_known(to: Lowerer, expr: ir.Expr) -> bool:
     """Whether a number is one for all of a loop, and for all elements at hand."""
     used = free_indices(expr)
-    locals_ = (node.name for node in walk(expr) if isinstance(node, LocalValue))
+    locals_ = (node.name for node in walk(expr) if isinstance(node, ir.LocalValue))
     return (
         used <= to.at.keys()
         and to.vector not in used

@@ -5,17 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import is_at, loads
-from kerngen.ir.nodes import (
-    Clamped,
-    Expr,
-    Index,
-    IndexValue,
-    Load,
-    Subscript,
-    Tensor,
-    is_constant,
-)
 from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
@@ -66,7 +57,7 @@ def _write_at(lowerer: Lowerer, step: Write, at: StoreAt) -> None:
 
 
 def store_at(
-    lowerer: Lowerer, tensor: Tensor, at: tuple[Subscript, ...], value: Value
+    lowerer: Lowerer, tensor: ir.Tensor, at: tuple[ir.Subscript, ...], value: Value
 ) -> None:
     """Store a scalar, or four, at a position; four that are not contiguous one by one."""
     buffer = lowerer.shader.buffer(tensor)
@@ -91,17 +82,17 @@ def _where(inside: list[t.Expr], block: list[t.Stmt]) -> list[t.Stmt]:
 
 
 def _places(
-    lowerer: Lowerer, tensor: Tensor, places: tuple[Subscript, ...]
+    lowerer: Lowerer, tensor: ir.Tensor, places: tuple[ir.Subscript, ...]
 ) -> list[Value]:
     """Name where a position is along each axis: as a u32, so -1 is past every end."""
     found: list[Value] = []
     for place, extent in zip(places, tensor.extents, strict=True):
         value = lower_subscript(lowerer, place, extent)
-        if isinstance(place, Clamped):
+        if isinstance(place, ir.Clamped):
             value = lowerer.lower(place.value)
             type_ = wgsl_type(Scalar.U32, value.lanes)
             value = Value(t.call(type_, value.expr), value.wide)
-        if value.wide or isinstance(place, Clamped):
+        if value.wide or isinstance(place, ir.Clamped):
             name = t.Ident(lowerer.shader.fresh(f"{tensor.name}_at"))
             lowerer.block.append(t.Let(name.name, value.expr))
             value = Value(name, value.wide)
@@ -111,8 +102,8 @@ def _places(
 
 def _addressed(
     lowerer: Lowerer,
-    tensor: Tensor,
-    places: tuple[Subscript, ...],
+    tensor: ir.Tensor,
+    places: tuple[ir.Subscript, ...],
     named: list[Value],
     component: str = "",
 ) -> tuple[t.Expr, list[t.Expr]]:
@@ -121,12 +112,12 @@ def _addressed(
     inside = [
         lane < shader.extent(extent)
         for lane, place, extent in zip(at, places, tensor.extents, strict=True)
-        if isinstance(place, Clamped)
+        if isinstance(place, ir.Clamped)
     ]
     return row_major(shader, tensor.extents, at), inside
 
 
-def _write_to(lowerer: Lowerer, step: Write, expr: Expr, address: t.Expr) -> None:
+def _write_to(lowerer: Lowerer, step: Write, expr: ir.Expr, address: t.Expr) -> None:
     """Write a value to an address."""
     if not isinstance(step.tensor.element, Scalar):
         _write_part(lowerer, step, expr, address)
@@ -145,7 +136,7 @@ def _write_to(lowerer: Lowerer, step: Write, expr: Expr, address: t.Expr) -> Non
     raise AssertionError(message)
 
 
-def _write_part(lowerer: Lowerer, step: Write, expr: Expr, address: t.Expr) -> None:
+def _write_part(lowerer: Lowerer, step: Write, expr: ir.Expr, address: t.Expr) -> None:
     """Write a vector or matrix, or a part of a struct."""
     value = lowerer.storable(expr).expr
     buffer = lowerer.shader.buffer(step.tensor)
@@ -156,7 +147,7 @@ def _write_part(lowerer: Lowerer, step: Write, expr: Expr, address: t.Expr) -> N
         value = t.call("f16", value) if half else value
     elif half:
         # A constant that no f16 holds is refused; at run time it becomes infinite.
-        name = variable if is_constant(expr) else named
+        name = variable if ir.is_constant(expr) else named
         value = stored(name(lowerer, value), laid)
     lowerer.block.append(t.Assign(place, value))
 
@@ -170,12 +161,14 @@ def _own_address(lowerer: Lowerer, stage: Stage, step: Write) -> t.Expr:
     return row_major(lowerer.shader, step.tensor.extents, at)
 
 
-def in_runs(tensor: Tensor, places: tuple[Subscript, ...], index: Index) -> bool:
+def in_runs(
+    tensor: ir.Tensor, places: tuple[ir.Subscript, ...], index: ir.Index
+) -> bool:
     """Whether neighbours along `index` are stored contiguously and aligned."""
-    return is_contiguous(Load(tensor, places), index)
+    return is_contiguous(ir.Load(tensor, places), index)
 
 
-def _writes_runs(step: Write, index: Index) -> bool:
+def _writes_runs(step: Write, index: ir.Index) -> bool:
     at = step.value
     return not isinstance(at, StoreAt) or in_runs(step.tensor, at.places, index)
 
@@ -188,11 +181,11 @@ def is_flat(stage: Stage) -> bool:
     """
     extents = tuple(index.extent for index in stage.domain)
 
-    def only_own(expr: Expr) -> bool:
+    def only_own(expr: ir.Expr) -> bool:
         match expr:
-            case IndexValue(index):
+            case ir.IndexValue(index):
                 return index not in stage.domain
-            case Load(tensor=tensor, path=path) if is_at(expr, stage.domain):
+            case ir.Load(tensor=tensor, path=path) if is_at(expr, stage.domain):
                 inner = map(subscript_value, places_in(path))
                 return tensor.extents == extents and all(map(only_own, inner))
             case _:
@@ -203,7 +196,9 @@ def is_flat(stage: Stage) -> bool:
     return fits and all(only_own(step.value) for step in stage.steps)
 
 
-def vector_tensors(stage: Stage, exprs: tuple[Expr, ...], index: Index) -> set[str]:
+def vector_tensors(
+    stage: Stage, exprs: tuple[ir.Expr, ...], index: ir.Index
+) -> set[str]:
     """Return the tensors that are read or written in aligned runs along `index`.
 
     Writes count if `index` is the domain's last index.
@@ -218,7 +213,7 @@ def vector_tensors(stage: Stage, exprs: tuple[Expr, ...], index: Index) -> set[s
     return found
 
 
-def tensors_in_runs(exprs: tuple[Expr, ...], index: Index) -> set[str]:
+def tensors_in_runs(exprs: tuple[ir.Expr, ...], index: ir.Index) -> set[str]:
     """Return the tensors whose reads are all contiguous and aligned along `index`.
 
     A tensor that is also read otherwise along it is left out.
@@ -233,7 +228,7 @@ def tensors_in_runs(exprs: tuple[Expr, ...], index: Index) -> set[str]:
 
 
 def last_extents(
-    stage: Stage, exprs: tuple[Expr, ...], names: set[str]
+    stage: Stage, exprs: tuple[ir.Expr, ...], names: set[str]
 ) -> list[str | int]:
     """Return the lengths of the last axes of some tensors."""
     tensors = {load.tensor for expr in exprs for load in loads(expr)} | {

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import as_literal, subscript_form
 from kerngen.ir.analysis.signs import lies_within
-from kerngen.ir.nodes import (
-    Affine,
-    Binary,
-    Clamped,
-    Constant,
-    DimValue,
-    Expr,
-    Extent,
-    Index,
-    IndexValue,
-    Subscript,
-)
 from kerngen.ir.types import Scalar
 from kerngen.schedule.lowering.affine import index_position, lower_affine
 from kerngen.schedule.lowering.builder import wgsl_type
@@ -28,26 +17,26 @@ if TYPE_CHECKING:
     from kerngen.schedule.lowering.expressions import Lowerer
 
 
-def lower_subscript(to: Lowerer, subscript: Subscript, extent: Extent) -> Value:
+def lower_subscript(to: Lowerer, subscript: ir.Subscript, extent: ir.Extent) -> Value:
     """Return a subscript as a u32."""
     match subscript:
-        case IndexValue(index):
+        case ir.IndexValue(index):
             return Value(index_position(to, index), wide=index == to.vector)
-        case Affine():
+        case ir.Affine():
             form = subscript_form(subscript)
             assert form is not None, "only a clamped subscript has none"
             return lower_affine(to, form)
-        case Clamped(Binary("/", IndexValue(index), by)) if _is_block(
+        case ir.Clamped(ir.Binary("/", ir.IndexValue(index), by)) if _is_block(
             to, index, as_literal(by), extent
         ):
             return _block(to, index, as_literal(by) or 1)
-        case Clamped(expr):
+        case ir.Clamped(expr):
             return _clamped(to, expr, extent)
         case _:
             assert_never(subscript)
 
 
-def _is_block(to: Lowerer, index: Index, by: int | None, extent: Extent) -> bool:
+def _is_block(to: Lowerer, index: ir.Index, by: int | None, extent: ir.Extent) -> bool:
     """Whether `p / 32` lies in an axis: of (d + 31) / 32 elements, where p is below d."""
     if by is None or by < 1:
         return False
@@ -55,21 +44,23 @@ def _is_block(to: Lowerer, index: Index, by: int | None, extent: Extent) -> bool
         return isinstance(extent, int) and (index.extent - 1) // by < extent
     lengths = {dim.name: dim.value for dim in to.shader.task.kernel.derived}
     match lengths.get(str(extent)):
-        case Binary("/", Binary("+", DimValue(name), Constant(value=more)), whole):
+        case ir.Binary(
+            "/", ir.Binary("+", ir.DimValue(name), ir.Constant(value=more)), whole
+        ):
             same = name == index.extent and as_literal(whole) == by
             return same and more == by - 1
         case _:
             return False
 
 
-def _block(to: Lowerer, index: Index, by: int) -> Value:
+def _block(to: Lowerer, index: ir.Index, by: int) -> Value:
     """Return `p / 32`, which is one number for four neighbours where p counts vectors."""
     if index != to.vector or (to.counts_vectors and by % LANES == 0):
         return Value(to.at[index] // by)
     return Value(t.Binary("/", index_position(to, index), t.u32(by)), wide=True)
 
 
-def _clamped(to: Lowerer, expr: Expr, extent: Extent) -> Value:
+def _clamped(to: Lowerer, expr: ir.Expr, extent: ir.Extent) -> Value:
     """Return the place in an axis that is nearest to the value."""
     value = to.lower(expr)
     if lies_within(expr, extent):

@@ -15,17 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, final
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.reads import outer_reductions
-from kerngen.ir.nodes import (
-    Expr,
-    Index,
-    IndexValue,
-    Load,
-    LocalValue,
-    Reduce,
-    Subscript,
-    Tensor,
-)
 from kerngen.ir.staging.stages import Define, Stage, Step, Write, as_stored
 from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import map_children, subscript_value, walk
@@ -37,8 +28,8 @@ from kerngen.schedule.rows.run import Part, Run, own_columns
 class Fold:
     """Adds one more term to a reduction; its value `local` is known after the pass."""
 
-    local: LocalValue
-    value: Reduce
+    local: ir.LocalValue
+    value: ir.Reduce
 
 
 @final
@@ -46,8 +37,8 @@ class Fold:
 class Compute:
     """Computes a value of the element, and names it."""
 
-    local: LocalValue
-    value: Expr
+    local: ir.LocalValue
+    value: ir.Expr
 
 
 @final
@@ -55,9 +46,9 @@ class Compute:
 class Store:
     """Stores a value in a tensor: at the own element, or at a position."""
 
-    tensor: Tensor
-    value: LocalValue
-    places: tuple[Subscript, ...] = ()
+    tensor: ir.Tensor
+    value: ir.LocalValue
+    places: tuple[ir.Subscript, ...] = ()
 
 
 Action: TypeAlias = Fold | Compute | Store
@@ -72,18 +63,18 @@ class Pass:
     """
 
     each: tuple[Action, ...] = ()
-    after: tuple[tuple[LocalValue, Expr], ...] = ()
+    after: tuple[tuple[ir.LocalValue, ir.Expr], ...] = ()
     reads: tuple[Compute, ...] = ()
 
     @property
-    def locals(self) -> Iterator[LocalValue]:
+    def locals(self) -> Iterator[ir.LocalValue]:
         """The names of all values that the pass computes."""
         for action in self.each:
             if not isinstance(action, Store):
                 yield action.local
         yield from (local for local, _ in self.after)
 
-    def known_after(self) -> set[LocalValue]:
+    def known_after(self) -> set[ir.LocalValue]:
         """Return the local values that are only known when the pass is over."""
         folds = {action.local for action in self.each if isinstance(action, Fold)}
         return folds | {local for local, _ in self.after}
@@ -99,33 +90,33 @@ class RowPlan:
     - `carried`: the values of elements that a later pass needs, with their tensors
     """
 
-    rows: tuple[Index, ...]
-    columns: tuple[Index, ...]
+    rows: tuple[ir.Index, ...]
+    columns: tuple[ir.Index, ...]
     passes: tuple[Pass, ...]
-    row_values: dict[Tensor, LocalValue]
-    carried: dict[LocalValue, Tensor]
-    row_places: dict[Tensor, tuple[Subscript, ...]]
+    row_values: dict[ir.Tensor, ir.LocalValue]
+    carried: dict[ir.LocalValue, ir.Tensor]
+    row_places: dict[ir.Tensor, tuple[ir.Subscript, ...]]
 
     @property
-    def element(self) -> tuple[Index, ...]:
+    def element(self) -> tuple[ir.Index, ...]:
         """The indices of an element."""
         return (*self.rows, *self.columns)
 
-    def per_element(self) -> Iterator[Expr]:
+    def per_element(self) -> Iterator[ir.Expr]:
         """Yield the expressions computed for every element; of reductions, their terms."""
         for pass_ in self.passes:
             yield from expressions((*pass_.reads, *pass_.each))
 
-    def read_first(self) -> Iterator[LocalValue]:
+    def read_first(self) -> Iterator[ir.LocalValue]:
         """Yield the local values that passes read before their actions."""
         return (read.local for pass_ in self.passes for read in pass_.reads)
 
-    def per_row(self) -> Iterator[Expr]:
+    def per_row(self) -> Iterator[ir.Expr]:
         """Yield the expressions computed once per row."""
         return (value for pass_ in self.passes for _, value in pass_.after)
 
 
-def expressions(actions: Iterable[Action]) -> Iterator[Expr]:
+def expressions(actions: Iterable[Action]) -> Iterator[ir.Expr]:
     """Yield the expressions that actions compute; of reductions, their terms."""
     for action in actions:
         match action:
@@ -138,7 +129,7 @@ def expressions(actions: Iterable[Action]) -> Iterator[Expr]:
                 yield from map(subscript_value, places)
 
 
-def plan_rows(run: Run, kept: frozenset[Tensor], taken: frozenset[str]) -> RowPlan:
+def plan_rows(run: Run, kept: frozenset[ir.Tensor], taken: frozenset[str]) -> RowPlan:
     """Return the passes of a run.
 
     `kept` are tensors that are needed after the run; `taken` are names in use.
@@ -156,10 +147,10 @@ def plan_rows(run: Run, kept: frozenset[Tensor], taken: frozenset[str]) -> RowPl
     )
 
 
-def _carried(passes: list[Pass]) -> dict[LocalValue, Tensor]:
+def _carried(passes: list[Pass]) -> dict[ir.LocalValue, ir.Tensor]:
     """Return the values of elements that are used in a later pass than their own."""
-    computed: dict[LocalValue, Tensor] = {}
-    carried: dict[LocalValue, Tensor] = {}
+    computed: dict[ir.LocalValue, ir.Tensor] = {}
+    carried: dict[ir.LocalValue, ir.Tensor] = {}
     for pass_ in passes:
         used = {x for value in expressions(pass_.each) for x in walk(value)}
         carried |= {x: tensor for x, tensor in computed.items() if x in used}
@@ -179,24 +170,24 @@ class _Planner:
     """Adds stages one by one."""
 
     def __init__(
-        self, run: Run, kept: frozenset[Tensor], taken: frozenset[str]
+        self, run: Run, kept: frozenset[ir.Tensor], taken: frozenset[str]
     ) -> None:
         self.run = run
         self.passes = [Pass()]
-        self.row_values: dict[Tensor, LocalValue] = {}
-        self.row_places: dict[Tensor, tuple[Subscript, ...]] = {}
+        self.row_values: dict[ir.Tensor, ir.LocalValue] = {}
+        self.row_places: dict[ir.Tensor, tuple[ir.Subscript, ...]] = {}
         self._kept = kept
-        self._current: dict[Tensor, LocalValue] = {}
+        self._current: dict[ir.Tensor, ir.LocalValue] = {}
         self._names = set(taken)
 
     def add(self, stage: Stage) -> None:
         """Add what a stage does."""
         part = self.run.part(stage)
-        locals_: dict[LocalValue, LocalValue] = {}
+        locals_: dict[ir.LocalValue, ir.LocalValue] = {}
         actions: list[Action] = []
         for step in stage.steps:
             value = self._renamed(stage, step.value, locals_)
-            places: tuple[Subscript, ...] = ()
+            places: tuple[ir.Subscript, ...] = ()
             if isinstance(value, StoreAt):
                 places, value = value.places, value.value
             if isinstance(step, Write) and self._reads(step.tensor):
@@ -207,18 +198,18 @@ class _Planner:
                 self._after(step, value, places, locals_)
         self._add_actions(actions)
 
-    def _reads(self, tensor: Tensor) -> bool:
+    def _reads(self, tensor: ir.Tensor) -> bool:
         return any(tensor in stage.tensors_read for stage in self.run.stages)
 
     def _compute(
         self,
         step: Step,
-        value: Expr,
-        places: tuple[Subscript, ...],
-        locals_: dict[LocalValue, LocalValue],
+        value: ir.Expr,
+        places: tuple[ir.Subscript, ...],
+        locals_: dict[ir.LocalValue, ir.LocalValue],
         actions: list[Action],
     ) -> None:
-        if isinstance(value, LocalValue) and isinstance(step, Write):
+        if isinstance(value, ir.LocalValue) and isinstance(step, Write):
             local = value
         else:
             local = self._local(step)
@@ -234,13 +225,13 @@ class _Planner:
     def _after(
         self,
         step: Step,
-        value: Expr,
-        places: tuple[Subscript, ...],
-        locals_: dict[LocalValue, LocalValue],
+        value: ir.Expr,
+        places: tuple[ir.Subscript, ...],
+        locals_: dict[ir.LocalValue, ir.LocalValue],
     ) -> None:
         """Add a step that is done once per row, and the reduction that it holds."""
         reduce = next(outer_reductions(value), None)
-        local = value if isinstance(value, LocalValue) else self._local(step)
+        local = value if isinstance(value, ir.LocalValue) else self._local(step)
         if reduce is not None:
             result = local
             if value != reduce:
@@ -271,27 +262,27 @@ class _Planner:
 
     # Names
 
-    def _local(self, step: Step) -> LocalValue:
+    def _local(self, step: Step) -> ir.LocalValue:
         match step:
             case Define(local=local, value=value):
                 return self._name(local.name, value)
             case Write(tensor=tensor, value=value):
                 apart = tensor in self._kept or len(tensor.extents) > len(self.run.rows)
                 if not apart:
-                    return LocalValue(tensor.name, value.type)
+                    return ir.LocalValue(tensor.name, value.type)
                 return self._name(f"{tensor.name}_new", value)
 
-    def _name(self, wanted: str, value: Expr) -> LocalValue:
+    def _name(self, wanted: str, value: ir.Expr) -> ir.LocalValue:
         name, number = wanted, 1
         while name in self._names:
             number += 1
             name = f"{wanted}_{number}"
         self._names.add(name)
-        return LocalValue(name, value.type)
+        return ir.LocalValue(name, value.type)
 
     def _renamed(
-        self, stage: Stage, value: Expr, locals_: dict[LocalValue, LocalValue]
-    ) -> Expr:
+        self, stage: Stage, value: ir.Expr, locals_: dict[ir.LocalValue, ir.LocalValue]
+    ) -> ir.Expr:
         """Rename a stage's indices to the run's, and what is computed to locals."""
         theirs = (*stage.domain[: len(self.run.rows)], *own_columns(self.run, stage))
         ours = (*self.run.rows, *self.run.columns)
@@ -299,19 +290,19 @@ class _Planner:
         own = stage.reduction
         taken = {index.name for index in ours}
 
-        def visit(expr: Expr) -> Expr:
+        def visit(expr: ir.Expr) -> ir.Expr:
             match expr:
-                case IndexValue(index):
-                    return IndexValue(renamed.get(index, index))
-                case LocalValue():
+                case ir.IndexValue(index):
+                    return ir.IndexValue(renamed.get(index, index))
+                case ir.LocalValue():
                     return locals_.get(expr, expr)
-                case Load(tensor=tensor) if tensor in self._current:
+                case ir.Load(tensor=tensor) if tensor in self._current:
                     return self._current[tensor]
-                case Reduce(indices=indices, body=body, condition=condition):
+                case ir.Reduce(indices=indices, body=body, condition=condition):
                     if expr != own:
                         for index in indices:
                             name = _free(index.name, taken)
-                            renamed[index] = Index(name, index.extent)
+                            renamed[index] = ir.Index(name, index.extent)
                     named = tuple(renamed[index] for index in indices)
                     condition = condition and visit(condition)
                     body = visit(body)
@@ -329,7 +320,7 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
-def _replaced(expr: Expr, old: Expr, new: Expr) -> Expr:
+def _replaced(expr: ir.Expr, old: ir.Expr, new: ir.Expr) -> ir.Expr:
     if expr == old:
         return new
     return map_children(expr, lambda child: _replaced(child, old, new))

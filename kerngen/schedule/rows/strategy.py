@@ -14,15 +14,7 @@ from typing import Final, final
 
 from kerngen.ir.nodes import Extent, Tensor
 from kerngen.ir.staging.stages import Stage
-from kerngen.plan.size import (
-    ALWAYS,
-    NEVER,
-    ZERO,
-    Size,
-    add,
-    all_of,
-    ceil_div,
-)
+from kerngen.plan import size as host
 from kerngen.schedule.lowering.addresses import is_contiguous
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.joining import by_subgroups
@@ -185,13 +177,15 @@ class _RowTask:
     def variants(self) -> Iterator[Variant]:
         """Yield the variants that rows of some length may take."""
         names = self._vectors()
-        aligned = all_divisible(self._last_extents(names), LANES) if names else NEVER
+        aligned = (
+            all_divisible(self._last_extents(names), LANES) if names else host.NEVER
+        )
         columns = self.plan.columns
         for shape in shapes(self.wanted, self.held):
             wide = shape.width > 1
-            short = ALWAYS if shape.most is None else at_most(columns, shape.most)
-            when = all_of(aligned if wide else ALWAYS, short)
-            if when == NEVER:
+            short = host.ALWAYS if shape.most is None else at_most(columns, shape.most)
+            when = host.all_of(aligned if wide else host.ALWAYS, short)
+            if when == host.NEVER:
                 continue
             shader = self._shader(shape, names if wide else set())
             yield Variant(name_of(shape) or "aligned", when, (shader,))
@@ -241,7 +235,7 @@ class _RowTask:
         return replace(
             shader,
             constants=tuple(zip(names, values, strict=True)),
-            groups=ceil_div(domain_size(plan.rows), shape.rows),
+            groups=host.ceil_div(domain_size(plan.rows), shape.rows),
             trips=_trips(plan, shape),
             workgroup_size=shape.workgroup,
             workgroup_bytes=lane_bytes * shape.workgroup,
@@ -262,12 +256,12 @@ class _RowTask:
         )
         return shader.finish(
             writer.write(),
-            groups=ceil_div(domain_size(plan.rows), shape.rows),
+            groups=host.ceil_div(domain_size(plan.rows), shape.rows),
             workgroup_size=shape.workgroup,
             workgroup_name=writer.workgroup_name,
             summary=_summary(shape, ladder),
             variant=name_of(shape).rstrip("0123456789") if ladder else name_of(shape),
-            terms=domain_size(plan.columns) if len(plan.columns) > 1 else ZERO,
+            terms=domain_size(plan.columns) if len(plan.columns) > 1 else host.ZERO,
             trips=_trips(plan, shape),
         )
 
@@ -305,14 +299,14 @@ def _summary(shape: Shape, ladder: Ladder | None) -> str:
     return f"{rows} per workgroup{length}, {read}."
 
 
-def _trips(plan: RowPlan, shape: Shape) -> Size:
+def _trips(plan: RowPlan, shape: Shape) -> host.Size:
     """Return the trips of the loops of a lane."""
     trips = serial_trips(plan.per_row())
     for pass_ in plan.passes:
         inner = serial_trips(expressions(pass_.each))
         if shape.chunks:
-            trips = add(trips, inner * shape.chunks)
+            trips = host.add(trips, inner * shape.chunks)
         elif pass_.each:
-            own = ceil_div(domain_size(plan.columns), shape.step * shape.taken)
-            trips = add(trips, own * (inner * shape.taken + 1))
+            own = host.ceil_div(domain_size(plan.columns), shape.step * shape.taken)
+            trips = host.add(trips, own * (inner * shape.taken + 1))
     return trips

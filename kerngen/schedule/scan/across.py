@@ -10,17 +10,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
 from kerngen.ir.nodes import Index
-from kerngen.plan.size import (
-    ALWAYS,
-    NEVER,
-    ZERO,
-    Guard,
-    Size,
-    all_of,
-    ceil_div,
-    maximum,
-    minimum,
-)
+from kerngen.plan import size as host
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import Buffer, ShaderBuilder
 from kerngen.schedule.lowering.cooperation import reduction_label
@@ -59,9 +49,9 @@ def lower_across(task: Task) -> Iterator[Variant]:
     names = vector_tensors(task.stage, task.values, task.domain[-1])
     extents = last_extents(task.stage, task.values, names)
     aligned = all_divisible((task.domain[-1].extent, *extents), LANES)
-    if names and aligned != NEVER:
+    if names and aligned != host.NEVER:
         yield from Across(task, LANES, names).variants(aligned)
-    yield from Across(task, 1, set()).variants(ALWAYS)
+    yield from Across(task, 1, set()).variants(host.ALWAYS)
 
 
 @final
@@ -91,16 +81,16 @@ class Across:
     @property
     def cut(self) -> Cut:
         """How few rows are cut into parts."""
-        lanes = maximum(ceil_div(domain_size(self.rows), self.width), 1)
-        most = minimum(ceil_div(ENOUGH, lanes), MAX_PARTS)
+        lanes = host.maximum(host.ceil_div(domain_size(self.rows), self.width), 1)
+        most = host.minimum(host.ceil_div(ENOUGH, lanes), MAX_PARTS)
         return Cut(self.scan.index, AT_ONCE, most)
 
-    def variants(self, when: Guard) -> Iterator[Variant]:
+    def variants(self, when: host.Guard) -> Iterator[Variant]:
         """Yield the variants: few and long rows in parts, all others whole."""
         whole = self.cut.is_needless(LONG, self.rows, ENOUGH // 2 * self.width)
-        if (wanted := all_of(when, whole)) != NEVER:
+        if (wanted := host.all_of(when, whole)) != host.NEVER:
             yield Variant(self.name, wanted, (self._scanned(None),))
-        if whole != ALWAYS:
+        if whole != host.ALWAYS:
             length = domain_size(self.rows) * self.cut.count
             scratch = Scratch(self.parts_name, length)
             shaders = self._totals(), self._scanned(self.cut)
@@ -138,15 +128,15 @@ class Across:
     def _finish(
         self, lane: _Lane, cut: Cut | None, summary: str, variant: str
     ) -> Shader:
-        lanes = ceil_div(domain_size(self.rows), self.width)
-        length: Size = extent_size(self.scan.index.extent)
-        earlier: Size = ZERO
+        lanes = host.ceil_div(domain_size(self.rows), self.width)
+        length: host.Size = extent_size(self.scan.index.extent)
+        earlier: host.Size = host.ZERO
         if cut is not None:
             lanes, length, earlier = lanes * cut.count, cut.length, cut.count
-        trips = ceil_div(length, AT_ONCE) + earlier
+        trips = host.ceil_div(length, AT_ONCE) + earlier
         return lane.shader.finish(
             lane.body,
-            groups=ceil_div(lanes, GROUP),
+            groups=host.ceil_div(lanes, GROUP),
             workgroup_size=GROUP,
             summary=summary,
             variant=f"{variant}{self.name}",
@@ -182,7 +172,7 @@ class _Lane:
             for name in ("beside", "part", "start", "end", "size", "count", "total")
         )
         *outer, column = of.rows
-        known: dict[Size, t.Expr] = {}
+        known: dict[host.Size, t.Expr] = {}
         named: list[t.Stmt] = [
             t.Let(beside.name, shader.extent(column.extent) // of.width)
         ]

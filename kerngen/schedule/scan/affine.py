@@ -19,16 +19,7 @@ from typing import Final, final
 from kerngen.ir.nodes import Index, Load
 from kerngen.ir.staging.stages import Stage, Write
 from kerngen.ir.types import Scalar, Vector
-from kerngen.plan.size import (
-    ALWAYS,
-    NEVER,
-    Guard,
-    Literal,
-    Size,
-    all_of,
-    ceil_div,
-    divides,
-)
+from kerngen.plan import size as host
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.cooperation import value_bytes
@@ -113,24 +104,24 @@ def _unless_wild(shader: ShaderBuilder, row: t.Expr) -> list[t.Stmt]:
 
 def _cut(task: Task, lanes: int | None) -> Cut:
     index = task.stage.domain[loop_of(task.stage).axis]
-    return Cut(index, (lanes or INVOCATIONS) * LANES, Literal(MAX_PARTS))
+    return Cut(index, (lanes or INVOCATIONS) * LANES, host.Literal(MAX_PARTS))
 
 
 def _variants(task: Task, lanes: int | None, *, redo: bool) -> Iterator[Variant]:
     stage, lanes = task.stage, lanes or INVOCATIONS
     index = stage.domain[loop_of(stage).axis]
-    names, aligned = in_vectors(stage), divides(LANES, extent_size(index.extent))
-    ways: list[tuple[str, Guard, set[str]]] = [("edge", ALWAYS, set())]
-    if names and aligned != NEVER:
+    names, aligned = in_vectors(stage), host.divides(LANES, extent_size(index.extent))
+    ways: list[tuple[str, host.Guard, set[str]]] = [("edge", host.ALWAYS, set())]
+    if names and aligned != host.NEVER:
         ways.insert(0, ("aligned", aligned, names))
     cut = _cut(task, lanes)
     for name, when, read in ways:
         whole = cut.is_needless(LONG_ROW, stage.others, MANY_ROWS)
-        if (wanted := all_of(when, whole)) != NEVER:
+        if (wanted := host.all_of(when, whole)) != host.NEVER:
             yield Variant(
                 name, wanted, (_of_whole_rows(task, cut, lanes, read, redo=redo),)
             )
-        if whole != ALWAYS:
+        if whole != host.ALWAYS:
             shaders = (
                 _of_totals(task, cut, lanes, read, redo=redo),
                 _behind(task, cut, lanes, read, redo=redo),
@@ -365,8 +356,8 @@ class _Tiles:
         """Return the shader."""
         stage, is_part = self.stage, bool(name)
         rows, length = domain_size(stage.others), extent_size(cut.index.extent)
-        groups: Size = rows * cut.count if is_part else rows
-        tiles = ceil_div(cut.length if is_part else length, cut.tile)
+        groups: host.Size = rows * cut.count if is_part else rows
+        tiles = host.ceil_div(cut.length if is_part else length, cut.tile)
         return self.shader.finish(
             self.body,
             groups=groups,

@@ -14,17 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from kerngen.ir.types import Scalar
-from kerngen.plan.size import (
-    ALWAYS,
-    NEVER,
-    Guard,
-    Size,
-    all_of,
-    ceil_div,
-    compare,
-    maximum,
-    minimum,
-)
+from kerngen.plan import size as host
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import reduction_label
@@ -62,15 +52,15 @@ def lower_atomics(found: Scatter, *, private: bool) -> Iterator[Variant]:
     names, aligned = _read_by_four(found)
     for number in PRIVATE_BINS if private else ():
         most = number * (MOST_SLICES if number == PRIVATE_BINS[-1] else 1)
-        few = compare("<=", bins, most)
+        few = host.compare("<=", bins, most)
         for name, when, read in (
-            (f"bins{most}_aligned", all_of(few, aligned), names),
+            (f"bins{most}_aligned", host.all_of(few, aligned), names),
             (f"bins{most}_edge", few, frozenset[str]()),
         ):
-            if when != NEVER:
+            if when != host.NEVER:
                 taking = _taking_privately(found, number, read)
                 yield Variant(name, when, (first, taking, last), scratch)
-    yield Variant("", ALWAYS, (first, _taking(found), last), scratch)
+    yield Variant("", host.ALWAYS, (first, _taking(found), last), scratch)
 
 
 def _clearing(found: Scatter) -> Shader:
@@ -81,7 +71,7 @@ def _clearing(found: Scatter) -> Shader:
     body.append(bins.store(at, start_word(reduce.kind, reduce.type)))
     return shader.finish(
         body,
-        groups=ceil_div(found.result_count, GROUP),
+        groups=host.ceil_div(found.result_count, GROUP),
         workgroup_size=GROUP,
         summary="first of three dispatches: what a reduction of nothing gives.",
         variant="clear",
@@ -98,7 +88,7 @@ def _taking(found: Scatter) -> Shader:
     bins = shader.atomics("bins")
     return shader.finish(
         [*_take(found, lowerer, bins.expr)],
-        groups=ceil_div(domain_size(indices), GROUP),
+        groups=host.ceil_div(domain_size(indices), GROUP),
         workgroup_size=GROUP,
         summary="second of three dispatches: each term to its bin, in memory.",
         variant="take",
@@ -139,7 +129,7 @@ def _taking_privately(found: Scatter, number: int, names: frozenset[str]) -> Sha
         *take(found, at, own, (slice_, count)),
     )
     body += [loop, t.BARRIER, *_flush(found, shader, own, (slice_, count))]
-    turns = ceil_div(domain_size(indices), _parts(found) * (GROUP * width))
+    turns = host.ceil_div(domain_size(indices), _parts(found) * (GROUP * width))
     return shader.finish(
         body,
         groups=_slices(found, number) * _parts(found),
@@ -151,25 +141,27 @@ def _taking_privately(found: Scatter, number: int, names: frozenset[str]) -> Sha
     )
 
 
-def _read_by_four(found: Scatter) -> tuple[frozenset[str], Guard]:
+def _read_by_four(found: Scatter) -> tuple[frozenset[str], host.Guard]:
     """Return which tensors are read in vectors of four terms, and at which lengths."""
     last = found.terms[-1]
     read = (found.body, *found.guards, *(key.value for key in found.keys))
     names = set[str]() if found.columns else tensors_in_runs(read, last)
     extents = last_extents(found.task.stage, read, names)
-    when = all_divisible((last.extent, *extents), LANES) if names else NEVER
+    when = all_divisible((last.extent, *extents), LANES) if names else host.NEVER
     return frozenset(names), when
 
 
-def _slices(found: Scatter, number: int) -> Size:
+def _slices(found: Scatter, number: int) -> host.Size:
     """Return into how many slices the bins are cut, of what a workgroup has."""
-    return ceil_div(found.result_count, number)
+    return host.ceil_div(found.result_count, number)
 
 
-def _parts(found: Scatter) -> Size:
+def _parts(found: Scatter) -> host.Size:
     """Return into how many parts the terms are cut: one at least."""
     terms = domain_size((*found.terms, *found.columns))
-    return maximum(minimum(ceil_div(terms, GROUP * TERMS_PER_LANE), MOST_GROUPS), 1)
+    return host.maximum(
+        host.minimum(host.ceil_div(terms, GROUP * TERMS_PER_LANE), MOST_GROUPS), 1
+    )
 
 
 def _fill(
@@ -289,13 +281,13 @@ def _finishing(found: Scatter) -> Shader:
     write_steps(lowerer, task.stage)
     return shader.finish(
         body,
-        groups=ceil_div(found.result_count, GROUP),
+        groups=host.ceil_div(found.result_count, GROUP),
         workgroup_size=GROUP,
         summary="last of three dispatches: the stage's steps with each bin.",
         variant="finish",
     )
 
 
-def _trips(found: Scatter) -> Size:
+def _trips(found: Scatter) -> host.Size:
     """Return the trips of the loops for one term."""
     return serial_trips((found.body, *found.guards, *(k.value for k in found.keys)))

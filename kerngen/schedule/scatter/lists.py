@@ -22,17 +22,7 @@ from typing import Final
 
 from kerngen.ir.nodes import Expr
 from kerngen.ir.types import Scalar
-from kerngen.plan.size import (
-    ALWAYS,
-    NEVER,
-    Guard,
-    Size,
-    all_of,
-    ceil_div,
-    compare,
-    maximum,
-    select,
-)
+from kerngen.plan import size as host
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import reduction_label
@@ -76,17 +66,19 @@ def lower_lists(found: Scatter) -> Iterator[Variant]:
 
     Either for four columns at once, or for one.
     """
-    few = compare("<=", found.term_count, FEW) if compares(found) else NEVER
+    few = host.compare("<=", found.term_count, FEW) if compares(found) else host.NEVER
     for name, when, wide in _widths(found):
-        if NEVER not in {few, when}:
+        if host.NEVER not in {few, when}:
             shaders = tuple(_shaders(found, 0, wide))
-            yield Variant(f"few_{name}", all_of(few, when), shaders, _scratch(found))
+            yield Variant(
+                f"few_{name}", host.all_of(few, when), shaders, _scratch(found)
+            )
     for number in PASSES:
-        fits = compare("<", found.bin_count, 1 << DIGIT_BITS * number)
+        fits = host.compare("<", found.bin_count, 1 << DIGIT_BITS * number)
         last = number == PASSES[-1]
         for name, when, wide in _widths(found):
-            guard = when if last else all_of(fits, when)
-            if guard == NEVER:
+            guard = when if last else host.all_of(fits, when)
+            if guard == host.NEVER:
                 continue
             label = f"digits{number}_{name}"
             yield Variant(
@@ -94,7 +86,7 @@ def lower_lists(found: Scatter) -> Iterator[Variant]:
             )
 
 
-def _widths(found: Scatter) -> Iterator[tuple[str, Guard, frozenset[str]]]:
+def _widths(found: Scatter) -> Iterator[tuple[str, host.Guard, frozenset[str]]]:
     """Yield which tensors are read four columns at once, where sizes allow; then none."""
     if found.columns:
         last = found.columns[-1]
@@ -102,9 +94,9 @@ def _widths(found: Scatter) -> Iterator[tuple[str, Guard, frozenset[str]]]:
         all_ = names | written_by_four(found)
         extents = last_extents(task.stage, (*task.values, found.body), all_)
         aligned = all_divisible((last.extent, *extents), LANES)
-        if names and aligned != NEVER:
+        if names and aligned != host.NEVER:
             yield "aligned", aligned, frozenset(names)
-    yield "edge", ALWAYS, frozenset()
+    yield "edge", host.ALWAYS, frozenset()
 
 
 def _scratch(found: Scatter) -> tuple[Scratch, ...]:
@@ -143,8 +135,8 @@ def _shaders(found: Scatter, passes: int, names: frozenset[str]) -> Iterator[Sha
 
 def _of_many(found: Scatter, shader: Shader) -> Shader:
     """Return a dispatch that is left out of few terms."""
-    few = compare("<=", found.term_count, FEW_TERMS)
-    return replace(shader, groups=select(few, 0, shader.groups))
+    few = host.compare("<=", found.term_count, FEW_TERMS)
+    return replace(shader, groups=host.select(few, 0, shader.groups))
 
 
 def _keying(found: Scatter) -> Shader:
@@ -167,7 +159,7 @@ def _keying(found: Scatter) -> Shader:
     body.append(t.If(element < shader.size(found.terms), tuple(block)))
     return shader.finish(
         body,
-        groups=ceil_div(_longer(found), GROUP),
+        groups=host.ceil_div(_longer(found), GROUP),
         workgroup_size=GROUP,
         summary="the number of each term's bin; that of no bin, where it counts nowhere.",
         variant="keys",
@@ -182,5 +174,5 @@ def _of_terms(found: Scatter) -> tuple[Expr, ...]:
     return (*found.guards, *(key.value for key in found.keys), *values)
 
 
-def _longer(found: Scatter) -> Size:
-    return maximum(found.term_count, found.bin_count)
+def _longer(found: Scatter) -> host.Size:
+    return host.maximum(found.term_count, found.bin_count)

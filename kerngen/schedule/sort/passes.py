@@ -15,16 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.ir.types import Scalar
-from kerngen.plan.size import (
-    Guard,
-    Literal,
-    Size,
-    ceil_div,
-    compare,
-    maximum,
-    minimum,
-    select,
-)
+from kerngen.plan import size as host
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.per_element import linear_group
@@ -71,7 +62,7 @@ class Terms:
     """
 
     task: Task
-    count: Size
+    count: host.Size
     words: int
     read: Read
     key: Key
@@ -80,20 +71,20 @@ class Terms:
     key_variant: str = ""
 
     @property
-    def rounds(self) -> Size:
+    def rounds(self) -> host.Size:
         """The number of tiles in a block."""
-        needed = ceil_div(self.count, TILE * DIGITS)
-        return maximum(minimum(needed, MOST_ROUNDS), 1)
+        needed = host.ceil_div(self.count, TILE * DIGITS)
+        return host.maximum(host.minimum(needed, MOST_ROUNDS), 1)
 
     @property
-    def blocks(self) -> Size:
+    def blocks(self) -> host.Size:
         """The number of blocks."""
-        return ceil_div(self.count, self.rounds * TILE)
+        return host.ceil_div(self.count, self.rounds * TILE)
 
     @property
-    def are_few(self) -> Guard:
+    def are_few(self) -> host.Guard:
         """Whether each block can add up the counts of all blocks before it."""
-        return compare("<=", self.blocks, FEW_BLOCKS)
+        return host.compare("<=", self.blocks, FEW_BLOCKS)
 
     def digit(self, shader: ShaderBuilder) -> _Digit:
         """Return the writer that computes the digit of a key, by which a pass sorts."""
@@ -153,7 +144,7 @@ def count_scratch(terms: Terms) -> tuple[Scratch, ...]:
     name = terms.task.scratch_name
     return (
         Scratch(name("counts"), terms.blocks * DIGITS),
-        Scratch(name("totals"), Literal(DIGITS)),
+        Scratch(name("totals"), host.Literal(DIGITS)),
     )
 
 
@@ -264,11 +255,11 @@ def _scanning(terms: Terms) -> Shader:
         body,
         # Of few blocks, each adds up the counts before its own: then nothing is
         # dispatched.
-        groups=select(terms.are_few, 0, DIGITS),
+        groups=host.select(terms.are_few, 0, DIGITS),
         workgroup_size=DIGITS,
         summary="sort, second of three dispatches: how many terms of a digit are in blocks before.",
         variant="sort_scan",
-        trips=ceil_div(terms.blocks, DIGITS),
+        trips=host.ceil_div(terms.blocks, DIGITS),
     )
 
 

@@ -10,17 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kerngen.plan.size import (
-    All,
-    AnyOf,
-    Apply,
-    Compare,
-    Guard,
-    Literal,
-    Symbol,
-    evaluate,
-    holds,
-)
+from kerngen.plan import size as host
 from kerngen.runtime.calls.kernel import Kernel
 
 _ROUNDS: Final = 2
@@ -36,23 +26,27 @@ def meeting(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
     values = dict(sizes)
     for _ in range(_ROUNDS if kernel.requires else 0):
         for each in kernel.requires:
-            if not kernel.computed and not holds(each.condition, values):
+            if not kernel.computed and not host.holds(each.condition, values):
                 _meet(each.condition, values)
     return {n: max(v, 0) if n in kernel.dims else v for n, v in values.items()}
 
 
-def _meet(guard: Guard, values: dict[str, int]) -> None:
+def _meet(guard: host.Guard, values: dict[str, int]) -> None:
     match guard:
-        case Compare("==", Apply("%", (Symbol(name), Literal(by))), Literal(rest)):
+        case host.Compare(
+            "==",
+            host.Apply("%", (host.Symbol(name), host.Literal(by))),
+            host.Literal(rest),
+        ):
             values[name] = values[name] // by * by + rest
-        case Compare(op, Symbol(name), right) if op in _ABOVE:
-            values[name] = evaluate(right, values) + _ABOVE[op]
-        case Compare(op, left, Symbol(name)) if op in _FLIPPED:
-            values[name] = evaluate(left, values) + _ABOVE[_FLIPPED[op]]
-        case All(guards):
+        case host.Compare(op, host.Symbol(name), right) if op in _ABOVE:
+            values[name] = host.evaluate(right, values) + _ABOVE[op]
+        case host.Compare(op, left, host.Symbol(name)) if op in _FLIPPED:
+            values[name] = host.evaluate(left, values) + _ABOVE[_FLIPPED[op]]
+        case host.All(guards):
             for each in guards:
                 _meet(each, values)
-        case AnyOf((first, *_)):
+        case host.AnyOf((first, *_)):
             _meet(first, values)
         case _:
             return

@@ -14,38 +14,10 @@ from typing import Any, Final, TypeAlias, assert_never, final
 
 import numpy as np
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.evaluate import bounds
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
-from kerngen.ir.nodes import (
-    Affine,
-    At,
-    Binary,
-    BuiltinCall,
-    Cast,
-    Clamped,
-    Constant,
-    ConstRef,
-    Construct,
-    DimValue,
-    Expr,
-    Extent,
-    Field,
-    Function,
-    FunctionCall,
-    Index,
-    IndexValue,
-    Load,
-    LocalValue,
-    Part,
-    Path,
-    Reduce,
-    Select,
-    Subscript,
-    Swizzle,
-    Unary,
-    UniformValue,
-)
 from kerngen.ir.staging.keyed import Prefix
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
@@ -94,8 +66,8 @@ class Computed:
     """A tensor whose elements are computed when they are read."""
 
     evaluator: Evaluator
-    indices: tuple[Index, ...]
-    value: Expr
+    indices: tuple[ir.Index, ...]
+    value: ir.Expr
     is_half: bool = False
 
     def at(self, places: Sequence[Array]) -> Number:
@@ -123,37 +95,39 @@ class Computed:
 class Evaluator:
     """Evaluates expressions of one call; `contents` has its tensors and parameters."""
 
-    functions: Mapping[str, Function]
+    functions: Mapping[str, ir.Function]
     lengths: Mapping[str, int]
     contents: Mapping[str, Contents]
     watch: Watch | None = None
 
-    def length(self, extent: Extent) -> int:
+    def length(self, extent: ir.Extent) -> int:
         """Return the length of an axis."""
         return extent if isinstance(extent, int) else self.lengths[extent]
 
-    def of(self, expr: Expr, scope: Scope) -> Number:
+    def of(self, expr: ir.Expr, scope: Scope) -> Number:
         """Return the value of an expression for every point of its domain."""
         match expr:
-            case Constant(value=value, type=type_) | ConstRef(value=value, type=type_):
+            case ir.Constant(value=value, type=type_) | ir.ConstRef(
+                value=value, type=type_
+            ):
                 return _literal(value, type_)
-            case DimValue(name=name):
+            case ir.DimValue(name=name):
                 return number.known(np.asarray(self.lengths[name], np.int64))
-            case IndexValue(index=index):
+            case ir.IndexValue(index=index):
                 return number.known(scope.indices[index.name])
-            case LocalValue(name=name):
+            case ir.LocalValue(name=name):
                 return scope.locals[name]
-            case UniformValue() | Load():
+            case ir.UniformValue() | ir.Load():
                 return self._loaded(expr, scope)
-            case Swizzle() | Part() | Construct():
+            case ir.Swizzle() | ir.Part() | ir.Construct():
                 return self._rearranged(expr, scope)
-            case Unary() | Binary() | Select() | Cast():
+            case ir.Unary() | ir.Binary() | ir.Select() | ir.Cast():
                 return self._operation(expr, scope)
-            case BuiltinCall():
+            case ir.BuiltinCall():
                 return self._builtin(expr, scope)
-            case FunctionCall():
+            case ir.FunctionCall():
                 return self._call(expr, scope)
-            case Reduce():
+            case ir.Reduce():
                 return self._reduce(expr, scope)
             case StoreAt():
                 return self.of(expr.value, scope)
@@ -162,56 +136,58 @@ class Evaluator:
 
     # Reads
 
-    def _loaded(self, expr: UniformValue | Load, scope: Scope) -> Number:
+    def _loaded(self, expr: ir.UniformValue | ir.Load, scope: Scope) -> Number:
         match expr:
-            case UniformValue(name=name, path=path):
+            case ir.UniformValue(name=name, path=path):
                 return self._read(self.contents[name], (), path, scope)
-            case Load(tensor=tensor, subscripts=subscripts, path=path):
+            case ir.Load(tensor=tensor, subscripts=subscripts, path=path):
                 return self._read(self.contents[tensor.name], subscripts, path, scope)
 
     def _read(
         self,
         contents: Contents,
-        subscripts: tuple[Subscript, ...],
-        path: Path,
+        subscripts: tuple[ir.Subscript, ...],
+        path: ir.Path,
         scope: Scope,
     ) -> Number:
         places = list(subscripts)
         for step in path:
             match step:
-                case Field(name):
+                case ir.Field(name):
                     assert isinstance(contents, Mapping)
                     contents = contents[name]
-                case At(place=place):
+                case ir.At(place=place):
                     places.append(place)
         assert isinstance(contents, Number | Computed)
         if not places:
             return contents if isinstance(contents, Number) else contents.at(())
         return taken(contents, [self._place(p, scope) for p in places])
 
-    def _place(self, place: Subscript, scope: Scope) -> Number:
+    def _place(self, place: ir.Subscript, scope: Scope) -> Number:
         match place:
-            case IndexValue():
+            case ir.IndexValue():
                 return self.of(place, scope)
-            case Affine(value=value) | Clamped(value=value):
+            case ir.Affine(value=value) | ir.Clamped(value=value):
                 return self.of(value, scope)
             case _:
                 assert_never(place)
 
     # Vectors
 
-    def _rearranged(self, expr: Swizzle | Part | Construct, scope: Scope) -> Number:
+    def _rearranged(
+        self, expr: ir.Swizzle | ir.Part | ir.Construct, scope: Scope
+    ) -> Number:
         match expr:
-            case Swizzle(operand=operand, components=components):
+            case ir.Swizzle(operand=operand, components=components):
                 places = ["xyzw".index(c) for c in components]
                 at: Any = places if len(places) > 1 else places[0]
                 return self.of(operand, scope)[..., at]
-            case Part():
+            case ir.Part():
                 return self._part(expr, scope)
-            case Construct():
+            case ir.Construct():
                 return self._construct(expr, scope)
 
-    def _part(self, expr: Part, scope: Scope) -> Number:
+    def _part(self, expr: ir.Part, scope: Scope) -> Number:
         """Return a component of a vector or a column of a matrix."""
         whole, place = self.of(expr.operand, scope), self._place(expr.at.place, scope)
         inner = len(vectors.components(expr.operand.type))
@@ -227,7 +203,7 @@ class Evaluator:
         doubt = place.unsure.reshape((*place.unsure.shape, *(1,) * (inner - 1)))
         return doubted(found, doubt)
 
-    def _construct(self, expr: Construct, scope: Scope) -> Number:
+    def _construct(self, expr: ir.Construct, scope: Scope) -> Number:
         parts = [self.of(part, scope) for part in expr.parts]
         if not isinstance(expr.type, Vector):
             return vectors.stacked(parts, -2)
@@ -244,19 +220,21 @@ class Evaluator:
 
     # Operators
 
-    def _operation(self, expr: Unary | Binary | Select | Cast, scope: Scope) -> Number:
+    def _operation(
+        self, expr: ir.Unary | ir.Binary | ir.Select | ir.Cast, scope: Scope
+    ) -> Number:
         match expr:
-            case Unary():
+            case ir.Unary():
                 return self._unary(expr, scope)
-            case Binary():
+            case ir.Binary():
                 return self._binary(expr, scope)
-            case Select():
+            case ir.Select():
                 return self._select(expr, scope)
-            case Cast(operand=operand, type=type_):
+            case ir.Cast(operand=operand, type=type_):
                 given = number.finite(self.of(operand, scope))
                 return convert(given, scalar_of(operand.type), scalar_of(type_))
 
-    def _unary(self, expr: Unary, scope: Scope) -> Number:
+    def _unary(self, expr: ir.Unary, scope: Scope) -> Number:
         operand, scalar = self.of(expr.operand, scope), scalar_of(expr.type)
         if expr.op == "not":
             return number.unsure_where(~operand.value, operand.unsure)
@@ -265,7 +243,7 @@ class Evaluator:
         value = -operand.value if expr.op == "-" else ~operand.value
         return number.unsure_where(wrap(value, scalar), operand.unsure)
 
-    def _binary(self, expr: Binary, scope: Scope) -> Number:
+    def _binary(self, expr: ir.Binary, scope: Scope) -> Number:
         a, b = expr.left.type, expr.right.type
         left, right = (
             number.finite(self.of(operand, scope))
@@ -280,7 +258,7 @@ class Evaluator:
             self.watch.operator(expr.op, left, right, result)
         return result
 
-    def _select(self, expr: Select, scope: Scope) -> Number:
+    def _select(self, expr: ir.Select, scope: Scope) -> Number:
         condition = self.of(expr.condition, scope)
         then, other = self.of(expr.then, scope), self.of(expr.otherwise, scope)
         condition = vectors.widened(condition, Scalar.BOOL, expr.type)
@@ -288,7 +266,7 @@ class Evaluator:
 
     # Calls
 
-    def _builtin(self, expr: BuiltinCall, scope: Scope) -> Number:
+    def _builtin(self, expr: ir.BuiltinCall, scope: Scope) -> Number:
         given = [number.finite(self.of(each, scope)) for each in expr.arguments]
         first = expr.arguments[0].type
         if expr.builtin in GEOMETRY:
@@ -305,7 +283,7 @@ class Evaluator:
             return result
         return of_integers(expr.builtin, wide, scalar_of(first))
 
-    def _call(self, expr: FunctionCall, scope: Scope) -> Number:
+    def _call(self, expr: ir.FunctionCall, scope: Scope) -> Number:
         function = self.functions[expr.function]
         values = (self.of(argument, scope) for argument in expr.arguments)
         names = (parameter.name for parameter in function.parameters)
@@ -316,7 +294,7 @@ class Evaluator:
 
     # Reductions
 
-    def _reduce(self, expr: Reduce, scope: Scope) -> Number:
+    def _reduce(self, expr: ir.Reduce, scope: Scope) -> Number:
         if expr.finds_place:
             return self._found(expr, scope)
         prefix = None if self.watch else scanned(expr)
@@ -329,14 +307,14 @@ class Evaluator:
             self.watch.reduction(expr.kind, terms, join.axes, result)
         return result
 
-    def _within(self, expr: Reduce, scope: Scope) -> tuple[tuple[int, ...], Scope]:
+    def _within(self, expr: ir.Reduce, scope: Scope) -> tuple[tuple[int, ...], Scope]:
         """Return the lengths of a reduction's axes, and the scope of its terms."""
         extents = tuple(self.length(index.extent) for index in expr.indices)
         rank = len(extents) + scope.rank
         indices = {**scope.indices, **grid(expr.indices, extents, rank)}
         return extents, replace(scope, indices=indices, rank=rank)
 
-    def _found(self, expr: Reduce, scope: Scope) -> Number:
+    def _found(self, expr: ir.Reduce, scope: Scope) -> Number:
         """Find the place of the best term."""
         extents, inner = self._within(expr, scope)
         body, holds = self.of(expr.body, inner), number.known(np.True_)
@@ -351,7 +329,7 @@ class Evaluator:
         )
         return number.first_best(terms, counted, least=expr.kind == "argmin")
 
-    def _terms(self, expr: Reduce, scope: Scope) -> Number:
+    def _terms(self, expr: ir.Reduce, scope: Scope) -> Number:
         """Return the terms along the first axes; what is left out changes nothing."""
         extents, inner = self._within(expr, scope)
         axes, rank = len(extents), inner.rank
@@ -400,7 +378,7 @@ class Evaluator:
         return running.map(lambda part: np.take_along_axis(part, taken, 0)[0])
 
 
-def _joined(expr: Reduce, terms: Number, join: number.Join) -> Number:
+def _joined(expr: ir.Reduce, terms: Number, join: number.Join) -> Number:
     """Return terms joined as a reduction does."""
     scalar = scalar_of(expr.type)
     if scalar is Scalar.F32:
@@ -415,19 +393,19 @@ def _joined(expr: Reduce, terms: Number, join: number.Join) -> Number:
     return number.unsure_where(wrap(value, scalar), unsure)
 
 
-def _product_of_locals(expr: Expr, names: Iterator[str]) -> Expr:
+def _product_of_locals(expr: ir.Expr, names: Iterator[str]) -> ir.Expr:
     """Return a product with locals of these names in place of its factors."""
     match expr:
-        case Binary("*", left, right):
+        case ir.Binary("*", left, right):
             first = _product_of_locals(left, names)
             return replace(expr, left=first, right=_product_of_locals(right, names))
         case _:
-            return LocalValue(next(names), expr.type)
+            return ir.LocalValue(next(names), expr.type)
 
 
-def _has_codes(expr: Expr) -> bool:
+def _has_codes(expr: ir.Expr) -> bool:
     """Whether narrow integers are among the factors of a term."""
-    return any(isinstance(x, Load) and x.tensor.narrow for x in walk(expr))
+    return any(isinstance(x, ir.Load) and x.tensor.narrow for x in walk(expr))
 
 
 def _literal(value: float, type_: Scalar) -> Number:
@@ -436,7 +414,7 @@ def _literal(value: float, type_: Scalar) -> Number:
     return number.known(np.asarray(value, number.dtype_of(type_)))
 
 
-def _nothing(expr: Reduce) -> Number:
+def _nothing(expr: ir.Reduce) -> Number:
     """Return the neutral value of a reduction."""
     scalar, first = scalar_of(expr.type), {"sum": 0, "prod": 1}
     if expr.kind in first:
@@ -445,6 +423,6 @@ def _nothing(expr: Reduce) -> Number:
     return _literal(most if expr.kind == "min" else least, scalar)
 
 
-def _widest(expr: BuiltinCall) -> ValueType:
+def _widest(expr: ir.BuiltinCall) -> ValueType:
     types = (argument.type for argument in expr.arguments)
     return next((t for t in types if isinstance(t, Vector)), expr.type)

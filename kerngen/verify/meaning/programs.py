@@ -10,18 +10,8 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
+from kerngen.ir import nodes as ir
 from kerngen.ir.memory import Leaf
-from kerngen.ir.nodes import (
-    At,
-    Field,
-    Function,
-    IndexValue,
-    Kernel,
-    Role,
-    Statement,
-    Subscript,
-    reach,
-)
 from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, scalar_of
@@ -50,8 +40,8 @@ class Subject:
     that are passed to the gradient.
     """
 
-    kernel: Kernel
-    functions: Mapping[str, Function]
+    kernel: ir.Kernel
+    functions: Mapping[str, ir.Function]
     runtime: RuntimeKernel
     forward: Subject | None = None
     kept: RuntimeKernel | None = None
@@ -82,12 +72,12 @@ class Call:
     def bind(self, arrays: Sequence[NDArray[Any]], scalars: Sequence[Any]) -> None:
         """Set the arguments, and create the outputs."""
         kernel = self.subject.kernel
-        inputs = [t for t in kernel.tensors if t.role is not Role.OUTPUT]
+        inputs = [t for t in kernel.tensors if t.role is not ir.Role.OUTPUT]
         for tensor, array in zip(inputs, arrays, strict=True):
             self.contents[tensor.name] = contents_of(tensor.memory, array)
         evaluator = self.evaluator
         for tensor in kernel.tensors:
-            if tensor.role is Role.OUTPUT:
+            if tensor.role is ir.Role.OUTPUT:
                 shape = tuple(map(evaluator.length, tensor.extents))
                 self.contents[tensor.name] = blank(tensor.memory, shape)
         for parameter, value in zip(kernel.parameters, scalars, strict=True):
@@ -110,10 +100,10 @@ class Call:
                 else number.known(np.asarray(value, np.int64))
             )
 
-    def execute(self, statement: Statement) -> None:
+    def execute(self, statement: ir.Statement) -> None:
         """Run a statement over its whole domain, as if at once."""
         tensor = statement.target
-        if tensor.role is Role.LET:
+        if tensor.role is ir.Role.LET:
             self.contents[tensor.name] = self._watched(statement)
             return
         value = self._watched(statement)
@@ -122,7 +112,7 @@ class Call:
             places = self._places(statement, statement.value, contents)
             key = (*places.key, *key[tensor.rank :])
             value = value.map(lambda part: part[places.inside])
-        leaf = reach(tensor.memory, statement.path)
+        leaf = ir.reach(tensor.memory, statement.path)
         assert isinstance(leaf, Leaf)
         kept = number.to_half(value) if leaf.is_half else value
         # Contents may be seen by lets, which keep what they were computed from.
@@ -130,14 +120,14 @@ class Call:
             part[key] = new
 
     def _places(
-        self, statement: Statement, stored: StoreAt, contents: Number
+        self, statement: ir.Statement, stored: StoreAt, contents: Number
     ) -> _Places:
         """Return the places that are inside of the target, which are no others' too.
 
         Where a place is in doubt, nothing is known of the target any more.
         """
         evaluator = self.evaluator
-        inner = sum(isinstance(p, IndexValue) for p in places_in(statement.path))
+        inner = sum(isinstance(p, ir.IndexValue) for p in places_in(statement.path))
         own = statement.indices[: len(statement.indices) - inner]
         extents = tuple(evaluator.length(index.extent) for index in own)
         scope = Scope(grid(own, extents, len(own)), len(own))
@@ -150,16 +140,16 @@ class Call:
         key = (np.broadcast_to(place.value, extents)[inside] for place in found)
         return _Places(tuple(key), inside)
 
-    def _watched(self, statement: Statement) -> Number:
+    def _watched(self, statement: ir.Statement) -> Number:
         value = self._value(statement)
         if self.watch:
-            leaf = reach(statement.target.memory, statement.path)
+            leaf = ir.reach(statement.target.memory, statement.path)
             self.watch.statement(
                 statement, value, is_half=isinstance(leaf, Leaf) and leaf.is_half
             )
         return value
 
-    def _value(self, statement: Statement) -> Number:
+    def _value(self, statement: ir.Statement) -> Number:
         """Compute a statement's value at every point, some rows of its domain at a time."""
         if statement.along:
             return self._in_order(statement, statement.along)
@@ -184,7 +174,7 @@ class Call:
             slabs.append(_spread(found, (len(some), *extents[1:], *inner)))
         return number.joined(slabs, lambda parts: np.concatenate(parts, 0))
 
-    def _in_order(self, statement: Statement, along: Recurrence) -> Number:
+    def _in_order(self, statement: ir.Statement, along: Recurrence) -> Number:
         """Compute a let that reads itself, of which each step sees those before it."""
         evaluator = self.evaluator
         extents = [evaluator.length(index.extent) for index in statement.indices]
@@ -223,15 +213,17 @@ def _parts(contents: Number) -> tuple[NDArray[Any], ...]:
     return contents.value, contents.error, contents.size
 
 
-def _target(statement: Statement, contents: Contents) -> tuple[Number, tuple[Any, ...]]:
+def _target(
+    statement: ir.Statement, contents: Contents
+) -> tuple[Number, tuple[Any, ...]]:
     """Return the numbers that a statement writes some of, and which."""
     key: list[Any] = [slice(None)] * statement.target.rank
     for step in statement.path:
         match step:
-            case Field(name):
+            case ir.Field(name):
                 assert isinstance(contents, Mapping)
                 contents = contents[name]
-            case At(place=place):
+            case ir.At(place=place):
                 key.append(_place(place))
     assert isinstance(contents, Number)
     if statement.component:
@@ -239,9 +231,9 @@ def _target(statement: Statement, contents: Contents) -> tuple[Number, tuple[Any
     return contents, tuple(key)
 
 
-def _place(place: Subscript) -> int | slice:
+def _place(place: ir.Subscript) -> int | slice:
     """Return which element of a fixed array is written: all of them by an index."""
-    if isinstance(place, IndexValue):
+    if isinstance(place, ir.IndexValue):
         return slice(None)
     constant = Evaluator({}, {}, {}).of(place.value, Scope())
     return int(constant.value)
@@ -271,6 +263,6 @@ def meaning(
     return [[*flat(call.contents[name])] for name in _written(subject.kernel)]
 
 
-def _written(kernel: Kernel) -> Iterator[str]:
-    for role in (Role.UPDATE, Role.OUTPUT):
+def _written(kernel: ir.Kernel) -> Iterator[str]:
+    for role in (ir.Role.UPDATE, ir.Role.OUTPUT):
         yield from (tensor.name for tensor in kernel.tensors if tensor.role is role)
