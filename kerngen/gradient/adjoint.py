@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, assert_never, final
 
-from kerngen.gradient.fault import GradientError, Kind
+from kerngen.gradient.fault import GradientError, Kind, Lacking
 from kerngen.gradient.forward import Forward, as_select
 from kerngen.gradient.handing import handed_on, has_components
 from kerngen.gradient.integers.conditions import (
@@ -115,13 +115,13 @@ class Reads:
             case _:
                 assert_never(expr)
 
-    def _fault(self, what: str, case: str = "rule") -> GradientError:
+    def _fault(self, what: str, lacking: Lacking = "rule") -> GradientError:
         fields = {
             "kernel": self.forward.kernel.name,
             "reason": f"there is no rule for {what}",
-            "case": case,
         }
-        return GradientError(Kind.NO_DERIVATIVE, fields, self._statement.span)
+        span = self._statement.span
+        return GradientError(Kind.NO_DERIVATIVE, fields, span, lacking=lacking)
 
     # Leaves
 

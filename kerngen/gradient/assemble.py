@@ -440,9 +440,11 @@ class _Assembly:
         except NotFiniteError:
             kernel = self.derived.original
             reason = "a constant in it is not finite"
-            fields = {"kernel": kernel.name, "reason": reason, "case": "infinite"}
+            fields = {"kernel": kernel.name, "reason": reason}
             span = next((s.span for s in kernel.body if _divides_by_zero(s)), None)
-            raise GradientError(Kind.NO_DERIVATIVE, fields, span) from None
+            raise GradientError(
+                Kind.NO_DERIVATIVE, fields, span, lacking="infinite"
+            ) from None
 
     def _index_names(self, statement: ir.Statement) -> dict[ir.Index, ir.Index]:
         """Return the statement's indices under names that nothing else has."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import final
+from typing import Literal, TypeAlias, final
 
 from kerngen.source.text import Span
+
+Lacking: TypeAlias = Literal["rule", "parts", "prod", "infinite"]
+"""Why an equation has no derivative: there is no rule for what is in it, its tensor is
+written in parts, it is the gradient of a product, or it divides by 0."""
 
 
 @final
@@ -28,13 +32,20 @@ class Kind(Enum):
 class GradientError(Exception):
     """A gradient that cannot be derived.
 
-    `fields` name what the message is about; `span` lies in the forward program.
+    `fields` name what the message is about; `span` lies in the forward program; `lacking`
+    is the cause of `Kind.NO_DERIVATIVE`.
     """
 
     def __init__(
-        self, kind: Kind, fields: Mapping[str, str], span: Span | None = None
+        self,
+        kind: Kind,
+        fields: Mapping[str, str],
+        span: Span | None = None,
+        *,
+        lacking: Lacking = "rule",
     ) -> None:
         super().__init__(kind.value, dict(fields))
         self.kind = kind
         self.fields = dict(fields)
         self.span = span
+        self.lacking: Lacking = lacking

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal, TypeAlias
 
+from kerngen.gradient.fault import Lacking
 from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
@@ -11,6 +12,9 @@ _FLAT: Final = (
     "the outputs don't change with '{name}', or in steps alone, as by comparisons, "
     "roundings and integers."
 )
+
+OtherNames: TypeAlias = Literal["one of several", "alone", "none"]
+"""Whether others are named beside it, or could be, or no parameter has a gradient."""
 
 
 class ByUnknown(Diagnostic, code="KG1203"):
@@ -27,7 +31,7 @@ class ByType(Diagnostic, code="KG1204"):
         "alone": "Name {others} instead.",
         "none": "Leave the gradient out: no parameter of the kernel has such numbers.",
     }
-    case: str
+    case: OtherNames
     name: str
     others: str
     type: str
@@ -69,7 +73,7 @@ class ZeroGradient(Diagnostic, code="KG1209"):
         "alone": f"Name {{others}} instead: {_FLAT}",
         "none": f"Leave the gradient out: {_FLAT}",
     }
-    case: str
+    case: OtherNames
     kernel: str
     name: str
     others: str
@@ -84,7 +88,7 @@ class NoDerivative(Diagnostic, code="KG1210"):
         "infinite": "Divide by what is not 0.",
     }
     declared: Span | None = related("this is why", default=None)
-    case: str
+    case: Lacking
     kernel: str
     reason: str
 

@@ -149,8 +149,10 @@ def _refuse_writes(kernel: ir.Kernel) -> None:
         in_parts = statement.is_partial and (is_read or statement.component)
         if in_parts or key in written:
             reason = f"'{target.name}' is written in parts"
-            fields = {"kernel": kernel.name, "reason": reason, "case": "parts"}
-            raise GradientError(Kind.NO_DERIVATIVE, fields, statement.span)
+            fields = {"kernel": kernel.name, "reason": reason}
+            raise GradientError(
+                Kind.NO_DERIVATIVE, fields, statement.span, lacking="parts"
+            )
         written.add(key)
 
 

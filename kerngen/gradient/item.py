@@ -130,7 +130,7 @@ def _check_twice(found: Faults, word: str, names: tuple[ast.Identifier, ...]) ->
         first.setdefault(name.name, name.span)
 
 
-def _others(item: ast.GradientItem, kernel: ir.Kernel) -> tuple[str, str]:
+def _others(item: ast.GradientItem, kernel: ir.Kernel) -> tuple[str, faults.OtherNames]:
     """Return the other parameters that have gradients, and the case of the hint."""
     if len(item.by) > 1:
         return "", "one of several"
@@ -172,9 +172,12 @@ def _fault(item: ast.GradientItem, of: ir.Kernel, error: GradientError) -> Diagn
                 span=span, kernel=kernel, name=name, case=case, others=others
             )
         case Kind.NO_DERIVATIVE:
-            reason, case = fields["reason"], fields["case"]
             return faults.NoDerivative(
-                span=span, kernel=kernel, reason=reason, case=case, declared=error.span
+                span=span,
+                kernel=kernel,
+                reason=fields["reason"],
+                case=error.lacking,
+                declared=error.span,
             )
         case Kind.TOO_LARGE:
             return faults.GradientTooLarge(

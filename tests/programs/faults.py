@@ -279,8 +279,8 @@ FAULTS: Final = (
     PlantedFault(
         "members taken to be apart that are one",
         "kerngen.ir.analysis.reads:are_apart",
-        "case Field(name), Field(other_name) if name != other_name:",
-        "case Field(), Field():",
+        "case ir.Field(name), ir.Field(other_name) if name != other_name:",
+        "case ir.Field(), ir.Field():",
     ),
     PlantedFault(
         "a product with a matrix by its rows in the reference",
