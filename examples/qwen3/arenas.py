@@ -51,7 +51,7 @@ class Arenas:
     def _each(self, shape: Shape, element: Any) -> Iterator[Tensor[Any, Any]]:
         """Yield tensors without end; beyond `count`, each is a buffer of its own."""
         size, left = math.prod(shape), self._count
-        step = -(-size // GRAIN) * GRAIN
+        step = max(-(-size // GRAIN), 1) * GRAIN
         most = min(LARGE, self._ctx.max_tensor_bytes) // (step * BITS[element] // 8)
         while left > 1 and most > 1 and size % WORD == 0:
             # Equal parts: a short last one would lie in a block.

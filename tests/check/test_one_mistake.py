@@ -113,3 +113,14 @@ def test_a_gap_may_write_what_the_parser_did_not_come_to() -> None:
         kernel m(x: f32[n]) -> y: f32[n] { let = 2.0; y[i] = t; }
     """
     assert len(faults_of(text)) == 3
+
+
+def test_a_constant_that_a_gap_declares_may_be_in_a_left_side() -> None:
+    text = """
+        kernel k(x: f32[n], mut y: f32[m]) {
+            let first = 2
+            let last = 3;
+            y[g - first] = x[g];
+        }
+    """
+    assert [fault.code for fault in faults_of(text)] == ["KG0111"]

@@ -54,6 +54,11 @@ def test_what_ends_within_a_word_is_alone(ctx: Context) -> None:
     assert all(tensor.direct for tensor in odd)
 
 
+def test_a_tensor_may_be_empty(ctx: Context) -> None:
+    arenas = Arenas(ctx, 2)
+    assert [arenas.empty((0, 8), f32).shape for _ in range(3)] == [(0, 8)] * 3
+
+
 def test_layers_of_a_model_share_buffers(ctx: Context, tmp_path: Path) -> None:
     make(tmp_path, Sizes(layers=12, width=32, hidden=64))
     model = load_model(tmp_path, ctx=ctx, storage=f32)

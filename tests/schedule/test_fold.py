@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.source.diagnostic import CompileError
+from kerngen.verify.ways import ways
 from tests.compile import built
 
 Array = NDArray[Any]
@@ -71,6 +72,16 @@ def test_every_number_of_states(ctx: gpu.Context, kind: str) -> None:
                 found = getattr(np, kind)(terms, axis=-1)
                 wanted = (w * found).swapaxes(0, 1) + 1
                 np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_every_shader_writes_sums_of_nothing(ctx: gpu.Context) -> None:
+    """Those too that are not chosen where there are no states."""
+    with built(SUMS.replace("KIND", "sum") + "schedule sums { fold }") as (sums,):
+        shapes = (3, 0), (2, 5, 3), (0, 5), (3,)
+        given = tuple(ctx.tensor(np.ones(z, np.float32)) for z in shapes)
+        for way in ways(sums):
+            (y,) = way.kernel.launch(ctx, given, (), (None,))
+            np.testing.assert_array_equal(y.numpy(), np.ones((5, 2, 3)), str(way))
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from kerngen.check.faults.names import (
 )
 from kerngen.check.faults.schedules import GuardOfSome, NothingMatches, UnknownKernel
 from kerngen.check.faults.statements import (
+    LeftSubscript,
     NeverWritten,
     NothingWritten,
     ReadBeforeWrite,
@@ -83,6 +84,9 @@ class Unread:
                 return lost.any_name or name in lost.names
             case NothingMatches(pattern=pattern):
                 return self.items.any_name or any(matching(pattern, self.items.names))
+            case LeftSubscript(text=text):
+                lost = self.items | near
+                return lost.any_name or not lost.names.isdisjoint(words(text))
             case ReadBeforeWrite(name=name) | NeverWritten(name=name):
                 return near.any_target or name in near.names
             case NothingWritten() | RangeNotFound():

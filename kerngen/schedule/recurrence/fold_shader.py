@@ -157,7 +157,9 @@ class _Fold:
         self._along(inner, lane)
         if not self._form.at_once:
             step = self._group.lanes
-            to.block.append(t.count_up(self._first.name, 0, count, step, *inner.block))
+            # Without states, one round of lanes that have none writes what sums of nothing are.
+            rounds = t.call("max", count, 1)
+            to.block.append(t.count_up(self._first.name, 0, rounds, step, *inner.block))
 
     def _along(self, to: Lowerer, lane: Lane) -> None:
         """Write the loop over blocks of turns."""

@@ -1229,7 +1229,7 @@ fn many(
     let inside = element < u_.b * u_.d;
     let n = element / u_.d;
     let i = element % u_.d;
-    for (var first = 0u; first < u_.s; first += 64u) {
+    for (var first = 0u; first < max(u_.s, 1u); first += 64u) {
         let k = first + place;
         var h_before: f32;
         var a_kept: f32;
