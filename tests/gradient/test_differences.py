@@ -312,6 +312,6 @@ def test_given_lets_are_inputs() -> None:
 )
 def test_clamped_reads_of_an_empty_output(text: str, values: dict[str, int]) -> None:
     """A gather from the gradient by the output would be refused: it is empty."""
-    own = values or {"z": np.zeros(0)}
+    own: dict[str, object] = {**values} or {"z": np.zeros(0)}
     (dx,) = results_of(f"kernel f(x: f32[n], {text}", ("x",), x=np.ones(4), **own)
     np.testing.assert_array_equal(dx, np.zeros(4))
