@@ -157,6 +157,27 @@ def times(left: ir.Expr, right: ir.Expr) -> ir.Expr:
     return binary("*", left, right)
 
 
+def is_single(direction: ir.Expr) -> bool:
+    """Whether all but one number of a vector or matrix are literal zeros."""
+    return is_sparse(direction) and _count_nonzero(direction) == 1
+
+
+def _count_nonzero(value: ir.Expr) -> int:
+    if isinstance(value.type, Scalar):
+        return not is_zero(value)
+    return sum(map(_count_nonzero, parts_of(value)))
+
+
+def placed_along(value: ir.Expr, direction: ir.Expr) -> ir.Expr:
+    """Return a number times a direction: its zeros stay, where the number is NaN too."""
+    type_ = direction.type
+    if isinstance(type_, Scalar) or is_zero(direction):
+        return times(value, direction)
+    return ir.Construct(
+        type_, tuple(placed_along(value, part) for part in parts_of(direction))
+    )
+
+
 def added(parts: list[ir.Expr], type_: ValueType) -> ir.Expr:
     """Return the sum of several values, without zeros."""
     kept = [part for part in parts if not is_zero(part)]

@@ -293,7 +293,9 @@ class _Derivation:
             self.simplifier.define(self.statements[-1])
             self._guards.record(let, indices, guards)
             own: ir.Expr = let
-            if any(isinstance(node, ir.Construct) for node in walk(statement.value)):
+            if has_pole(statement.value) or any(
+                isinstance(node, ir.Construct) for node in walk(statement.value)
+            ):
                 # A component that nothing reads is not derived: its slope may be NaN.
                 own = masked(let, [direction_of(term)[1] for term in terms])
             terms = [Term(factors={own: ONE})]

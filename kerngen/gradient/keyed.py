@@ -56,9 +56,17 @@ class Keys:
 
     def parts(self, term: Term, indices: tuple[Index, ...], let: Let) -> list[Term]:
         """Return a term, over the `indices` of the result, as terms of lets."""
+        # A gather from an axis that is empty is refused; a sum over it is 0.
+        doubtful = frozenset(term.bound)
         term = self._with_let(term, indices, let)
         borders = [border_of(key, term, self.facts) for key in _keys(term)]
-        known = [border for border in borders if border is not None]
+        known = [
+            border
+            for border in borders
+            if border is not None
+            if border.index not in doubtful
+            or self.facts.has_elements(border.index.extent, border.place.extent)
+        ]
         if not known or len(known) < len(borders) or len(known) < len(term.bound):
             return [term]
         return Borders(self.facts, self.fresh).parts(term, indices, known, let)

@@ -7,7 +7,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
-from kerngen.gradient.composites import ZERO, binary, zero_of
+from kerngen.gradient.composites import (
+    ZERO,
+    binary,
+    direction_of,
+    is_single,
+    placed_along,
+    zero_of,
+)
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.conditions import all_hold, negated
 from kerngen.gradient.simplify import common, split, split_under_conditions
@@ -167,6 +174,10 @@ def _product(term: Term, also: tuple[ir.Expr, ...]) -> ir.Expr:
         # Chosen, never multiplied by 0: NaN times 0 is NaN.
         rest = {a: e for a, e in term.factors.items() if a != choices[0]}
         return _distributed(choices[0], replace(term, factors=rest), also)
+    scale, direction = direction_of(term)
+    if is_single(direction) and term.factors[direction] == 1:
+        # Before it is divided, and not after: 0 / 0 is NaN.
+        return placed_along(_product(scale, also), direction)
     above = [p for a, e in term.factors.items() if e > 0 for p in _power(a, e)]
     below = [p for a, e in term.factors.items() if e < 0 for p in _power(a, -e)]
     value, is_negative = abs(term.coefficient), term.coefficient < 0

@@ -78,6 +78,34 @@ def test_components_that_nothing_reads(let: str, read: str) -> None:
     np.testing.assert_allclose(dx, weights_of(text, 3) * 2.0 * x)
 
 
+def test_components_of_an_operation_on_vectors_that_nothing_reads() -> None:
+    """The slope of a root is infinite at 0."""
+    text = """
+    kernel f(x: vec3f[n]) -> y: vec2f[n] {
+        let v[i] = sqrt(x[i]);
+        y[i] = v[i].yz;
+    }
+    """
+    with np.errstate(all="ignore"):
+        (dx,) = results_of(text, ("x",), x=np.array([[0.0, 4.0, 1.0]]))
+    np.testing.assert_allclose(dx[:, 0], [0.0])
+    np.testing.assert_allclose(dx[:, 1:], weights_of(text, 1, 2) * [0.25, 0.5])
+
+
+def test_components_of_a_state_are_apart() -> None:
+    """The slope of the root is infinite, and reaches no other component of the state."""
+    text = """
+    kernel f(x: vec2f[n]) -> y: f32[n] {
+        let s[t] = if t > 0 { vec2f(sqrt(s[t - 1].x), s[t - 1].y * 0.5) + x[t] } else { x[t] };
+        y[t] = s[t].y;
+    }
+    """
+    with np.errstate(all="ignore"):
+        (dx,) = results_of(text, ("x",), x=np.array([[0.0, 1.0], [0.0, 2.0]]))
+    first, second = weights_of(text, 2)
+    np.testing.assert_allclose(dx[:, 1], [first + 0.5 * second, second])
+
+
 def test_condition_on_components_that_another_one_keeps_inside() -> None:
     """Of both, the one on indices is first in the gradient, too."""
     text = """

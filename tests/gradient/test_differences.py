@@ -294,3 +294,24 @@ def test_given_lets_are_inputs() -> None:
         "dx",
     ]
     assert "mean" not in {s.target.name for s in gradient.body}
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("z: f32[m]) -> y: f32[m] { y[i] = z[i] * x[clamp(i - 1, 0, n - 1)]; }", {}),
+        (
+            "z: f32[m]) -> y: f32[m] { y[i] = z[i] * x[clamp(2 * i - 1, 0, n - 1)]; }",
+            {},
+        ),
+        (
+            "p: i32) -> y: f32[n + 2 * p] { y[i] = x[clamp(i - p, 0, n - 1)]; }",
+            {"p": -2},
+        ),
+    ],
+)
+def test_clamped_reads_of_an_empty_output(text: str, values: dict[str, int]) -> None:
+    """A gather from the gradient by the output would be refused: it is empty."""
+    own: dict[str, object] = {**values} or {"z": np.zeros(0)}
+    (dx,) = results_of(f"kernel f(x: f32[n], {text}", ("x",), x=np.ones(4), **own)
+    np.testing.assert_array_equal(dx, np.zeros(4))

@@ -132,6 +132,12 @@ class Facts:
             self._tried.pop()
         return self._known[key]
 
+    def has_elements(self, extent: ir.Extent, around: ir.Extent) -> bool:
+        """Whether an axis has elements wherever another one has; all may be empty."""
+        ranged = plus(self.whole(form_of(length(around))), -1)
+        own = Facts(self.defined, assumed=(*self.assumed, ranged))
+        return own.is_never_negative(plus(form_of(length(extent)), -1))
+
     def _proves(self, form: Form, facts: tuple[Form, ...], depth: int) -> bool:
         negative = next((m for m, factor in form.items() if factor < 0), None)
         if negative is None:
