@@ -259,7 +259,8 @@ def _dispatches(variant: Variant, maker: SizeMaker) -> tree.Sequence:
     found = tuple(_dispatch(shader, maker) for shader in variant.shaders)
     if variant.again is None:
         return found
-    return (*found[:-1], tree.Repeat(variant.again, found[-1:]))
+    first = len(found) - variant.repeated
+    return (*found[:first], tree.Repeat(variant.again, found[first:]))
 
 
 def _dispatch(shader: Shader, maker: SizeMaker) -> tree.Dispatch:

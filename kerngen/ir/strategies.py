@@ -159,6 +159,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
         "micro": OptionRule("micro(queries, keys)", 2, tried=((8, 8), (8, 4), (4, 4))),
         "depth": OptionRule("depth(terms, weights)", 2, tried=((16, 16), (8, 16))),
         "rows": OptionRule("rows(4)", 1, lowest=4, highest=4, tried=((4,),)),
+        "chunk": OptionRule("chunk(queries)", 1, tried=((256,), (512,))),
     },
     "generic": {
         "neighbours": OptionRule(

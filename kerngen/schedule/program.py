@@ -76,7 +76,7 @@ class Shader:
 class Variant:
     """Dispatches that compute a stage where a condition holds.
 
-    The last dispatch runs `again` times, if given.
+    The last dispatches, `repeated` of them, run `again` times, if given.
     """
 
     name: str
@@ -84,6 +84,7 @@ class Variant:
     shaders: tuple[Shader, ...]
     scratch: tuple[Scratch, ...] = ()
     again: Size | None = None
+    repeated: int = 1
 
 
 @final

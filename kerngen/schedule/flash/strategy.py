@@ -20,9 +20,11 @@ from kerngen.schedule.flash.attention import Attention, attention_of
 from kerngen.schedule.flash.attention_sums import (
     AttentionSums,
     Statistics,
+    SumPass,
     Tiles,
     attention_sums_of,
 )
+from kerngen.schedule.flash.chunks import Chunks, chunks_of
 from kerngen.schedule.flash.few_queries import FlashRows
 from kerngen.schedule.flash.parts_join import PartsJoin
 from kerngen.schedule.flash.shader import FlashShader, wide_tensors
@@ -32,6 +34,7 @@ from kerngen.schedule.flash.sums import (
     wide_in_numbers,
     wide_in_pass,
 )
+from kerngen.schedule.flash.stored_sum import StoredSumShader, counting_shader
 from kerngen.schedule.flash.tiling import FlashTiling, flash_tiling
 from kerngen.schedule.gemm.tiling import VECTOR
 from kerngen.schedule.per_element import lower_generic
@@ -88,7 +91,10 @@ def suits_flash(task: Task, options: Options) -> str:
     """Return why attention does not suit the options, or "" if it does."""
     found = flash_of(task)
     assert not isinstance(found, str), found
-    if not flash_tiling(options).rows:
+    tiling = flash_tiling(options)
+    if tiling.chunk:
+        return _suits_chunks(task, found, tiling)
+    if not tiling.rows:
         return ""
     if isinstance(found, AttentionSums):
         return "with rows, it is attention itself and not its gradients"
@@ -99,20 +105,36 @@ def suits_flash(task: Task, options: Options) -> str:
     return ""
 
 
+def _suits_chunks(task: Task, found: Found, tiling: FlashTiling) -> str:
+    if isinstance(found, Attention):
+        return "with a chunk, it is the gradients of attention"
+    chunks = chunks_of(task, found, tiling.chunk)
+    return chunks if isinstance(chunks, str) else ""
+
+
 def _sums(task: Task, found: AttentionSums, tiling: FlashTiling) -> Iterator[Variant]:
     """Yield variants for gradients: a dispatch for the numbers of rows, then the passes."""
     scratch: tuple[Scratch, ...] = ()
     if found.numbers is not None:
         scratch = (Scratch(found.numbers.name, _size_of(found.numbers)),)
+    chunks = chunks_of(task, found, tiling.chunk) if tiling.chunk else None
+    assert not isinstance(chunks, str), chunks
+    again = chunks.count if chunks else None
+    scratch += (chunks.scratch,) if chunks else ()
     for whole, name in ((True, "aligned"), (False, "edge")):
         when = _whole_sums(found, tiling) if whole else host.ALWAYS
         if when != host.NEVER:
-            shaders = tuple(_sum_shaders(task, found, tiling, whole=whole))
-            yield Variant(name, when, shaders, scratch)
+            shaders = (*_sum_shaders(task, found, tiling, chunks, whole=whole),)
+            yield Variant(name, when, shaders, scratch, again, repeated=3)
 
 
 def _sum_shaders(
-    task: Task, found: AttentionSums, tiling: FlashTiling, *, whole: bool
+    task: Task,
+    found: AttentionSums,
+    tiling: FlashTiling,
+    chunks: Chunks | None,
+    *,
+    whole: bool,
 ) -> Iterator[Shader]:
     ends = [x.finish.name for each in found.passes for x in each.sums]
     before = tuple(stage for stage in found.stages if stage.name not in ends)
@@ -129,10 +151,23 @@ def _sum_shaders(
             pass
         case _:
             assert_never(found.statistics)
+    apart = (chunks.maker, chunks.taker) if chunks else ()
     for each in found.passes:
-        stages = tuple(x.finish for x in each.sums)
-        own = replace(_together(task, stages, stages[0].domain), stem=stem)
-        yield SumShader(own, each, tiling, whole=whole).shader()
+        if each not in apart:
+            own = _of_pass(task, each, stem)
+            yield SumShader(own, each, tiling, whole=whole).shader()
+    if chunks:
+        own = _of_pass(task, chunks.taker, stem)
+        yield counting_shader(own, chunks, first=1)
+        maker = _of_pass(task, chunks.maker, stem)
+        yield SumShader(maker, chunks.maker, tiling, chunks, whole=whole).shader()
+        yield StoredSumShader(own, chunks, tiling.stored, whole=whole).shader()
+        yield counting_shader(own, chunks, first=0)
+
+
+def _of_pass(task: Task, found: SumPass, stem: str) -> Task:
+    stages = tuple(each.finish for each in found.sums)
+    return replace(_together(task, stages, stages[0].domain), stem=stem)
 
 
 def _size_of(tensor: Tensor) -> host.Size:

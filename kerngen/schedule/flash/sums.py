@@ -25,6 +25,8 @@ from kerngen.schedule.flash.attention_sums import (
     TileSum,
     product,
 )
+from kerngen.schedule.flash.chunk_place import ChunkPlace
+from kerngen.schedule.flash.chunks import IS_FIRST, Chunks, added
 from kerngen.schedule.flash.key_bounds import KeyBounds, mask_of
 from kerngen.schedule.flash.online import OnlineRows
 from kerngen.schedule.flash.row_numbers import stores, weighted_sum
@@ -289,12 +291,20 @@ class SumShader(_Remade):
     """Writes the shader of a pass of sums, which share the tiles of products."""
 
     def __init__(
-        self, task: Task, found: SumPass, tiling: FlashTiling, *, whole: bool
+        self,
+        task: Task,
+        found: SumPass,
+        tiling: FlashTiling,
+        chunks: Chunks | None = None,
+        *,
+        whole: bool,
     ) -> None:
-        """Declare the tiles."""
+        """Declare the tiles; with chunks, the pass stores them."""
         self.found = found
-        wide = wide_in_pass(found)
+        wide = wide_in_pass(found) | ({chunks.name} if chunks else set())
         super().__init__(task, found.tiles, tiling, wide, whole=whole)
+        if chunks:
+            self.chunks = ChunkPlace.of(self.builder, chunks, written=True)
         self.outer = found.outer
         self.weights = Weights(self.builder, self.rows, tiling.weights, self.key_index)
         self.parts = [self._part(each) for each in found.sums]
@@ -311,6 +321,10 @@ class SumShader(_Remade):
         """Return the whole shader."""
         t_, columns = self.tiling, [each.found.column for each in self.parts]
         self.place(columns, self._bounds())
+        if self.chunks:
+            self.begin, self.end = self.chunks.part_of(
+                self.builder, self.body, (self.begin, self.end)
+            )
         self.body += [t.Blank(), *self.put()]
         for each in self.parts:
             each.values.origin = self.tile_column
@@ -363,11 +377,29 @@ class SumShader(_Remade):
         fetched = self.parts[0].values.fetch(self.first)
         body = [*self.multiplied(), *fetched, *applied]
         rows = [self.tile_rows(), *weights]
+        if self.chunks:
+            body += [t.Blank(), *self._stores(self.chunks, rows)]
         for each, own in zip(self.parts, rows, strict=True):
             added = [] if each is self.parts[0] else each.values.fetch(self.first)
             added += self.add_values(own, self.weights, each.values, each.totals)
             body += [t.Blank(), *_where(self._reaches((each,)), added)]
         return body
+
+    def _stores(
+        self, chunks: ChunkPlace, rows: Sequence[Sequence[Sequence[t.Ident]]]
+    ) -> list[t.Stmt]:
+        """Store the weights of one of the sums, which are gradients of scores.
+
+        Of the workgroups that have the same tiles, that of the first columns does.
+        """
+        s, body, stored = self.builder, list[t.Stmt](), rows[chunks.chunks.number]
+        vectors = (v for row in stored for v in row)
+        places = self.products[0].sums.results()
+        for value, (i, columns, _) in zip(vectors, places, strict=True):
+            row = self.tile_row + i
+            one = chunks.store(s, row, self.first + columns[0], value)
+            body.append(t.If(row < s.extent(self.row_index.extent), one))
+        return [t.If(self.tile_column.equals(0), (*body,))]
 
     def needed(self, number: int) -> t.Expr | None:
         """Return where a product is needed: where a sum has columns that uses it."""
@@ -388,19 +420,25 @@ class SumShader(_Remade):
 
     def _finish(self, part: _Part) -> list[t.Stmt]:
         """Do a stage's steps with every sum."""
-        finish, column = part.found.finish, part.found.column
+        finish, column, chunks = part.found.finish, part.found.column, self.chunks
         wide = self.whole and finish.domain[-1] == column
+        first = {"is_first": "bool"} if chunks else {}
 
         def sums(given: tuple[t.Ident, ...]) -> Mapping[str, Value]:
-            return {SUM.name: Value(given[0], wide=wide)}
+            *others, total = given
+            values = {IS_FIRST.name: Value(each) for each in others}
+            return values | {SUM.name: Value(total, wide=wide)}
 
         name = self.declare_steps(
             "finish",
-            finish,
+            added(finish) if chunks else finish,
             (self.row_index, column),
             "What becomes of a sum, or of four neighbouring ones.",
-            {"weighted": wgsl_type(Scalar.F32, LANES if wide else 1)},
+            {**first, "weighted": wgsl_type(Scalar.F32, LANES if wide else 1)},
             sums,
             column if wide else None,
         )
-        return self.finished(name, finish.domain, column, part.totals)
+        beside = (chunks.is_first,) if chunks else ()
+        return self.finished(
+            name, finish.domain, column, part.totals, lambda _: beside
+        )

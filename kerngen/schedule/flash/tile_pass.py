@@ -18,6 +18,7 @@ from kerngen.ir.staging.stages import Stage
 from kerngen.ir.types import Scalar
 from kerngen.plan.size import Size, ceil_div, lift, maximum
 from kerngen.schedule.contraction import LEFT, RIGHT, Contraction, tile_axis
+from kerngen.schedule.flash.chunk_place import ChunkPlace
 from kerngen.schedule.flash.key_bounds import KeyBounds
 from kerngen.schedule.flash.tiling import FlashTiling
 from kerngen.schedule.gemm.operand import BANKS, Operand
@@ -162,6 +163,9 @@ class KeyPass:
         self.begin: t.Expr = t.ZERO
         self.end: t.Expr = t.ZERO
         self.bounded = False
+        self.chunks: ChunkPlace | None = None
+        self.result_row = self.row_index
+        self.first_row: t.Expr = t.ZERO
         self._shared_tiles: dict[tuple[str, str], t.Expr] = {}
 
     def name_places(self) -> None:
@@ -224,22 +228,33 @@ class KeyPass:
     def tile_count(self, columns: Sequence[Index]) -> Size:
         """Return how many tiles there are."""
         rows, across = self.tiled_axes(columns)
-        return domain_size(self.batch) * rows * across
+        heads = self.chunks.heads if self.chunks else domain_size(self.batch)
+        return heads * rows * across
 
-    def place(self, columns: Sequence[Index], bounds: KeyBounds) -> None:
-        """Write the workgroup's tile: batch indices, first row and column, keys."""
+    def place_tile(self, columns: Sequence[Index]) -> None:
+        """Write the workgroup's tile: batch indices, first row and column."""
         s = self.builder
         group = self.let("group", linear_group(s))
         tile_rows, tile_columns = self.tiled_axes(columns)
         rows = self.let("tile_rows", to_wgsl(tile_rows, s))
         across = self.let("tile_columns", to_wgsl(tile_columns, s))
-        tiles = s.size(self.batch) * rows * across
-        self.body.append(t.If(group >= tiles, (t.Return(),)))
-        self.at = unravel(s, self.body, self.batch, group // across // rows)
+        head: t.Expr = group // across // rows
+        if self.chunks:
+            head = self.chunks.place(s, self.body, head)
+        else:
+            tiles = s.size(self.batch) * rows * across
+            self.body.append(t.If(group >= tiles, (t.Return(),)))
+        self.at = unravel(s, self.body, self.batch, head)
         # The last rows first: under a causal mask they have the most keys.
         number = t.Binary("-", t.Binary("-", rows, t.ONE), group // across % rows)
         self.tile_row = self.let("tile_row", number * self.tiling.queries)
         self.tile_column = self.let("tile_column", group % across * self.tiling.columns)
+        self.first_row = self.tile_row
+
+    def place(self, columns: Sequence[Index], bounds: KeyBounds) -> None:
+        """Write the workgroup's tile, and the keys that its rows have."""
+        s = self.builder
+        self.place_tile(columns)
         self.bounded = bool(bounds.bounds)
         last = t.call(
             "min", self.tile_row + self.tiling.queries, s.extent(self.row_index.extent)
@@ -249,16 +264,19 @@ class KeyPass:
 
     # Products
 
-    def multiply(self, product: Product) -> list[t.Stmt]:
-        """Return the loop over a product's terms, as in `gemm`."""
+    def multiply(
+        self, product: Product, begin: t.Expr = t.ZERO, end: t.Expr | None = None
+    ) -> list[t.Stmt]:
+        """Return the loop over a product's terms, as in `gemm`: all, or from `begin` on."""
         s, operands = self.builder, (product.rows, product.keys)
         first, following = (t.Ident(s.fresh(n)) for n in ("first", "following"))
-        end, terms = s.size(product.found.over), self.tiling.terms
+        last, terms = s.size(product.found.over), self.tiling.terms
+        end = end or last
         next_: t.Expr = first + terms
         if self.whole:
             # The last turn loads once more, without a branch: terms that exist, for
             # nobody.
-            next_ = t.call("min", next_, t.Binary("-", end, t.u32(terms)))
+            next_ = t.call("min", next_, t.Binary("-", last, t.u32(terms)))
         is_product = product.found.is_product
         left = None if self.whole or is_product else t.Binary("-", end, first)
         clears = is_product and not self.whole
@@ -270,10 +288,10 @@ class KeyPass:
             *(product.sums.accumulate(p, None, left) for p in range(terms)),
             t.BARRIER,
         ]
-        begin = [stmt for x in operands for stmt in x.fetch(t.ZERO)]
+        loaded = [stmt for x in operands for stmt in x.fetch(begin)]
         if not self.whole:
-            begin = [t.If(t.Binary(">", end, t.ZERO), (*begin,))]
-        return [*begin, t.count_up(first.name, 0, end, terms, *turn)]
+            loaded = [t.If(t.Binary(">", end, begin), (*loaded,))]
+        return [*loaded, t.count_up(first.name, begin, end, terms, *turn)]
 
     def _staged(
         self,
@@ -509,7 +527,7 @@ class KeyPass:
             for j, value in lanes:
                 at = {
                     **self.at,
-                    self.row_index: self.tile_row + i,
+                    self.result_row: self.first_row + i,
                     column: self.tile_column + j,
                 }
                 places = (at[index] for index in domain)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import gcd
 from typing import Final, final
 
 from kerngen.schedule.gemm.tiling import VECTOR, Tiling, tiling_of
@@ -22,6 +23,8 @@ class FlashTiling:
     - `weights`: of how many keys the values are, after that
     - `rows`: for few queries, how many rows a workgroup has, all with the same keys; the
       keys are then cut into parts
+    - `chunk`: for gradients, of how many queries the gradients of the scores are stored at
+      once; with 0, none are
     """
 
     queries: int = 64
@@ -32,6 +35,7 @@ class FlashTiling:
     terms: int = 16
     weights: int = 16
     rows: int = 0
+    chunk: int = 0
 
     @property
     def scores(self) -> Tiling:
@@ -48,6 +52,19 @@ class FlashTiling:
         return _tiling(
             (self.queries, self.columns, self.weights),
             (self.micro_queries, self.columns // across),
+        )
+
+    @property
+    def stored(self) -> FlashTiling:
+        """The tiles of the product of stored gradients and keys: `keys` are its columns."""
+        micro = 2 * VECTOR if self.columns >= STORED_ROWS else VECTOR
+        return FlashTiling(
+            queries=gcd(self.keys, STORED_ROWS),
+            keys=self.columns,
+            columns=self.columns,
+            micro_queries=micro,
+            micro_keys=micro,
+            terms=self.weights,
         )
 
     @property
@@ -78,7 +95,18 @@ class FlashTiling:
                 f"{self.weights} keys at a time do not suit {columns} invocations "
                 f"along the keys"
             )
+        elif self.chunk:
+            yield from self._chunk_faults()
 
+    def _chunk_faults(self) -> Iterator[str]:
+        if self.chunk % self.keys:
+            yield f"a chunk's queries must be a multiple of tile's keys, {self.keys}"
+        else:
+            yield from self.stored.scores.faults()
+
+
+STORED_ROWS: Final = 64
+"""The rows of the tiles in which stored gradients of scores are read."""
 
 ROW_COLUMNS: Final = (32, 64, 128, 256)
 """Which columns the lanes of a workgroup share, four to a lane."""
@@ -93,6 +121,7 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "micro": ("micro_queries", "micro_keys"),
     "depth": ("terms", "weights"),
     "rows": ("rows",),
+    "chunk": ("chunk",),
 }
 """The fields that each option of `flash` sets, in the order of its values."""
 

@@ -36,6 +36,12 @@ class LinearBound:
     slope: int
     offset: ir.Expr
 
+    @property
+    def is_read(self) -> bool:
+        """Whether its offset has numbers of the call, with which it may wrap."""
+        read = (isinstance(x, ir.Load | ir.UniformValue) for x in walk(self.offset))
+        return any(read)
+
     def at(self, lowerer: Lowerer, row: t.Expr) -> t.Expr:
         """Return the bound at a row, as an i32."""
         offset = t.call("i32", lower_fixed(lowerer, self.offset))
@@ -53,10 +59,7 @@ class LinearBound:
 
     def loosest(self, lowerer: Lowerer, first: t.Expr, last: t.Expr) -> t.Expr:
         """Return a bound that is no tighter than that of any row from `first` to `last`."""
-        is_exact = not any(
-            isinstance(x, ir.Load | ir.UniformValue) for x in walk(self.offset)
-        )
-        if self.slope == 0 or is_exact:
+        if self.slope == 0 or not self.is_read:
             return self._looser(lowerer, first, last)
         ends = (self.at(lowerer, row) for row in (first, last))
         return t.call("max" if self.is_upper else "min", *ends)

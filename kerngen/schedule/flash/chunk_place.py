@@ -1,0 +1,96 @@
+"""Where a workgroup is in a chunk of stored gradients: its heads, queries and addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from kerngen.ir.types import Scalar
+from kerngen.plan.size import Size
+from kerngen.schedule.flash.chunks import Chunks
+from kerngen.schedule.gemm.tiling import VECTOR
+from kerngen.schedule.lowering.builder import Buffer, ShaderBuilder
+from kerngen.schedule.lowering.values import COMPONENTS
+from kerngen.schedule.sizes import to_wgsl
+from kerngen.shader import tree as t
+
+
+@final
+@dataclass(frozen=True)
+class ChunkPlace:
+    """Names of variables: the chunk's first query, and a workgroup's head within it."""
+
+    chunks: Chunks
+    buffer: Buffer
+    head: t.Ident
+    first: t.Ident
+
+    @classmethod
+    def of(cls, shader: ShaderBuilder, chunks: Chunks, *, written: bool) -> ChunkPlace:
+        """Bind the buffer of the chunks."""
+        buffer = shader.scratch(chunks.name, Scalar.F32, written=written)
+        head, first = (t.Ident(shader.fresh(x)) for x in ("head", "first_query"))
+        return cls(chunks, buffer, head, first)
+
+    @property
+    def heads(self) -> Size:
+        """How many heads a chunk has."""
+        return self.chunks.heads
+
+    @property
+    def is_first(self) -> t.Expr:
+        """Whether its queries are the first of their heads."""
+        return self.first.equals(0)
+
+    def place(
+        self, shader: ShaderBuilder, body: list[t.Stmt], head: t.Expr
+    ) -> t.Expr:
+        """Write where the chunk begins; return the workgroup's head among all."""
+        chunk, rounds, heads, whole = (
+            t.Ident(shader.fresh(x)) for x in ("chunk", "rounds", "heads", "whole_head")
+        )
+        last = to_wgsl(self.chunks.length, shader)
+        number = self.buffer.element(last)
+        body += [
+            t.Let(self.head.name, head),
+            t.Let(heads.name, to_wgsl(self.chunks.heads, shader)),
+            t.If(self.head >= heads, (t.Return(),)),
+            t.Let(chunk.name, t.call("u32", number)),
+            t.Let(rounds.name, to_wgsl(self.chunks.rounds, shader)),
+            t.Let(self.first.name, chunk % rounds * self.chunks.queries),
+            t.Let(whole.name, chunk // rounds * heads + self.head),
+        ]
+        all_heads = shader.size(self.chunks.taker.tiles.batch)
+        body.append(t.If(whole >= all_heads, (t.Return(),)))
+        return whole
+
+    def part_of(
+        self,
+        shader: ShaderBuilder,
+        body: list[t.Stmt],
+        ends: tuple[t.Expr, t.Expr],
+    ) -> tuple[t.Expr, t.Expr]:
+        """Name the first of a range of queries in the chunk, and the end of them."""
+        begin, end = (t.Ident(shader.fresh(x)) for x in ("chunk_begin", "chunk_end"))
+        first: t.Expr = self.first
+        if ends[0] != t.ZERO:
+            first = t.call("max", ends[0], first)
+        last = t.call("min", ends[1], self.first + self.chunks.queries)
+        body += [t.Let(begin.name, first), t.Let(end.name, last)]
+        return begin, end
+
+    def store(
+        self, shader: ShaderBuilder, key: t.Expr, query: t.Expr, value: t.Ident
+    ) -> tuple[t.Stmt, ...]:
+        """Return statements that store four neighbouring queries' gradients for a key."""
+        line = self.head * shader.extent(self.chunks.key.extent) + key
+        within = t.Binary("-", query, self.first)
+        if self.buffer.lanes > 1:
+            width = self.chunks.queries // VECTOR
+            return (self.buffer.store(line * width + within // VECTOR, value),)
+        at = t.Ident(shader.fresh("at"))
+        stores = (
+            self.buffer.store(at + n, t.Member(value, component))
+            for n, component in enumerate(COMPONENTS)
+        )
+        return (t.Let(at.name, line * self.chunks.queries + within), *stores)

@@ -1,0 +1,187 @@
+"""Gradients of scores that are stored, some at a time: one pass makes them for two.
+
+    dk[j, p] = scale * sum[i] dscore[i, j] * q[i, p];
+    dq[i, p] = scale * sum[j] dscore[i, j] * k[j, p];
+
+The pass over the queries that sums dk and dv has every `dscore[i, j]` in registers.  It
+stores those of a chunk, some queries of some heads; dq of these is then a plain product,
+and neither the scores nor the gradients of the weights are made for it again: five products,
+and not seven.  The next chunk takes the same memory.  dk and dv of the queries so far are
+read and added to, so that a chunk's workgroups are as many as there are keys: those of a
+chunk of few heads, with all of their queries, would not fill a device.
+
+In a dispatch of its own, one invocation counts the chunks, behind the last element of one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from kerngen.ir import nodes as ir
+from kerngen.ir.staging.grouping import MAX_TENSORS
+from kerngen.ir.staging.stages import Stage, Write
+from kerngen.ir.store import StoreAt
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import factors_of, walk
+from kerngen.plan.size import Apply, Literal, Size, add, ceil_div, maximum, multiply
+from kerngen.plan.tree import Scratch
+from kerngen.schedule.flash.attention import SUM, with_locals
+from kerngen.schedule.flash.attention_sums import (
+    AttentionSums,
+    SumPass,
+    TileSum,
+    product,
+)
+from kerngen.schedule.flash.key_bounds import KeyBounds, mask_of
+from kerngen.schedule.flash.row_numbers import ZERO
+from kerngen.schedule.gemm.tiling import MOST_TERMS
+from kerngen.schedule.sizes import domain_size, extent_size
+from kerngen.schedule.task import Task
+
+MOST_STORED: Final = (1 << 25) - 4
+"""So many gradients of scores are stored at once: 128 MiB with their number."""
+
+PADDING: Final = MOST_TERMS
+"""So many keys more than there are may be read, and count for nothing."""
+
+IS_FIRST: Final = ir.LocalValue("is of the first chunk", Scalar.BOOL)
+"""Whether a sum is of its row's first queries: nothing has been stored before."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """The chunks in which gradients of scores are stored, and the passes that use them.
+
+    - `name`: the buffer; `queries`: how many of each head a chunk has
+    - `maker`: the pass that makes them, in its sum number `number`; `taker`: the pass of
+      the sum that reads them
+    """
+
+    name: str
+    queries: int
+    maker: SumPass
+    number: int
+    taker: SumPass
+
+    @property
+    def row(self) -> ir.Index:
+        """The index of queries."""
+        return self.taker.tiles.row
+
+    @property
+    def key(self) -> ir.Index:
+        """The index of keys."""
+        return self.taker.tiles.key
+
+    @property
+    def sum(self) -> TileSum:
+        """The sum that reads them."""
+        return self.taker.sums[0]
+
+    @property
+    def heads(self) -> Size:
+        """How many heads a chunk has: as many as memory allows, alike in all chunks."""
+        return ceil_div(domain_size(self.taker.tiles.batch), maximum(self._parts, 1))
+
+    @property
+    def rounds(self) -> Size:
+        """How many chunks the queries of a head are."""
+        return ceil_div(extent_size(self.row.extent), self.queries)
+
+    @property
+    def count(self) -> Size:
+        """How many chunks there are."""
+        return multiply(self._parts, self.rounds)
+
+    @property
+    def length(self) -> Size:
+        """How many elements are before the number of the chunk, with some to spare."""
+        keys = extent_size(self.key.extent)
+        return multiply(add(multiply(self.heads, keys), PADDING), self.queries)
+
+    @property
+    def scratch(self) -> Scratch:
+        """The buffer: a chunk, and a vector for its number."""
+        return Scratch(self.name, add(self.length, 4))
+
+    @property
+    def _parts(self) -> Size:
+        """How many parts the heads make."""
+        rows = Literal(max(MOST_STORED // self.queries - PADDING, 1))
+        most = Apply("/", (rows, maximum(extent_size(self.key.extent), 1)))
+        return ceil_div(domain_size(self.taker.tiles.batch), maximum(most, 1))
+
+
+def chunks_of(task: Task, found: AttentionSums, queries: int) -> Chunks | str:
+    """Return the chunks of some gradients, or why nothing of them is stored."""
+    takers = [x for x in found.passes if not x.is_turned and len(x.sums) == 1]
+    makers = [x for x in found.passes if x.is_turned]
+    reason = "no two of its sums have the same weights"
+    for taker in takers:
+        for maker in makers:
+            number = _shared(taker, maker)
+            if number is None:
+                continue
+            reason = _unfit(taker, maker)
+            if not reason:
+                name = task.scratch_name("score_gradients")
+                return Chunks(name, queries, maker, number, taker)
+    return reason
+
+
+def _shared(taker: SumPass, maker: SumPass) -> int | None:
+    """Return the number of the sum in a pass whose weights are those of another's sum."""
+    one, other = taker.tiles, maker.tiles
+    alike = one.batch == other.batch and (one.row, one.key) == (other.key, other.row)
+    if not alike or taker.outer or maker.outer:
+        return None
+    sides = [frozenset((x.left, x.right)) for x in other.products]
+    own = [frozenset((x.left, x.right)) for x in one.products]
+    if not set(own) <= set(sides):
+        return None
+    places = {product(n).name: product(sides.index(x)) for n, x in enumerate(own)}
+    weight = with_locals(taker.sums[0].weight, places)
+    weights = [each.weight for each in maker.sums]
+    return weights.index(weight) if weight in weights else None
+
+
+def _unfit(taker: SumPass, maker: SumPass) -> str:
+    """Return why what a pass makes is not stored for another, or "" if it is."""
+    if len(maker.tensors) + 1 > MAX_TENSORS:
+        return f"with what is stored, it takes more than {MAX_TENSORS} tensors"
+    if not all(_is_linear(each.finish) for each in maker.sums):
+        return "what becomes of its sums is no multiple of them"
+    mask = mask_of(taker.sums[0].weight)
+    bounds = KeyBounds.of_mask(mask, taker.tiles.row, taker.tiles.key).bounds
+    if len(bounds) > 1 or any(bound.slope != 1 or bound.is_read for bound in bounds):
+        return "its mask is no plain triangle"
+    return ""
+
+
+def _is_linear(stage: Stage) -> bool:
+    """Whether a stage stores multiples of its sum, as f32 and where it belongs."""
+    for step in stage.steps:
+        if not isinstance(step, Write) or isinstance(step.value, StoreAt):
+            return False
+        tensor = step.tensor
+        if step.is_partial or tensor.is_half or tensor.element is not Scalar.F32:
+            return False
+        factors = list(factors_of(step.value))
+        others = [each for each in factors if each != SUM]
+        if len(factors) != len(others) + 1 or any(SUM in walk(x) for x in others):
+            return False
+    return True
+
+
+def added(stage: Stage) -> Stage:
+    """Return a stage that adds to what chunks before have stored."""
+    own = tuple(map(ir.IndexValue, stage.domain))
+    steps: list[Write] = []
+    for step in stage.steps:
+        assert isinstance(step, Write), "only multiples of sums are stored"
+        before = ir.Select(IS_FIRST, ZERO, ir.Load(step.tensor, own), Scalar.F32)
+        value = ir.Binary("+", before, step.value, Scalar.F32)
+        steps.append(replace(step, value=value))
+    return replace(stage, steps=(*steps,))
