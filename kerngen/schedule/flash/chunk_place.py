@@ -24,13 +24,16 @@ class ChunkPlace:
     buffer: Buffer
     head: t.Ident
     first: t.Ident
+    queries: t.Ident
 
     @classmethod
     def of(cls, shader: ShaderBuilder, chunks: Chunks, *, written: bool) -> ChunkPlace:
         """Bind the buffer of the chunks."""
         buffer = shader.scratch(chunks.name, Scalar.F32, written=written)
-        head, first = (t.Ident(shader.fresh(x)) for x in ("head", "first_query"))
-        return cls(chunks, buffer, head, first)
+        head, first, queries = (
+            t.Ident(shader.fresh(x)) for x in ("head", "first_query", "queries")
+        )
+        return cls(chunks, buffer, head, first, queries)
 
     @property
     def heads(self) -> Size:
@@ -49,6 +52,7 @@ class ChunkPlace:
         chunk, rounds, heads, whole = (
             t.Ident(shader.fresh(x)) for x in ("chunk", "rounds", "heads", "whole_head")
         )
+        known = {self.chunks.queries: self.queries}
         last = to_wgsl(self.chunks.length, shader)
         number = self.buffer.element(last)
         body += [
@@ -56,8 +60,9 @@ class ChunkPlace:
             t.Let(heads.name, to_wgsl(self.chunks.heads, shader)),
             t.If(self.head >= heads, (t.Return(),)),
             t.Let(chunk.name, t.call("u32", number)),
-            t.Let(rounds.name, to_wgsl(self.chunks.rounds, shader)),
-            t.Let(self.first.name, chunk % rounds * self.chunks.queries),
+            t.Let(self.queries.name, to_wgsl(self.chunks.queries, shader)),
+            t.Let(rounds.name, to_wgsl(self.chunks.rounds, shader, known)),
+            t.Let(self.first.name, chunk % rounds * self.queries),
             t.Let(whole.name, chunk // rounds * heads + self.head),
         ]
         all_heads = shader.size(self.chunks.taker.tiles.batch)
@@ -75,7 +80,7 @@ class ChunkPlace:
         first: t.Expr = self.first
         if ends[0] != t.ZERO:
             first = t.call("max", ends[0], first)
-        last = t.call("min", ends[1], self.first + self.chunks.queries)
+        last = t.call("min", ends[1], self.first + self.queries)
         body += [t.Let(begin.name, first), t.Let(end.name, last)]
         return begin, end
 
@@ -86,11 +91,11 @@ class ChunkPlace:
         line = self.head * shader.extent(self.chunks.key.extent) + key
         within = t.Binary("-", query, self.first)
         if self.buffer.lanes > 1:
-            width = self.chunks.queries // VECTOR
-            return (self.buffer.store(line * width + within // VECTOR, value),)
-        at = t.Ident(shader.fresh("at"))
+            at = (line * self.queries + within) // VECTOR
+            return (self.buffer.store(at, value),)
+        start = t.Ident(shader.fresh("start"))
         stores = (
-            self.buffer.store(at + n, t.Member(value, component))
+            self.buffer.store(start + n, t.Member(value, component))
             for n, component in enumerate(COMPONENTS)
         )
-        return (t.Let(at.name, line * self.chunks.queries + within), *stores)
+        return (t.Let(start.name, line * self.queries + within), *stores)

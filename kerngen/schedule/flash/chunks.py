@@ -24,7 +24,16 @@ from kerngen.ir.staging.stages import Stage, Write
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import factors_of, walk
-from kerngen.plan.size import Apply, Literal, Size, add, ceil_div, maximum, multiply
+from kerngen.plan.size import (
+    Apply,
+    Literal,
+    Size,
+    add,
+    ceil_div,
+    maximum,
+    minimum,
+    multiply,
+)
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.flash.attention import SUM, with_locals
 from kerngen.schedule.flash.attention_sums import (
@@ -35,6 +44,7 @@ from kerngen.schedule.flash.attention_sums import (
 )
 from kerngen.schedule.flash.key_bounds import KeyBounds, mask_of
 from kerngen.schedule.flash.row_numbers import ZERO
+from kerngen.schedule.flash.tiling import FlashTiling
 from kerngen.schedule.gemm.tiling import MOST_TERMS
 from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Task
@@ -54,13 +64,15 @@ IS_FIRST: Final = ir.LocalValue("is of the first chunk", Scalar.BOOL)
 class Chunks:
     """The chunks in which gradients of scores are stored, and the passes that use them.
 
-    - `name`: the buffer; `queries`: how many of each head a chunk has
+    - `name`: the buffer; `most`: how many queries of each head a chunk has at most
+    - `step`: how many of them a workgroup has at a time
     - `maker`: the pass that makes them, in its sum number `number`; `taker`: the pass of
       the sum that reads them
     """
 
     name: str
-    queries: int
+    most: int
+    step: int
     maker: SumPass
     number: int
     taker: SumPass
@@ -81,6 +93,14 @@ class Chunks:
         return self.taker.sums[0]
 
     @property
+    def queries(self) -> Size:
+        """How many queries of each head a chunk has: all, if they are not too many."""
+        steps = Apply("/", (Literal(MOST_STORED // self.step), self._lines))
+        fitting = multiply(maximum(steps, 1), self.step)
+        rows = multiply(ceil_div(self._rows, self.step), self.step)
+        return minimum(minimum(rows, self.most), fitting)
+
+    @property
     def heads(self) -> Size:
         """How many heads a chunk has: as many as memory allows, alike in all chunks."""
         return ceil_div(domain_size(self.taker.tiles.batch), maximum(self._parts, 1))
@@ -88,7 +108,7 @@ class Chunks:
     @property
     def rounds(self) -> Size:
         """How many chunks the queries of a head are."""
-        return ceil_div(extent_size(self.row.extent), self.queries)
+        return ceil_div(self._rows, self.queries)
 
     @property
     def count(self) -> Size:
@@ -102,6 +122,16 @@ class Chunks:
         return multiply(add(multiply(self.heads, keys), PADDING), self.queries)
 
     @property
+    def _rows(self) -> Size:
+        """How many queries there are, or 1: dk and dv are stored where there are none."""
+        return maximum(extent_size(self.row.extent), 1)
+
+    @property
+    def _lines(self) -> Size:
+        """How many lines a chunk of one head has: one for each key, and those behind."""
+        return add(extent_size(self.key.extent), PADDING)
+
+    @property
     def scratch(self) -> Scratch:
         """The buffer: a chunk, and a vector for its number."""
         return Scratch(self.name, add(self.length, 4))
@@ -109,12 +139,14 @@ class Chunks:
     @property
     def _parts(self) -> Size:
         """How many parts the heads make."""
-        rows = Literal(max(MOST_STORED // self.queries - PADDING, 1))
-        most = Apply("/", (rows, maximum(extent_size(self.key.extent), 1)))
+        a_head = multiply(self._lines, self.queries)
+        most = Apply("/", (Literal(MOST_STORED), a_head))
         return ceil_div(domain_size(self.taker.tiles.batch), maximum(most, 1))
 
 
-def chunks_of(task: Task, found: AttentionSums, queries: int) -> Chunks | str:
+def chunks_of(
+    task: Task, found: AttentionSums, tiling: FlashTiling
+) -> Chunks | str:
     """Return the chunks of some gradients, or why nothing of them is stored."""
     takers = [x for x in found.passes if not x.is_turned and len(x.sums) == 1]
     makers = [x for x in found.passes if x.is_turned]
@@ -127,7 +159,8 @@ def chunks_of(task: Task, found: AttentionSums, queries: int) -> Chunks | str:
             reason = _unfit(taker, maker)
             if not reason:
                 name = task.scratch_name("score_gradients")
-                return Chunks(name, queries, maker, number, taker)
+                step = tiling.keys
+                return Chunks(name, tiling.chunk, step, maker, number, taker)
     return reason
 
 

@@ -8,7 +8,7 @@ from typing import final
 
 from kerngen.ir import nodes as ir
 from kerngen.ir.types import Scalar
-from kerngen.plan.size import Literal, ceil_div
+from kerngen.plan.size import Literal, Size, ceil_div
 from kerngen.schedule.contraction import Contraction
 from kerngen.schedule.flash.attention import SUM
 from kerngen.schedule.flash.chunk_place import ChunkPlace
@@ -59,7 +59,8 @@ class StoredSumShader(KeyPass):
     ) -> None:
         """Declare the tiles."""
         self.sum, tiles = chunks.sum, chunks.taker.tiles
-        row = ir.Index(task.scratch_name("stored_row"), chunks.queries)
+        length = task.scratch_name("stored queries")
+        row = ir.Index(task.scratch_name("stored_row"), length)
         # The head of a chunk is one number: the last of its indices, and 0 for the others.
         self.heads = tuple(
             ir.Index(task.scratch_name(f"stored_{index.name}"), index.extent)
@@ -76,11 +77,18 @@ class StoredSumShader(KeyPass):
         ends = row, column
         wide.add(chunks.name)
         super().__init__(task, tiling, ends, tiles.batch, wide, whole=whole)
+        self.builder.set_length(length, to_wgsl(chunks.queries, self.builder))
         self.chunks = ChunkPlace.of(self.builder, chunks, written=False)
         query, keys = self.operands(self.found)
         sums = RegisterTile(self.builder, self.rows, self.found, query, keys, "acc")
         self.product = Product(self.found, query, keys, sums)
         self.name_places()
+
+    @property
+    def row_count(self) -> Size:
+        """How many rows the tiles have: the queries of a chunk."""
+        assert self.chunks, "set when it is made"
+        return self.chunks.chunks.queries
 
     def shader(self) -> Shader:
         """Return the whole shader."""

@@ -108,7 +108,7 @@ def suits_flash(task: Task, options: Options) -> str:
 def _suits_chunks(task: Task, found: Found, tiling: FlashTiling) -> str:
     if isinstance(found, Attention):
         return "with a chunk, it is the gradients of attention"
-    chunks = chunks_of(task, found, tiling.chunk)
+    chunks = chunks_of(task, found, tiling)
     return chunks if isinstance(chunks, str) else ""
 
 
@@ -117,7 +117,7 @@ def _sums(task: Task, found: AttentionSums, tiling: FlashTiling) -> Iterator[Var
     scratch: tuple[Scratch, ...] = ()
     if found.numbers is not None:
         scratch = (Scratch(found.numbers.name, _size_of(found.numbers)),)
-    chunks = chunks_of(task, found, tiling.chunk) if tiling.chunk else None
+    chunks = chunks_of(task, found, tiling) if tiling.chunk else None
     assert not isinstance(chunks, str), chunks
     again = chunks.count if chunks else None
     scratch += (chunks.scratch,) if chunks else ()

@@ -217,11 +217,16 @@ class KeyPass:
         self.body.append(t.Let(name.name, value))
         return name
 
+    @property
+    def row_count(self) -> Size:
+        """How many rows the tiles have."""
+        return extent_size(self.row_index.extent)
+
     def tiled_axes(self, columns: Sequence[Index]) -> tuple[Size, Size]:
         """Return how many tiles there are along rows, and along the widest columns."""
         sizes = [extent_size(column.extent) for column in columns] or [lift(1)]
         return (
-            ceil_div(extent_size(self.row_index.extent), self.tiling.queries),
+            ceil_div(self.row_count, self.tiling.queries),
             ceil_div(reduce(maximum, sizes), self.tiling.columns),
         )
 

@@ -145,6 +145,7 @@ class ShaderBuilder:
         self._buffers: dict[str, Buffer] = {}
         self._declared: dict[str, wgsl.Declaration] = {}
         self._constants: dict[str, int] = {}
+        self._lengths: dict[str, t.Expr] = {}
         self._uses_uniform = False
         self._subgroup: tuple[t.Ident, ...] = ()
         self._written = {
@@ -203,7 +204,13 @@ class ShaderBuilder:
 
     def extent(self, extent: Extent) -> t.Expr:
         """Return the length of an axis as a u32."""
-        return t.u32(extent) if isinstance(extent, int) else self.uniform(extent)
+        if isinstance(extent, int):
+            return t.u32(extent)
+        return self._lengths.get(extent) or self.uniform(extent)
+
+    def set_length(self, extent: str, value: t.Expr) -> None:
+        """Set a length that the shader computes: that of an axis of a scratch buffer."""
+        self._lengths[extent] = value
 
     def size(self, indices: tuple[Index, ...]) -> t.Expr:
         """Return the number of elements of a domain."""
