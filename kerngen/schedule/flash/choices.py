@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Final
 
 from kerngen.schedule.choice import Choice, both, compare, size_of
-from kerngen.schedule.flash.attention_sums import AttentionSums
+from kerngen.schedule.flash.attention_sums import AttentionSums, TileSum
 from kerngen.schedule.flash.key_bounds import mask_of
 from kerngen.schedule.flash.strategy import flash_of, suits_flash
 from kerngen.schedule.task import Options, Task
@@ -43,6 +43,19 @@ fewer keys leave more out.  Those of 2 x 16 x 2048 x 128 take 7.9 ms with 32 row
 `tile(64, 64, 128) micro(8, 4)`.
 """
 
+FLASH_CHUNK_TILES: Final[tuple[tuple[int, Options], ...]] = (
+    (64, {"micro": (8, 4), "chunk": (2048,)}),
+    (256, {"tile": (32, 128, 128), "micro": (4, 8), "chunk": (2048,)}),
+    (256, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}),
+)
+"""The same where one pass stores the gradients of scores for another."""
+
+IN_CHUNKS: Final = (
+    "gradients of attention by tiles of scores, whose own gradients are stored in chunks"
+)
+MOST_IN_CHUNKS: Final = 2**34
+"""Of more scores there would be thousands of chunks, each of three dispatches."""
+
 FLASH_ROWS: Final[Options] = {"tile": (64, 64, 128), "rows": (4,)}
 FLASH_NARROW_ROWS: Final[Options] = {"tile": (64, 64, 64), "rows": (4,)}
 """For few queries: all lanes of a workgroup have columns of their own, or share them."""
@@ -60,7 +73,7 @@ def attention_choices(task: Task) -> Iterator[Choice]:
     if isinstance(found, str):
         return
     if isinstance(found, AttentionSums):
-        yield from _attention_sums(found)
+        yield from _attention_sums(task, found)
         return
     together, columns = len(found.stages), found.column.extent
     if not suits_flash(task, FLASH_ROWS):
@@ -79,18 +92,30 @@ def attention_choices(task: Task) -> Iterator[Choice]:
     yield Choice("flash", f"{reason}: they are many", many, widest, together)
 
 
-def _attention_sums(found: AttentionSums) -> Iterator[Choice]:
+def _attention_sums(task: Task, found: AttentionSums) -> Iterator[Choice]:
     """Yield the gradients of attention, in tiles that suit the numbers of columns."""
     reason = "gradients of attention by tiles of scores, which are not stored"
     together = len(found.stages)
     sums = [each for pass_ in found.passes for each in pass_.sums]
-    # Of a mask, tiles with fewer keys leave more out.
-    masked = any(mask_of(each.weight) for each in sums)
-    for most, options in FLASH_SUM_TILES[1:] if masked else FLASH_SUM_TILES:
-        few = reduce(both, (compare(x.column.extent, "<=", most) for x in sums))
-        yield Choice("flash", reason, few, options, together)
     tiles, outer = found.passes[0].tiles, found.passes[0].outer
     scores = size_of((*tiles.batch, *outer, tiles.row, tiles.key))
+    for most, options in _sum_tiles(task, sums):
+        few = reduce(both, (compare(x.column.extent, "<=", most) for x in sums))
+        if "chunk" in options:
+            few = both(few, compare(scores, "<=", MOST_IN_CHUNKS))
+            yield Choice("flash", IN_CHUNKS, few, options, together)
+        else:
+            yield Choice("flash", reason, few, options, together)
     many = compare(scores, ">", MANY_SCORES)
     widest = FLASH_SUM_TILES[-1][1]
     yield Choice("flash", f"{reason}: they are many", many, widest, together)
+
+
+def _sum_tiles(task: Task, sums: Sequence[TileSum]) -> tuple[tuple[int, Options], ...]:
+    """Return the tiles of gradients, by what their passes have in common."""
+    (_, options), *_ = FLASH_CHUNK_TILES
+    if not suits_flash(task, options):
+        return FLASH_CHUNK_TILES
+    # Of a mask, tiles with fewer keys leave more out.
+    masked = any(mask_of(each.weight) for each in sums)
+    return FLASH_SUM_TILES[1:] if masked else FLASH_SUM_TILES

@@ -22,18 +22,20 @@ class ChunkPlace:
 
     chunks: Chunks
     buffer: Buffer
+    numbers: Buffer
     head: t.Ident
     first: t.Ident
     queries: t.Ident
 
     @classmethod
     def of(cls, shader: ShaderBuilder, chunks: Chunks, *, written: bool) -> ChunkPlace:
-        """Bind the buffer of the chunks."""
+        """Bind the buffers."""
         buffer = shader.scratch(chunks.name, Scalar.F32, written=written)
         head, first, queries = (
             t.Ident(shader.fresh(x)) for x in ("head", "first_query", "queries")
         )
-        return cls(chunks, buffer, head, first, queries)
+        numbers = shader.scratch(chunks.numbers.name, Scalar.F32, written=False)
+        return cls(chunks, buffer, numbers, head, first, queries)
 
     @property
     def heads(self) -> Size:
@@ -45,16 +47,13 @@ class ChunkPlace:
         """Whether its queries are the first of their heads."""
         return self.first.equals(0)
 
-    def place(
-        self, shader: ShaderBuilder, body: list[t.Stmt], head: t.Expr
-    ) -> t.Expr:
+    def place(self, shader: ShaderBuilder, body: list[t.Stmt], head: t.Expr) -> t.Expr:
         """Write where the chunk begins; return the workgroup's head among all."""
         chunk, rounds, heads, whole = (
             t.Ident(shader.fresh(x)) for x in ("chunk", "rounds", "heads", "whole_head")
         )
         known = {self.chunks.queries: self.queries}
-        last = to_wgsl(self.chunks.length, shader)
-        number = self.buffer.element(last)
+        number = self.numbers.element(to_wgsl(self.chunks.counter, shader))
         body += [
             t.Let(self.head.name, head),
             t.Let(heads.name, to_wgsl(self.chunks.heads, shader)),

@@ -10,7 +10,7 @@ and not seven.  The next chunk takes the same memory.  dk and dv of the queries 
 read and added to, so that a chunk's workgroups are as many as there are keys: those of a
 chunk of few heads, with all of their queries, would not fill a device.
 
-In a dispatch of its own, one invocation counts the chunks, behind the last element of one.
+In a dispatch of its own, one invocation counts the chunks, behind the numbers of rows.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from kerngen.plan.size import (
     Apply,
     Literal,
     Size,
-    add,
     ceil_div,
     maximum,
     minimum,
     multiply,
+    product_of,
 )
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.flash.attention import SUM, with_locals
@@ -45,15 +45,11 @@ from kerngen.schedule.flash.attention_sums import (
 from kerngen.schedule.flash.key_bounds import KeyBounds, mask_of
 from kerngen.schedule.flash.row_numbers import ZERO
 from kerngen.schedule.flash.tiling import FlashTiling
-from kerngen.schedule.gemm.tiling import MOST_TERMS
 from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Task
 
-MOST_STORED: Final = (1 << 25) - 4
-"""So many gradients of scores are stored at once: 128 MiB with their number."""
-
-PADDING: Final = MOST_TERMS
-"""So many keys more than there are may be read, and count for nothing."""
+MOST_STORED: Final = 1 << 25
+"""So many gradients of scores are stored at once: 128 MiB, which WebGPU promises."""
 
 IS_FIRST: Final = ir.LocalValue("is of the first chunk", Scalar.BOOL)
 """Whether a sum is of its row's first queries: nothing has been stored before."""
@@ -64,13 +60,15 @@ IS_FIRST: Final = ir.LocalValue("is of the first chunk", Scalar.BOOL)
 class Chunks:
     """The chunks in which gradients of scores are stored, and the passes that use them.
 
-    - `name`: the buffer; `most`: how many queries of each head a chunk has at most
+    - `name`: the buffer; `numbers`: the numbers of rows, with that of the chunk behind them
+    - `most`: how many queries of each head a chunk has at most
     - `step`: how many of them a workgroup has at a time
     - `maker`: the pass that makes them, in its sum number `number`; `taker`: the pass of
       the sum that reads them
     """
 
     name: str
+    numbers: ir.Tensor
     most: int
     step: int
     maker: SumPass
@@ -95,7 +93,7 @@ class Chunks:
     @property
     def queries(self) -> Size:
         """How many queries of each head a chunk has: all, if they are not too many."""
-        steps = Apply("/", (Literal(MOST_STORED // self.step), self._lines))
+        steps = Apply("/", (Literal(MOST_STORED // self.step), self._keys))
         fitting = multiply(maximum(steps, 1), self.step)
         rows = multiply(ceil_div(self._rows, self.step), self.step)
         return minimum(minimum(rows, self.most), fitting)
@@ -116,10 +114,20 @@ class Chunks:
         return multiply(self._parts, self.rounds)
 
     @property
-    def length(self) -> Size:
-        """How many elements are before the number of the chunk, with some to spare."""
+    def scratch(self) -> Scratch:
+        """The buffer of a chunk."""
         keys = extent_size(self.key.extent)
-        return multiply(add(multiply(self.heads, keys), PADDING), self.queries)
+        return Scratch(self.name, multiply(self.heads, keys, self.queries))
+
+    @property
+    def counter(self) -> Size:
+        """Where the number of the chunk is: behind the numbers of rows."""
+        return product_of(map(extent_size, self.numbers.extents))
+
+    @property
+    def _keys(self) -> Size:
+        """How many keys there are, or 1."""
+        return maximum(extent_size(self.key.extent), 1)
 
     @property
     def _rows(self) -> Size:
@@ -127,30 +135,20 @@ class Chunks:
         return maximum(extent_size(self.row.extent), 1)
 
     @property
-    def _lines(self) -> Size:
-        """How many lines a chunk of one head has: one for each key, and those behind."""
-        return add(extent_size(self.key.extent), PADDING)
-
-    @property
-    def scratch(self) -> Scratch:
-        """The buffer: a chunk, and a vector for its number."""
-        return Scratch(self.name, add(self.length, 4))
-
-    @property
     def _parts(self) -> Size:
         """How many parts the heads make."""
-        a_head = multiply(self._lines, self.queries)
+        a_head = multiply(self._keys, self.queries)
         most = Apply("/", (Literal(MOST_STORED), a_head))
         return ceil_div(domain_size(self.taker.tiles.batch), maximum(most, 1))
 
 
-def chunks_of(
-    task: Task, found: AttentionSums, tiling: FlashTiling
-) -> Chunks | str:
+def chunks_of(task: Task, found: AttentionSums, tiling: FlashTiling) -> Chunks | str:
     """Return the chunks of some gradients, or why nothing of them is stored."""
     takers = [x for x in found.passes if not x.is_turned and len(x.sums) == 1]
     makers = [x for x in found.passes if x.is_turned]
     reason = "no two of its sums have the same weights"
+    if found.numbers is None:
+        return reason
     for taker in takers:
         for maker in makers:
             number = _shared(taker, maker)
@@ -160,7 +158,9 @@ def chunks_of(
             if not reason:
                 name = task.scratch_name("score_gradients")
                 step = tiling.keys
-                return Chunks(name, tiling.chunk, step, maker, number, taker)
+                return Chunks(
+                    name, found.numbers, tiling.chunk, step, maker, number, taker
+                )
     return reason
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import final
+from typing import Final, final
 
 from kerngen.ir import nodes as ir
 from kerngen.ir.types import Scalar
@@ -29,17 +29,21 @@ from kerngen.schedule.sizes import extent_size, to_wgsl
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
+_QUERIES: Final = "queries of a chunk"
+_HEADS: Final = "heads of a chunk"
+"""Lengths of the stored gradients' axes; no dim has a name with a space."""
+
 
 def counting_shader(task: Task, chunks: Chunks, *, first: int) -> Shader:
     """Return the shader of one invocation that counts the chunks, from 0 on where FIRST."""
     s = ShaderBuilder(replace(task, label=f"{task.label}.count"), {})
-    buffer = s.scratch(chunks.name, Scalar.F32, written=True)
+    buffer = s.scratch(chunks.numbers.name, Scalar.F32, written=True)
     place = t.Ident(s.fresh("place"))
     following = buffer.load(place) + t.Literal("1.0")
     is_first = s.override("FIRST", first).equals(1)
     none = t.Literal("0.0")
     body: list[t.Stmt] = [
-        t.Let(place.name, to_wgsl(chunks.length, s)),
+        t.Let(place.name, to_wgsl(chunks.counter, s)),
         buffer.store(place, t.call("select", following, none, is_first)),
     ]
     return s.finish(
@@ -59,14 +63,9 @@ class StoredSumShader(KeyPass):
     ) -> None:
         """Declare the tiles."""
         self.sum, tiles = chunks.sum, chunks.taker.tiles
-        length = task.scratch_name("stored queries")
-        row = ir.Index(task.scratch_name("stored_row"), length)
-        # The head of a chunk is one number: the last of its indices, and 0 for the others.
-        self.heads = tuple(
-            ir.Index(task.scratch_name(f"stored_{index.name}"), index.extent)
-            for index in tiles.batch
-        )
-        stored = (*self.heads, tiles.key, row)
+        row = ir.Index(task.scratch_name("stored_row"), _QUERIES)
+        self.head = ir.Index(task.scratch_name("stored_head"), _HEADS)
+        stored = (self.head, tiles.key, row)
         extents = tuple(index.extent for index in stored)
         tensor = ir.Tensor(chunks.name, Scalar.F32, extents, ir.Role.LET)
         weights = ir.Load(tensor, tuple(map(ir.IndexValue, stored)))
@@ -77,7 +76,8 @@ class StoredSumShader(KeyPass):
         ends = row, column
         wide.add(chunks.name)
         super().__init__(task, tiling, ends, tiles.batch, wide, whole=whole)
-        self.builder.set_length(length, to_wgsl(chunks.queries, self.builder))
+        self.builder.set_length(_QUERIES, to_wgsl(chunks.queries, self.builder))
+        self.builder.set_length(_HEADS, to_wgsl(chunks.heads, self.builder))
         self.chunks = ChunkPlace.of(self.builder, chunks, written=False)
         query, keys = self.operands(self.found)
         sums = RegisterTile(self.builder, self.rows, self.found, query, keys, "acc")
@@ -133,10 +133,7 @@ class StoredSumShader(KeyPass):
         self.first_row = self.let("first_row", chunks.first + self.tile_row)
         count = s.extent(self.result_row.extent)
         self.body.append(t.If(self.first_row >= count, (t.Return(),)))
-        for index in self.heads:
-            self.at[index] = t.ZERO
-        if self.heads:
-            self.at[self.heads[-1]] = chunks.head
+        self.at[self.head] = chunks.head
         end = t.call("min", self.first_row + self.tiling.queries, count)
         bounds = KeyBounds.of_mask(
             mask_of(self.sum.weight), self.result_row, taker.tiles.key

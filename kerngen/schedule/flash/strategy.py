@@ -28,13 +28,13 @@ from kerngen.schedule.flash.chunks import Chunks, chunks_of
 from kerngen.schedule.flash.few_queries import FlashRows
 from kerngen.schedule.flash.parts_join import PartsJoin
 from kerngen.schedule.flash.shader import FlashShader, wide_tensors
+from kerngen.schedule.flash.stored_sum import StoredSumShader, counting_shader
 from kerngen.schedule.flash.sums import (
     NumbersShader,
     SumShader,
     wide_in_numbers,
     wide_in_pass,
 )
-from kerngen.schedule.flash.stored_sum import StoredSumShader, counting_shader
 from kerngen.schedule.flash.tiling import FlashTiling, flash_tiling
 from kerngen.schedule.gemm.tiling import VECTOR
 from kerngen.schedule.per_element import lower_generic
@@ -119,8 +119,11 @@ def _sums(task: Task, found: AttentionSums, tiling: FlashTiling) -> Iterator[Var
         scratch = (Scratch(found.numbers.name, _size_of(found.numbers)),)
     chunks = chunks_of(task, found, tiling) if tiling.chunk else None
     assert not isinstance(chunks, str), chunks
-    again = chunks.count if chunks else None
-    scratch += (chunks.scratch,) if chunks else ()
+    again = None
+    if chunks:
+        again = chunks.count
+        counted = host.add(chunks.counter, VECTOR)
+        scratch = (Scratch(chunks.numbers.name, counted), chunks.scratch)
     for whole, name in ((True, "aligned"), (False, "edge")):
         when = _whole_sums(found, tiling) if whole else host.ALWAYS
         if when != host.NEVER:

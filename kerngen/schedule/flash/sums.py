@@ -426,8 +426,9 @@ class SumShader(_Remade):
 
         def sums(given: tuple[t.Ident, ...]) -> Mapping[str, Value]:
             *others, total = given
-            values = {IS_FIRST.name: Value(each) for each in others}
-            return values | {SUM.name: Value(total, wide=wide)}
+            names = [IS_FIRST.name for _ in others] + [SUM.name]
+            values = [*map(Value, others), Value(total, wide=wide)]
+            return dict(zip(names, values, strict=True))
 
         name = self.declare_steps(
             "finish",
@@ -439,6 +440,4 @@ class SumShader(_Remade):
             column if wide else None,
         )
         beside = (chunks.is_first,) if chunks else ()
-        return self.finished(
-            name, finish.domain, column, part.totals, lambda _: beside
-        )
+        return self.finished(name, finish.domain, column, part.totals, lambda _: beside)
