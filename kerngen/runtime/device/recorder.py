@@ -420,6 +420,7 @@ class Recorder:
     def lose(self) -> None:
         """Drop the recorded work after an error."""
         self._count_losses()
+        self._arena.invalidate()
         self._begin_anew()
 
     def _count_losses(self) -> None:
