@@ -8,21 +8,23 @@ there to prevent it.  The functions of the file that a subscript calls are looke
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
-from typing import Final, Literal, TypeAlias, TypeGuard
+from typing import Final, Literal, TypeAlias, TypeGuard, TypeVar
 
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.faults.indices import NegativeDividend
 from kerngen.check.scope import IndexSymbol, ValueSymbol, one_line
-from kerngen.check.traverse import names_in, walk_syntax
+from kerngen.check.traverse import names_in, subexpressions
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.signs import may_be_negative
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import called, map_children, subscript_value, walk
+from kerngen.ir.walk import called, children, map_children, subscript_value, walk
 from kerngen.syntax import ast
+
+_Expr = TypeVar("_Expr", ir.Expr, ast.Expr)
 
 _Plain: TypeAlias = (
     ir.Binary
@@ -47,12 +49,12 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
     """Warn of each quotient in a subscript whose dividend may be negative."""
     typed = [
         part
-        for part in walk(value)
+        for part in _of_this_subscript(value, _typed_parts)
         if isinstance(part, ir.Binary) and _divides(part.op)
     ]
     written = [
         part
-        for part in walk_syntax(node)
+        for part in _of_this_subscript(node, _written_parts)
         if isinstance(part, ast.Binary) and _divides(part.op)
     ]
     if len(typed) != len(written):  # some were computed: only the others are typed
@@ -76,12 +78,48 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
     _warn_of_calls(ex, node, value)
 
 
+def _of_this_subscript(
+    expr: _Expr, parts: Callable[[_Expr], tuple[_Expr, ...]]
+) -> Iterator[_Expr]:
+    """Yield an expression and those below it, but none of a subscript within it.
+
+    Those are checked as subscripts themselves; 100 levels of them took 10 s.
+    """
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(parts(node)))
+
+
+def _typed_parts(expr: ir.Expr) -> tuple[ir.Expr, ...]:
+    match expr:
+        case ir.Load() | ir.UniformValue():
+            return ()
+        case ir.Part(operand=operand):
+            return (operand,)
+        case _:
+            return children(expr)
+
+
+def _written_parts(expr: ast.Expr) -> tuple[ast.Expr, ...]:
+    match expr:
+        case ast.Subscript(base=base):
+            return (base,)
+        case _:
+            return subexpressions(expr)
+
+
 def _warn_of_calls(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
     """Record a warning for each call of a function that divides what it is given so."""
-    typed = [part for part in walk(value) if isinstance(part, ir.FunctionCall)]
+    typed = [
+        part
+        for part in _of_this_subscript(value, _typed_parts)
+        if isinstance(part, ir.FunctionCall)
+    ]
     written = [
         part
-        for part in walk_syntax(node)
+        for part in _of_this_subscript(node, _written_parts)
         if isinstance(part, ast.Call) and part.function.name in ex.env.functions
     ]
     for call, place in zip(typed, written, strict=False):
