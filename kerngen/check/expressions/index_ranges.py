@@ -83,7 +83,7 @@ def ranged_by_reads(
     ex: Expressions, name: ast.Identifier, value: ast.Expr
 ) -> IndexSymbol | Poison | None:
     """Return an index that ranges over the first axis it subscripts in a value."""
-    return _ranged(ex, ast.Binder(name, None), (value,), "")
+    return _ranged(ex, ast.Binder(name, None, span=name.span), (value,), "")
 
 
 def _ranged(

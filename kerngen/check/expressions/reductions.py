@@ -40,7 +40,7 @@ def _reduction(
 ) -> Expr | None:
     inner = replace(ex, scope=Scope(ex.env.faults, ex.scope))
     with bind_indices(inner, node.binders, node.terms, node.kind) as indices:
-        condition = node.condition and inner.condition(node.condition)
+        condition = inner.condition(node.condition) if node.condition else None
         terms = inner.guarded(node.condition) if node.condition else inner
         finds_place = node.kind in {"argmax", "argmin"}
         body = terms.check(node.body, None if finds_place else want)

@@ -374,7 +374,7 @@ class Body:
 def _new_index(scope: Scope, subscript: ast.Expr) -> ast.Identifier | None:
     """Return a subscript of the left side that is a new name."""
     if isinstance(subscript, ast.Name) and scope.get(subscript.name) is None:
-        return ast.Identifier(subscript.name, subscript.span)
+        return ast.Identifier(subscript.name, span=subscript.span)
     return None
 
 

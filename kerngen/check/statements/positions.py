@@ -108,7 +108,7 @@ class _Position:
                 yield part
 
     def _introduce_moving(self, subscript: ast.Expr, name: ast.Name) -> None:
-        identifier = ast.Identifier(name.name, name.span)
+        identifier = ast.Identifier(name.name, span=name.span)
         found = ranged_by_reads(self.ex, identifier, self.node.value)
         if found is None:
             fault = PositionRange(
@@ -136,7 +136,7 @@ class _Position:
         return next(free_names(self.ex.env, self.ex.scope, names))
 
     def _declare(self, name: ast.Name, symbol: IndexSymbol | Poison) -> None:
-        introduce(self.ex, ast.Identifier(name.name, name.span), symbol)
+        introduce(self.ex, ast.Identifier(name.name, span=name.span), symbol)
 
     def checked(self) -> LeftSide | None:
         """Return the subscripts as places, each index in one of them."""

@@ -226,7 +226,7 @@ class _Target:
             case ast.Name(name=name) if ex.scope.get(name) is None:
                 index = ir.Index(name, array.length)
                 symbol = IndexSymbol(index, node.span, node.span)
-                introduce(ex, ast.Identifier(name, node.span), symbol)
+                introduce(ex, ast.Identifier(name, span=node.span), symbol)
                 element = place.element(ir.IndexValue(index))
                 return replace(element, indices=(*place.indices, index))
             case _:
