@@ -4,15 +4,15 @@ Every fault of a user's program is a class derived from `Diagnostic`, whose temp
 filled with its fields:
 
     class Recursion(Diagnostic, code="KG0207"):
-        MESSAGE = "The function '{name}' calls itself: {chain}."
+        MESSAGE = "The function '{text}' calls itself: {chain}."
         HELP = "Use a reduction, such as 'prod[i < n] ...'."
         calls: tuple[Span, ...] = related("calls '{here}' here")
-        name: str
         chain: str
 
-Call sites pass values, never prose.  The rule behind a diagnostic is the title of its
-page in `kerngen/explain/pages`.  `CompileError` carries the diagnostics of one run out of
-the compiler; it is the only exception that a wrong program can cause.  Anything else that
+`{text}` is the text of its own place, `{here}` that of a related one.  Call sites pass
+values, never prose.  The rule behind a diagnostic is the title of its page in
+`kerngen/explain/pages`.  `CompileError` carries the diagnostics of one run out of the
+compiler; it is the only exception that a wrong program can cause.  Anything else that
 escapes is a bug of kerngen's.
 """
 
@@ -81,6 +81,8 @@ class Diagnostic:
     MESSAGE: ClassVar[str]
     LABEL: ClassVar[str] = ""
     HELP: ClassVar[Help] = ""
+    EDIT: ClassVar[str | None] = None
+    """What to write in its place, if the hint always means that."""
 
     span: Span
 
@@ -106,6 +108,11 @@ class Diagnostic:
         return self.MESSAGE.format_map(_Fields(self))
 
     @property
+    def text(self) -> str:
+        """The text of its place, for templates."""
+        return self.span.one_line()
+
+    @property
     def label(self) -> str:
         """A few words beside the caret, or "" if the message is enough."""
         return self._filled(self.LABEL)
@@ -126,7 +133,7 @@ class Diagnostic:
     @property
     def edits(self) -> tuple[Edit, ...]:
         """The edits that carry out the hint, if it always means the same edits."""
-        return ()
+        return () if self.EDIT is None else (Edit(self.span, self.EDIT),)
 
     @property
     def related(self) -> tuple[Related, ...]:

@@ -58,8 +58,6 @@ class ForbiddenCharacter(Diagnostic, code="KG0103"):
 
 
 class UnterminatedString(Diagnostic, code="KG0104"):
-    """A quote that is not closed on its line."""
-
     MESSAGE = "This string has no closing '\"' on its line."
     HELP = "Close it where the path ends, as in 'use \"math.kern\";'."
 
@@ -71,8 +69,6 @@ class UnterminatedString(Diagnostic, code="KG0104"):
 
 
 class MisplacedDoc(Diagnostic, code="KG0105"):
-    """A `///` comment where there is nothing that it can document."""
-
     MESSAGE = "This doc comment documents nothing."
     HELP = (
         "Put it on its own line before an item, parameter, output or field, or write "
@@ -81,8 +77,6 @@ class MisplacedDoc(Diagnostic, code="KG0105"):
 
 
 class MisplacedFileDoc(Diagnostic, code="KG0106"):
-    """A `//!` after the start of the file."""
-
     MESSAGE = "A '//!' comment documents the file, and comes first in it."
     HELP = "Write '///' to document what follows, or '//'."
 
@@ -130,8 +124,7 @@ class MalformedNumber(Diagnostic, code="KG0115"):
 
 
 class UnknownWord(Diagnostic, code="KG0135"):
-    MESSAGE = "The language has no word '{word}'."
-    word: str
+    MESSAGE = "The language has no word '{text}'."
     suggestion: str
 
     @property

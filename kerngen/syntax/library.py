@@ -231,10 +231,7 @@ class Library:
             raise CompileError([fault]) from None
         except OSError as error:
             fault = faults_uses.UnreadableFile(
-                span=use.span,
-                path=use.path,
-                shown=name,
-                why=_reason(error),
+                span=use.span, path=use.path, shown=name, why=_reason(error)
             )
             raise CompileError([fault]) from None
 

@@ -11,7 +11,7 @@ from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.lengths import check_length
 from kerngen.check.expressions.places import lengths_of
 from kerngen.check.faults.indices import RangeNotFound
-from kerngen.check.scope import IndexSymbol, Poison, TensorSymbol, is_dim, one_line
+from kerngen.check.scope import IndexSymbol, Poison, TensorSymbol, is_dim
 from kerngen.check.traverse import (
     Read,
     bare_places,
@@ -291,7 +291,7 @@ def as_condition(
             if isinstance(symbol, IndexSymbol)
         )
         over = f"{name} < {next(lengths, '...')}"
-    bound, value = (one_line(node.span.text) for node in (binder.bound, terms[-1]))
+    bound, value = (node.span.one_line() for node in (binder.bound, terms[-1]))
     condition = " and ".join((f"{name} < {bound}", *conditions))
     return (
         "A range is the same for all elements; leave terms out by a condition: "
@@ -301,7 +301,7 @@ def as_condition(
 
 def _joined(condition: ast.Expr) -> str:
     """Return the text of a condition as an operand of `and`."""
-    text = one_line(condition.span.text)
+    text = condition.span.one_line()
     is_choice = isinstance(condition, ast.Binary) and condition.op == "or"
     return f"({text})" if is_choice else text
 

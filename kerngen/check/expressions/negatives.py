@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, TypeGuard
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.faults.indices import NegativeDividend
-from kerngen.check.scope import IndexSymbol, ValueSymbol, one_line
+from kerngen.check.scope import IndexSymbol, ValueSymbol
 from kerngen.check.traverse import names_in, walk_syntax
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.signs import may_be_negative
@@ -69,8 +69,8 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
                 NegativeDividend(
                     span=place.span,
                     operator=place.op,
-                    left=one_line(place.left.span.text, limit=60),
-                    right=one_line(place.right.span.text, limit=60),
+                    left=place.left.span.one_line(limit=60),
+                    right=place.right.span.one_line(limit=60),
                 )
             )
     _warn_of_calls(ex, node, value)

@@ -68,7 +68,6 @@ class Place:
                 span=name.span,
                 declared=struct.span,
                 struct=struct.name,
-                field=name.name,
                 fields=", ".join(f"'{n}'" for n in names),
                 suggestion=closest(name.name, names),
             )

@@ -21,7 +21,6 @@ from kerngen.check.scope import (
     TensorSymbol,
     ValueSymbol,
     is_whole,
-    one_line,
 )
 from kerngen.ir.memory import FixedArray, Leaf, Struct
 from kerngen.ir.nodes import At, Expr, IndexValue, Load, Part, Swizzle
@@ -102,21 +101,17 @@ def _value(
     """
     if not isinstance(found, Place):
         return found
-    text, type_ = one_line(node.span.text), found.memory.spelling
+    type_ = found.memory.spelling
     match found.memory:
         case Leaf():
             return _written_value(ex, found, node, components)
         case Struct(members=members):
             ex.env.faults.add(
-                StructAsValue(
-                    span=node.span, text=text, type=type_, member=members[0].name
-                )
+                StructAsValue(span=node.span, type=type_, member=members[0].name)
             )
         case FixedArray(lengths=lengths):
             indices = ", ".join(islice(unused_names(ex), len(lengths)))
-            ex.env.faults.add(
-                ArrayAsValue(span=node.span, text=text, type=type_, indices=indices)
-            )
+            ex.env.faults.add(ArrayAsValue(span=node.span, type=type_, indices=indices))
         case _:
             assert_never(found.memory)
     return None
@@ -131,7 +126,7 @@ def _written_value(
     used = [*components] or [""]
     if any(ex.env.unwritten(root.tensor, place.memory, place.path, c) for c in used):
         fault = ReadBeforeWrite(
-            span=node.span, case="first", other=root.span, name=one_line(node.span.text)
+            span=node.span, case="first", other=root.span, name=node.span.one_line()
         )
         ex.env.faults.add(fault)
         return None
@@ -150,7 +145,6 @@ def _swizzle(ex: Expressions, value: Expr, node: ast.Member) -> Expr | None:
             UnknownMember(
                 span=node.member.span,
                 type=value.type.spelling,
-                member=node.member.name,
                 components=", ".join(f"'{letter}'" for letter in components),
             )
         )
@@ -269,7 +263,7 @@ def _subscript(ex: Expressions, base: _Found, node: ast.Subscript) -> _Found:
     length, type_ = known
     vector = _subscripted(node, (length,))
     if isinstance(value.type, Matrix) and len(node.subscripts) == 2:
-        apart = "".join(f"[{one_line(s.span.text)}]" for s in node.subscripts)
+        apart = "".join(f"[{s.span.one_line()}]" for s in node.subscripts)
         report_count(ex, vector, node.span, 2, f"{vector.name}{apart}")
         return None
     places = check_subscripts(ex, vector, node.span, node.subscripts)
@@ -281,5 +275,5 @@ def _subscripted(
 ) -> Subscripted:
     """Return an array, a vector or a matrix as what its subscripts go into."""
     declared = base.declared if base else None
-    text = one_line(node.base.span.text)
+    text = node.base.span.one_line()
     return Subscripted(text, lengths, declared or node.base.span)

@@ -10,7 +10,7 @@ from kerngen.check.expressions.index_ranges import bind_indices
 from kerngen.check.expressions.operators import NUMBERS, check_operand, report_operand
 from kerngen.check.expressions.rules import NodeRules
 from kerngen.check.faults.indices import PlaceOfSeveral
-from kerngen.check.scope import Scope, one_line
+from kerngen.check.scope import Scope
 from kerngen.ir.analysis.conditions import conditional
 from kerngen.ir.nodes import Expr, Reduce
 from kerngen.ir.types import Matrix, Scalar
@@ -49,7 +49,7 @@ def _reduction(
     if finds_place:
         return _place(ex, node, Reduce(node.kind, indices, body, Scalar.I32, condition))
     if isinstance(body.type, Matrix) and node.kind != "sum":  # WGSL has none either
-        text = one_line(node.body.span.text)
+        text = node.body.span.one_line()
         if not isinstance(node.body, ast.Name | ast.Member | ast.Subscript):
             text = f"({text})"
         remedy = f"Take a column of each: '{text}[0]'."

@@ -22,8 +22,7 @@ from kerngen.check.hints.borders import Side, choice_at_border, last_element, re
 from kerngen.check.hints.conversions import conversion
 from kerngen.check.hints.examples import completed
 from kerngen.check.hints.unknown import report_unknown
-from kerngen.check.scope import IndexSymbol, ends_axis, one_line
-from kerngen.check.text import collapse
+from kerngen.check.scope import IndexSymbol, ends_axis
 from kerngen.ir.analysis.affine import affine_form, subscript_form
 from kerngen.ir.analysis.extremes import stays_inside
 from kerngen.ir.nodes import Affine, Clamped, Extent, Index, IndexValue, Subscript
@@ -57,9 +56,7 @@ def report_dim(
 ) -> None:
     """Report a dim used as a subscript: an index, or the last element, was meant."""
     dim = ex.scope.get(node.name)
-    fault = DimAsIndex(
-        span=node.span, declared=dim.span if dim else None, name=node.name, case=case
-    )
+    fault = DimAsIndex(span=node.span, declared=dim.span if dim else None, case=case)
     ex.env.faults.add(fault)
     ex.scope.poison_dims()
 
@@ -121,7 +118,7 @@ def check_subscript(
     proved = stays_inside(form, extent) or ex.env.known.keeps_inside(form, extent)
     if ex.in_branch and not proved:
         return Clamped(value)
-    return Affine(value, one_line(collapse(node.span.text), limit=80))
+    return Affine(value, node.span.one_line(limit=80))
 
 
 def _report_unbound(ex: Expressions, node: ast.Name) -> None:
@@ -148,11 +145,7 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
         case = "let" if current.in_let else "sum"
     env.faults.add(
         UnboundIndex(
-            span=node.span,
-            case=case,
-            name=name,
-            suggestion=suggestion,
-            target=current.target,
+            span=node.span, case=case, suggestion=suggestion, target=current.target
         )
     )
     ex.scope.poison(name, "an index", node.span)
@@ -244,7 +237,6 @@ def _axis_fault(
                 span=span,
                 other=symbol.origin,
                 declared=declared,
-                index=index.name,
                 dim=dim,
                 axis=axis,
                 tensor=tensor.name,
@@ -255,7 +247,6 @@ def _axis_fault(
                 span=span,
                 other=symbol.origin,
                 declared=declared,
-                index=index.name,
                 length=length,
                 axis=axis,
                 tensor=tensor.name,
@@ -305,7 +296,7 @@ def is_out_of_bounds(
     moving = [side for side in outside if side.form.terms]
     if moving:
         ex.scope.poison(tensor.name, "a tensor", tensor.span)
-        read = one_line(span.text, limit=80)
+        read = span.one_line(limit=80)
         _report_outside(ex, moving[0], choice_at_border(ex.env, moving[0], sides, read))
     for side in outside:
         if not side.form.terms:
@@ -317,7 +308,6 @@ def _report_outside(ex: Expressions, side: Side, remedy: str) -> None:
     ex.env.faults.add(
         SubscriptOutside(
             span=side.node.span,
-            text=one_line(side.node.span.text),
             reaches=reaches(ex.env, side.form, side.extent),
             axis=side.axis,
             tensor=side.tensor.name,

@@ -8,14 +8,11 @@ from kerngen.source.text import Span
 
 
 class UnknownKernel(Diagnostic, code="KG0601"):
-    MESSAGE = "There is no kernel '{name}' to schedule."
-    name: str
+    MESSAGE = "There is no kernel '{text}' to schedule."
     remedy: str
 
 
 class NothingMatches(Diagnostic, code="KG0612"):
-    """A pattern that matches no kernel, such as `matmull_*`."""
-
     MESSAGE = "There is no kernel that '{pattern}' matches."
     pattern: str
     remedy: str
@@ -35,7 +32,7 @@ class TooManyMatches(Diagnostic, code="KG0614"):
 
 
 class UnknownStrategy(Diagnostic, code="KG0602"):
-    MESSAGE = "There is no strategy '{name}'."
+    MESSAGE = "There is no strategy '{text}'."
     LABEL = "the strategies are {known}"
     HELP = (
         "Did you mean '{suggestion}'?",
@@ -44,13 +41,12 @@ class UnknownStrategy(Diagnostic, code="KG0602"):
             "picks one."
         ),
     )
-    name: str
     known: str
     suggestion: str
 
 
 class UnknownOption(Diagnostic, code="KG0603"):
-    MESSAGE = "The strategy '{strategy}' has no option '{name}'."
+    MESSAGE = "The strategy '{strategy}' has no option '{text}'."
     LABEL = "{known}"
     HELP = (
         "{instead}",
@@ -58,7 +54,6 @@ class UnknownOption(Diagnostic, code="KG0603"):
         "Remove it, or name another strategy.",
     )
     strategy: str
-    name: str
     options: tuple[str, ...]
     suggestion: str
     instead: str
@@ -97,10 +92,9 @@ class OptionValue(Diagnostic, code="KG0605"):
 
 
 class RepeatedOption(Diagnostic, code="KG0606"):
-    MESSAGE = "The option '{name}' is given twice."
+    MESSAGE = "The option '{text}' is given twice."
     HELP = "Keep one of them."
     other: Span = related("first here")
-    name: str
 
 
 class GuardReads(Diagnostic, code="KG0607"):
@@ -115,17 +109,15 @@ class GuardReads(Diagnostic, code="KG0607"):
 
 
 class GuardOfSome(Diagnostic, code="KG0613"):
-    MESSAGE = "A guard of {kernels} can't use '{name}'."
+    MESSAGE = "A guard of {kernels} can't use '{text}'."
     LABEL = "no dim or integer scalar there"
-    HELP = "Write a schedule for {kernels} apart, without '{name}'."
-    name: str
+    HELP = "Write a schedule for {kernels} apart, without '{text}'."
     kernels: str
 
 
 class AmbiguousInGuard(Diagnostic, code="KG0611"):
-    MESSAGE = "'{name}' is {kind} of '{kernel}', and a constant here."
+    MESSAGE = "'{text}' is {kind} of '{kernel}', and a constant here."
     HELP = "Rename the constant."
-    name: str
     kind: str
     kernel: str
     constant: Span = related("the constant")
@@ -139,13 +131,12 @@ class GuardType(Diagnostic, code="KG0608"):
 
 
 class UnknownAdapterFact(Diagnostic, code="KG0609"):
-    MESSAGE = "A guard can't ask for 'adapter.{name}'."
+    MESSAGE = "A guard can't ask for 'adapter.{text}'."
     LABEL = "it can ask for {known}"
     HELP = (
         "Did you mean 'adapter.{suggestion}'?",
         "Ask for one of these, as in 'adapter.f16'.",
     )
-    name: str
     known: str
     suggestion: str
 

@@ -101,7 +101,15 @@ def bring_in(
         for kind, name, span in use.file.items():
             first, other = seen.setdefault((kind, name), (use, span))
             if (kind, name) in own:
-                faults.add(_clash_with_own(own[kind, name], kind, name, use, span))
+                faults.add(
+                    ClashWithUsedFile(
+                        span=own[kind, name],
+                        kind=kind,
+                        path=use.path,
+                        theirs=span,
+                        use=use.span,
+                    )
+                )
             elif first is not use:
                 faults.add(_clash(kind, name, (first, use), (other, span)))
             elif kind == "constant":
@@ -112,14 +120,6 @@ def bring_in(
 def structs_of(uses: Iterable[UsedModule]) -> dict[str, Struct]:
     """Return the structs of other files."""
     return {n: struct for use in uses for n, struct in use.file.structs.items()}
-
-
-def _clash_with_own(
-    own: Span, kind: ItemKind, name: str, use: UsedModule, theirs: Span
-) -> Diagnostic:
-    return ClashWithUsedFile(
-        span=own, kind=kind, name=name, path=use.path, theirs=theirs, use=use.span
-    )
 
 
 def _clash(

@@ -210,10 +210,7 @@ def _distinct(faults: Faults, kind: str, items: list[_Item]) -> list[_Item]:
         if name.name in first:
             faults.add(
                 DuplicateItem(
-                    span=name.span,
-                    other=first[name.name].name.span,
-                    kind=kind,
-                    name=name.name,
+                    span=name.span, other=first[name.name].name.span, kind=kind
                 )
             )
         first.setdefault(name.name, item)
@@ -276,16 +273,12 @@ def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None
             _check_parts(env, tensor)
         elif tensor.span is not None:
             env.faults.add(
-                NeverWritten(
-                    span=tensor.span,
-                    name=tensor.name,
-                    example=example_read(env, scope, tensor),
-                )
+                NeverWritten(span=tensor.span, example=example_read(env, scope, tensor))
             )
     updates = any(parameter.mutable for parameter in item.parameters)
     assigns = any(isinstance(statement, ast.Assignment) for statement in item.body)
     if updates and not item.outputs and not assigns:
-        env.faults.add(NothingWritten(span=item.name.span, name=item.name.name))
+        env.faults.add(NothingWritten(span=item.name.span))
 
 
 def _check_parts(env: Environment, tensor: Tensor) -> None:
@@ -295,7 +288,6 @@ def _check_parts(env: Environment, tensor: Tensor) -> None:
         env.faults.add(
             MembersNeverWritten(
                 span=tensor.span,
-                name=tensor.name,
                 missing=tuple(sorted(missing, key=[*all_parts(tensor.memory)].index)),
             )
         )

@@ -9,7 +9,6 @@ from typing import Final, final
 
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.places import Subscripted
-from kerngen.check.scope import one_line
 from kerngen.ir.analysis.affine import AffineForm, affine_form
 from kerngen.ir.analysis.extremes import Corner, Linear, corners, extremes
 from kerngen.ir.nodes import Expr, Extent
@@ -45,7 +44,7 @@ class Side:
     @property
     def text(self) -> str:
         """The subscript as the user wrote it, or as `i32(...)` of that."""
-        text = one_line(self.node.span.text)
+        text = self.node.span.one_line()
         return text if self.value.type is Scalar.I32 else f"i32({text})"
 
     @property

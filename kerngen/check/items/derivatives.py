@@ -18,7 +18,6 @@ from kerngen.check.faults.gradients import (
 )
 from kerngen.check.items.functions import check_locals, inside_function
 from kerngen.check.scope import Scope
-from kerngen.check.text import collapse
 from kerngen.ir.nodes import Function
 from kerngen.ir.types import Scalar, ValueType
 from kerngen.source.counted import counted
@@ -49,9 +48,7 @@ def check_derivatives(
             _report_unknown(faults, item, own)
             continue
         if name in first:
-            faults.add(
-                DerivedTwice(span=item.function.span, other=first[name], name=name)
-            )
+            faults.add(DerivedTwice(span=item.function.span, other=first[name]))
             continue
         first[name] = item.function.span
         made = _partials(of_file, outer, item)
@@ -66,8 +63,7 @@ def check_derivatives(
 
 def _report_unknown(faults: Faults, item: ast.DerivativeItem, own: Signatures) -> None:
     name, suggestion = item.function, closest(item.function.name, [*own])
-    fault = UnknownDerivative(span=name.span, name=name.name, suggestion=suggestion)
-    faults.add(fault)
+    faults.add(UnknownDerivative(span=name.span, suggestion=suggestion))
 
 
 def _partials(
@@ -112,25 +108,19 @@ def _matches(faults: Faults, item: ast.DerivativeItem, signature: Signature) -> 
     strange: list[ValueType] = [t for t in types if not isinstance(t, Scalar)]
     if result is not Scalar.F32:
         strange = [result]
-    name = signature.name
     if strange:
-        fault = DerivativeOfVectors(
-            span=item.function.span, name=name, type=strange[0].spelling
-        )
+        fault = DerivativeOfVectors(span=item.function.span, type=strange[0].spelling)
         faults.add(fault)
         return False
     expected = _listed(
         [(p.name, p.type.spelling) for p in signature.parameters if p.type]
     )
-    actual = _listed(
-        [(p.name.name, collapse(p.type.span.text)) for p in item.parameters]
-    )
+    actual = _listed([(p.name.name, p.type.span.collapsed) for p in item.parameters])
     if actual != expected:
         faults.add(
             DerivativeParameters(
                 span=item.function.span,
                 other=signature.span,
-                name=name,
                 actual=actual,
                 expected=expected,
             )

@@ -42,7 +42,7 @@ def check_signatures(
     for item in items:
         name = item.name.name
         if name in _TAKEN or name in BUILTINS:
-            faults.add(BuiltinClash(span=item.name.span, name=name))
+            faults.add(BuiltinClash(span=item.name.span))
             continue
         place = "A parameter of a function"
         parameters = tuple(
@@ -152,7 +152,7 @@ def _check_depth(faults: Faults, ordered: list[ast.FunctionItem]) -> None:
         depth = _Depth(max(d.nesting for d in found), max(d.height for d in found))
         name = item.name
         if depth.nesting > MOST_NESTED or depth.height > LONGEST_CHAIN:
-            faults.add(CallsTooDeep(span=name.span, name=name.name, limit=MOST_NESTED))
+            faults.add(CallsTooDeep(span=name.span, limit=MOST_NESTED))
             depth = _Depth(0, 0)
         depths[name.name] = depth
 
@@ -218,7 +218,6 @@ def _report_cycle(
     faults.add(
         Recursion(
             span=by_name[first].name.span,
-            name=first,
             chain=chained(steps, "calls"),
             calls=calls[:MOST_CHAINED],
         )

@@ -17,12 +17,7 @@ from kerngen.check.files.linking import link
 from kerngen.check.items.parameters import KINDS
 from kerngen.check.schedules.matching import Scheduled, report_faults
 from kerngen.check.schedules.options import check_schedule
-from kerngen.check.scope import (
-    Scope,
-    TensorSymbol,
-    ValueSymbol,
-    parameter_symbol,
-)
+from kerngen.check.scope import Scope, TensorSymbol, ValueSymbol, parameter_symbol
 from kerngen.ir import nodes as ir
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children
@@ -122,12 +117,7 @@ def _kept(
             yield replace(source, kernel=kept(source.kernel, given, spans[name]))
             continue
         faults.add(
-            DuplicateItem(
-                span=first.span,
-                other=taken.kernel.span,
-                kind="kernels",
-                name=taken.kernel.name,
-            )
+            DuplicateItem(span=first.span, other=taken.kernel.span, kind="kernels")
         )
 
 
@@ -194,13 +184,12 @@ def _report_circle(
     names = [*circle[1:], circle[0]]
     chain = ", and that ".join(f"is of '{name}'" for name in names)
     name = by_name[circle[0]].name
-    faults.add(DerivedFromItself(span=name.span, name=name.name, chain=f"it {chain}"))
+    faults.add(DerivedFromItself(span=name.span, chain=f"it {chain}"))
 
 
 def _report_unknown(faults: Faults, name: ast.Identifier, known: Sequence[str]) -> None:
     suggestion = closest(name.name, known)
-    fault = NoKernelToDerive(span=name.span, name=name.name, suggestion=suggestion)
-    faults.add(fault)
+    faults.add(NoKernelToDerive(span=name.span, suggestion=suggestion))
 
 
 def _declare(scope: Scope, kernel: ir.Kernel) -> None:

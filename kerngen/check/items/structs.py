@@ -104,7 +104,7 @@ def uniform_faults(type_: MemoryType, span: Span) -> Iterator[Diagnostic]:
         return
     depth = nesting(lay_out(type_, Space.UNIFORM)) + 1
     if depth > DEEPEST:
-        yield UniformTooDeep(span=span, struct=type_.name, depth=depth, limit=DEEPEST)
+        yield UniformTooDeep(span=span, depth=depth, limit=DEEPEST)
     for struct, member, needed in _members_in_uniform(type_):
         if member.size is not None and member.size < needed:
             yield SizeInUniform(
@@ -214,19 +214,15 @@ class _Checker:
     def _check_names(self, item: ast.StructItem) -> None:
         name = item.name
         if name.name in LEAVES or name.name == "bool":
-            fault = StructNamedLikeType(span=name.span, name=name.name)
-            self.env.faults.add(fault)
+            self.env.faults.add(StructNamedLikeType(span=name.span))
         if not item.fields:
-            self.env.faults.add(NoFields(span=name.span, name=name.name))
+            self.env.faults.add(NoFields(span=name.span))
         first: dict[str, Span] = {}
         for each in item.fields:
             field_ = each.name
             if field_.name in first:
                 twice = DuplicateField(
-                    span=field_.span,
-                    other=first[field_.name],
-                    struct=name.name,
-                    name=field_.name,
+                    span=field_.span, other=first[field_.name], struct=name.name
                 )
                 self.env.faults.add(twice)
             first.setdefault(field_.name, field_.span)
@@ -291,9 +287,7 @@ class _Checker:
         )
         for count, limit, within in limits:
             if count > limit:
-                many = TooManyFields(
-                    span=span, name=struct.name, within=within, count=count, limit=limit
-                )
+                many = TooManyFields(span=span, within=within, count=count, limit=limit)
                 self.env.faults.add(many)
                 return False
         depth = nesting(lay_out(struct, Space.STORAGE))

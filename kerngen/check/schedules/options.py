@@ -20,7 +20,7 @@ from kerngen.check.faults.schedules import (
 )
 from kerngen.check.files.checked_file import CheckedFile, KernelHead, UsedModule
 from kerngen.check.schedules.matching import Scheduled
-from kerngen.check.scope import Scope, one_line
+from kerngen.check.scope import Scope
 from kerngen.check.traverse import names_in
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Expr, Kernel, Schedule
@@ -62,7 +62,6 @@ def _check_strategy(faults: Faults, strategy: ast.Identifier) -> bool:
     faults.add(
         UnknownStrategy(
             span=strategy.span,
-            name=strategy.name,
             known=", ".join(f"'{name}'" for name in OPTIONS),
             suggestion=closest(strategy.name, tuple(OPTIONS)),
         )
@@ -79,8 +78,7 @@ def _check_options(
     for option in item.options:
         name = option.name.name
         if name in first:
-            fault = RepeatedOption(span=option.name.span, other=first[name], name=name)
-            faults.add(fault)
+            faults.add(RepeatedOption(span=option.name.span, other=first[name]))
         first.setdefault(name, option.name.span)
         if name in rules:
             _check_values(faults, option, rules[name])
@@ -98,7 +96,6 @@ def _report_option(
         UnknownOption(
             span=name.span,
             strategy=strategy,
-            name=name.name,
             options=known,
             suggestion=closest(name.name, known),
             instead=REPLACED.get((strategy, name.name), ""),
@@ -147,7 +144,7 @@ def _check_guard(env: Environment, scope: Scope, node: ast.Expr) -> Expr | None:
     value = Expressions(env, scope, GUARD).check(node)
     if value is None or value.type is Scalar.BOOL:
         return value
-    example = f"{one_line(node.span.text)} {_LIKELY.get(node.span.text, '== 1')}"
+    example = f"{node.span.one_line()} {_LIKELY.get(node.span.text, '== 1')}"
     env.faults.add(GuardType(span=node.span, example=example))
     return None
 
@@ -203,7 +200,6 @@ def _ambiguous(
         if value is not None and constant is not None:
             yield AmbiguousInGuard(
                 span=node.span,
-                name=node.name,
                 kind=value.kind,
                 kernel=scheduled.kernel,
                 value=value.span,

@@ -34,7 +34,6 @@ from kerngen.check.scope import (
     ValueSymbol,
     is_dim,
     is_whole,
-    one_line,
 )
 from kerngen.check.statements.positions import LeftSide, check_position, has_position
 from kerngen.check.statements.recurrences import check_let_value
@@ -101,11 +100,7 @@ class Body:
         if first is not None and self.scope.get(name.name) is None:
             self.env.faults.add(
                 NameClash(
-                    span=name.span,
-                    other=first,
-                    name=name.name,
-                    wanted=symbol.kind,
-                    taken="an index",
+                    span=name.span, other=first, wanted=symbol.kind, taken="an index"
                 )
             )
         if not self.scope.declare(name, symbol):
@@ -294,7 +289,7 @@ class Body:
         if constant is None or not ends or ends[0] <= constant <= ends[1]:
             return
         low, high = map(str, ends)
-        text, type_ = one_line(node.span.text), spot.memory.spelling
+        text, type_ = node.span.one_line(), spot.memory.spelling
         self.env.faults.add(
             LiteralRange(span=node.span, value=text, type=type_, low=low, high=high)
         )

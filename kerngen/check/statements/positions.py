@@ -17,14 +17,7 @@ from kerngen.check.expressions.subscripts import check_subscript, is_out_of_boun
 from kerngen.check.faults.statements import LeftSubscript, PositionRange
 from kerngen.check.hints.examples import free_names
 from kerngen.check.hints.left_sides import report_left, report_repeated
-from kerngen.check.scope import (
-    IndexSymbol,
-    Poison,
-    Scope,
-    TensorSymbol,
-    ends_axis,
-    one_line,
-)
+from kerngen.check.scope import IndexSymbol, Poison, Scope, TensorSymbol, ends_axis
 from kerngen.check.traverse import names_in, walk_syntax
 from kerngen.ir.analysis.positions import moving_index
 from kerngen.ir.nodes import Index, Role, Subscript
@@ -113,19 +106,17 @@ class _Position:
         if found is None:
             fault = PositionRange(
                 span=name.span,
-                name=name.name,
-                text=one_line(subscript.span.text),
+                position=subscript.span.one_line(),
                 let=self._free_name(),
             )
             self.ex.env.faults.add(fault)
         self._declare(name, found or Poison("an index", name.span))
 
     def _report_reduction(self, subscript: ast.Expr) -> None:
-        text, name = one_line(subscript.span.text), self._free_name()
+        text, name = subscript.span.one_line(), self._free_name()
         fault = LeftSubscript(
             span=subscript.span,
             declared=None,
-            text=text,
             what="a reduction",
             remedy=f"Name the number first: 'let {name} = {text};'.",
         )

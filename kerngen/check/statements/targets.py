@@ -19,14 +19,7 @@ from kerngen.check.faults.structs import TooMuchCopied
 from kerngen.check.hints.examples import unused_names
 from kerngen.check.hints.left_sides import as_sum, target_text
 from kerngen.check.items.structs import DEEPEST
-from kerngen.check.scope import (
-    IndexSymbol,
-    Poison,
-    Scope,
-    TensorSymbol,
-    ValueSymbol,
-    one_line,
-)
+from kerngen.check.scope import IndexSymbol, Poison, Scope, TensorSymbol, ValueSymbol
 from kerngen.ir import nodes as ir
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.operators import swizzle_type
@@ -73,7 +66,6 @@ def written_tensor(
                 span=name.span,
                 case="sum" if summed else _KINDS.get(symbol.kind, "other"),
                 declared=symbol.span,
-                name=name.name,
                 kind=symbol.kind,
                 sum=summed,
                 type=value.type.spelling if value else "",
@@ -88,7 +80,6 @@ def _report_input(env: Environment, name: ast.Identifier, symbol: TensorSymbol) 
         WriteToInput(
             span=name.span,
             other=symbol.span,
-            name=name.name,
             type=f"{symbol.tensor.memory.spelling}[{axes}]",
         )
     )
@@ -107,7 +98,7 @@ def _report_unknown(env: Environment, scope: Scope, node: ast.Assignment) -> Non
         introduced = as_sum(scope, node) if node.op == "+=" else ""
         target = target_text(node)
         remedy = introduced or f"To name a value, write 'let {target} = ...;'."
-    env.faults.add(UnknownName(span=name.span, name=name.name, remedy=remedy))
+    env.faults.add(UnknownName(span=name.span, remedy=remedy))
 
 
 def check_target_parts(
@@ -131,7 +122,7 @@ def report_whole(ex: Expressions, node: ast.Assignment, place: Place) -> None:
     if isinstance(place.memory, Struct):
         part = f".{place.memory.members[0].name}"
     case: TargetCase = "copy" if node.op == "=" else "update"
-    value = one_line(node.value.span.text)
+    value = node.value.span.one_line()
     _Target(ex, node).refuse(node.name.span, place, case, value=value, part=part)
 
 
@@ -159,7 +150,7 @@ class _Target:
             TargetPart(
                 span=span,
                 case=case,
-                text=one_line(self.node.span.text.split("=")[0].strip(" +-*/")),
+                target=target_text(self.node),
                 type=place.memory.spelling,
                 listed=listed,
                 value=value,

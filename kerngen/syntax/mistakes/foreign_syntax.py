@@ -248,7 +248,6 @@ def _introduces_index(
 def _foreign_reduction(mistake: Mistake, named: Lexeme) -> Diagnostic:
     return faults_foreign.ForeignReduction(
         span=mistake.lexeme_span(named),
-        name=named.text,
         instead=(
             _reduced_by(mistake, named).by(named.text)
             if named.text in REDUCTIONS

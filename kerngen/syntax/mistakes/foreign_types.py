@@ -52,8 +52,7 @@ TYPES = {
 """What other languages call our types."""
 
 _SIZED: Final = re.compile(
-    r"(bf|bfloat|f|float|i|int|u|uint|complex)_?(8|16|64|128|256)(?:_t)?",
-    re.IGNORECASE,
+    r"(bf|bfloat|f|float|i|int|u|uint|complex)_?(8|16|64|128|256)(?:_t)?", re.IGNORECASE
 )
 _BITS: Final = {
     "double": "float64", "long": "int64", "short": "int16", "char": "int8", "byte": "uint8",
