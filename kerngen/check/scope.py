@@ -134,7 +134,7 @@ class Scope:
             scope.put(name, symbol)
         return scope
 
-    def declare(self, name: ast.Identifier, symbol: Symbol) -> bool:
+    def declare(self, name: ast.Named, symbol: Symbol) -> bool:
         """Declare a name; if it is declared already, report that and keep the first."""
         first = self.get(name.name)
         if first is not None:
@@ -161,7 +161,7 @@ class Scope:
             if is_dim(symbol):
                 self.poison(name, "an index", symbol.span)
 
-    def _report_clash(self, name: ast.Identifier, wanted: str, first: Symbol) -> None:
+    def _report_clash(self, name: ast.Named, wanted: str, first: Symbol) -> None:
         if wanted == first.kind == "an index":
             self._faults.add(IndexRebound(span=name.span, other=first.span))
             return

@@ -66,6 +66,10 @@ class Name(Node):
     name: str
 
 
+Named: TypeAlias = Identifier | Name
+"""A name where it is declared: some indices are expressions, as on the left of `=`."""
+
+
 class Call(Node):
     """`f(x, y)`: a function, a built-in, or a cast such as `f32(i)`."""
 

@@ -56,7 +56,7 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
         if isinstance(part, ast.Binary) and _divides(part.op)
     ]
     if len(typed) != len(written):  # some were computed: only the others are typed
-        written = [part for part in written if not _is_of_literals(part)]
+        written = [part for part in written if any(names_in(part))]
     for quotient, place in zip(typed, written, strict=False):
         dividend = _unfolded(ex.env, quotient.left)
         if (
@@ -191,7 +191,3 @@ def _is_index_or_dim(ex: Expressions, name: str) -> bool:
 
 def _divides(op: str) -> TypeGuard[Literal["/", "%"]]:
     return op in {"/", "%"}
-
-
-def _is_of_literals(node: ast.Expr) -> bool:
-    return not any(names_in(node))

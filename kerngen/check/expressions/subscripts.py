@@ -159,7 +159,8 @@ def check_axes(
     ex: Expressions, tensor: Subscripted, subscripts: tuple[ast.Expr, ...]
 ) -> None:
     """Check the axes that bare indices subscript; swapped indices are one fault."""
-    found = [_bare_index(ex, subscript) for subscript in subscripts]
+    symbols = map(ex.scope.of, subscripts)
+    found = [s if isinstance(s, IndexSymbol) else None for s in symbols]
     faults = [
         _with_fitting(ex, fault)
         for axis, (index, node) in enumerate(zip(found, subscripts, strict=True))
@@ -168,9 +169,9 @@ def check_axes(
     mismatches = [f for f in faults if isinstance(f, DimMismatch)]
     indices = [index for index in found if index]
     if mismatches and len(indices) == len(subscripts):
-        own = [
-            i for i, node in zip(indices, subscripts, strict=True) if _is_own(i, node)
-        ]
+        # Those that have their ranges from this very read.
+        pairs = zip(indices, subscripts, strict=True)
+        own = [index for index, node in pairs if index.origin == node.span]
         if order := _right_order(tensor, indices, own):
             names = ", ".join(index.index.name for index in order)
             remedy = f"Write '{tensor.name}[{names}]'."
@@ -192,16 +193,6 @@ def _with_fitting(ex: Expressions, fault: Diagnostic) -> Diagnostic:
             remedy = f"{fits}: use it, or one dim for both if they are always equal."
             return replace(fault, remedy=remedy)
     return fault
-
-
-def _bare_index(ex: Expressions, node: ast.Expr) -> IndexSymbol | None:
-    symbol = ex.scope.of(node)
-    return symbol if isinstance(symbol, IndexSymbol) else None
-
-
-def _is_own(index: IndexSymbol, node: ast.Expr) -> bool:
-    """Whether an index has its range from this very subscript."""
-    return index.origin == node.span
 
 
 def _right_order(

@@ -123,10 +123,15 @@ def _check_items(
     bodies = {function.name: function for function in functions}
     # Kernels, each in a scope of its own; for each schedule, those of other files, too.
     env = replace(env, structs=known, bodies=bodies)
-    heads = _heads(env, items.kernels, outer)
+    names = [item.name for item in items.kernels]
+    heads = {n.name: KernelHead(Scope(faults, outer), n.span) for n in names}
     scheduled = find_scheduled(faults, program, [*heads], uses)
     of_kernels = by_kernel(scheduled)
-    kernels = _check_kernels(env, items.kernels, heads, of_kernels)
+    kernels = tuple(
+        _check_kernel(item, env, heads[name].scope, of_kernels[name])
+        for item in _all(items.kernels, ast.KernelItem)
+        if (name := item.name.name)
+    )
     # Schedules of other files' kernels, and the place of each among the others.
     report_dead(faults, scheduled)
     schedules = check_given(scheduled, heads, uses, outer)
@@ -190,14 +195,6 @@ class _Items:
         }
 
 
-def _heads(
-    env: Environment, kernels: Iterable[_Named], outer: Scope
-) -> dict[str, KernelHead]:
-    """Return the parameters and hosts of each kernel, for schedules in other files."""
-    names = (item.name for item in kernels)
-    return {n.name: KernelHead(Scope(env.faults, outer), n.span) for n in names}
-
-
 def _all(items: Iterable[object], kind: type[_Kind]) -> list[_Kind]:
     return [item for item in items if isinstance(item, kind)]
 
@@ -215,19 +212,6 @@ def _distinct(faults: Faults, kind: str, items: list[_Item]) -> list[_Item]:
             )
         first.setdefault(name.name, item)
     return list(first.values())
-
-
-def _check_kernels(
-    env: Environment,
-    items: Iterable[ast.KernelItem | ast.GradientItem],
-    heads: Mapping[str, KernelHead],
-    scheduled: Mapping[str, Sequence[Scheduled]],
-) -> tuple[Kernel, ...]:
-    named = ((item, item.name.name) for item in _all(items, ast.KernelItem))
-    return tuple(
-        _check_kernel(item, env, heads[name].scope, scheduled[name])
-        for item, name in named
-    )
 
 
 def _check_kernel(

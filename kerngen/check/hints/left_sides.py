@@ -14,7 +14,7 @@ from typing import Final, final
 from kerngen.check.environment import Environment
 from kerngen.check.faults.statements import LeftSubscript, RepeatedLeftIndex
 from kerngen.check.hints.examples import example_read, free_names
-from kerngen.check.scope import Scope, Symbol, TensorSymbol, ValueSymbol
+from kerngen.check.scope import Scope, Symbol, TensorSymbol, ValueSymbol, is_whole
 from kerngen.check.traverse import bare_subscripts, names_in, walk_syntax
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
@@ -113,7 +113,8 @@ class _Left:
             return what, self._gathered(moving) if moving else self.chosen()
         if isinstance(subscript, ast.Name):
             known = self.scope.get(subscript.name)
-            is_number = isinstance(known, ValueSymbol) or _is_rank_0(known)
+            is_scalar = isinstance(known, TensorSymbol) and not is_whole(known)
+            is_number = isinstance(known, ValueSymbol) or is_scalar
             remedy = self.chosen() if is_number else _NO_INDEX
             return known.kind if known else "a value", remedy
         if isinstance(subscript, ast.Number):
@@ -207,10 +208,7 @@ class _Left:
     def _rest(self) -> str:
         if self.node.op == "=" and self._is_kept:
             return self._written
-        return self._typed(_GATHERED[self.node.op][1])
-
-    def _typed(self, number: str) -> str:
-        """Return a whole number as a literal of the element type."""
+        number = _GATHERED[self.node.op][1]
         element = self.symbol.tensor.element if self.symbol else Scalar.F32
         return f"{number}.0" if element is Scalar.F32 else number
 
@@ -228,10 +226,6 @@ class _Left:
 def _as_index(text: str, types: set[ValueType | Struct]) -> str:
     """Return the text of a subscript, as the i32 that an index is."""
     return text if types <= {Scalar.I32} else f"i32({text})"
-
-
-def _is_rank_0(symbol: Symbol | None) -> bool:
-    return isinstance(symbol, TensorSymbol) and symbol.tensor.rank == 0
 
 
 def _type_of(symbol: Symbol | None) -> ValueType | Struct:

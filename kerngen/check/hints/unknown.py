@@ -250,28 +250,16 @@ def report_module(ex: Expressions, node: ast.Member) -> None:
 
 def report_subscripts(ex: Expressions, node: ast.Subscript) -> None:
     """Report subscripts of a value that has no elements."""
-    base = node.base
-    if isinstance(base, ast.Subscript):
-        _report_separate(ex, node)
+    if isinstance(node.base, ast.Subscript):  # in brackets of their own: `x[i][j]`
+        subscripts: list[str] = []
+        base: ast.Expr = node
+        while isinstance(base, ast.Subscript):
+            subscripts[:0] = [part.span.one_line() for part in base.subscripts]
+            base = base.base
+        joined = f"{base.span.one_line()}[{', '.join(subscripts)}]"
+        ex.env.faults.add(SeparateSubscripts(span=node.span, joined=joined))
         return
-    symbol = ex.scope.of(base)
-    _report_not_subscriptable(ex, node, symbol)
-
-
-def _report_separate(ex: Expressions, node: ast.Subscript) -> None:
-    """Record subscripts in brackets of their own: `x[i][j]`."""
-    subscripts: list[str] = []
-    base: ast.Expr = node
-    while isinstance(base, ast.Subscript):
-        subscripts[:0] = [part.span.one_line() for part in base.subscripts]
-        base = base.base
-    joined = f"{base.span.one_line()}[{', '.join(subscripts)}]"
-    ex.env.faults.add(SeparateSubscripts(span=node.span, joined=joined))
-
-
-def _report_not_subscriptable(
-    ex: Expressions, node: ast.Subscript, symbol: Symbol | None
-) -> None:
+    symbol = ex.scope.of(node.base)
     remedy = (
         "Only tensors, lets with indices, arrays, vectors and matrices have elements."
     )

@@ -45,7 +45,8 @@ def check_derivatives(
     for item in items:
         name = item.function.name
         if name not in own:
-            _report_unknown(faults, item, own)
+            meant = closest(name, own)
+            faults.add(UnknownDerivative(span=item.function.span, suggestion=meant))
             continue
         if name in first:
             faults.add(DerivedTwice(span=item.function.span, other=first[name]))
@@ -59,11 +60,6 @@ def check_derivatives(
         )
         partials += [partial for partial in made if partial is not None]
     return (*found.values(), *partials)
-
-
-def _report_unknown(faults: Faults, item: ast.DerivativeItem, own: Signatures) -> None:
-    name, suggestion = item.function, closest(item.function.name, [*own])
-    faults.add(UnknownDerivative(span=name.span, suggestion=suggestion))
 
 
 def _partials(

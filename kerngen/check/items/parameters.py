@@ -106,7 +106,7 @@ class Header:
         if isinstance(symbol, Poison) and symbol.kind == "a constant":
             return
         dim = ValueSymbol("a dim", ir.DimValue(name.name), name.span)
-        if self.scope.declare(ast.Identifier(name.name, span=name.span), dim):
+        if self.scope.declare(name, dim):
             self.dims[name.name] = name
         else:
             self.env.written.add(name.name)

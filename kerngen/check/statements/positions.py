@@ -82,7 +82,7 @@ class _Position:
                     return
                 index = Index(subscript.name, extent)
                 known = IndexSymbol(index, subscript.span, subscript.span)
-                self._declare(subscript, known)
+                introduce(self.ex, subscript, known)
         for subscript in self.node.subscripts:
             if any(isinstance(part, ast.Reduction) for part in walk_syntax(subscript)):
                 self._report_reduction(subscript)
@@ -101,8 +101,7 @@ class _Position:
                 yield part
 
     def _introduce_moving(self, subscript: ast.Expr, name: ast.Name) -> None:
-        identifier = ast.Identifier(name.name, span=name.span)
-        found = ranged_by_reads(self.ex, identifier, self.node.value)
+        found = ranged_by_reads(self.ex, name, self.node.value)
         if found is None:
             fault = PositionRange(
                 span=name.span,
@@ -110,7 +109,7 @@ class _Position:
                 let=self._free_name(),
             )
             self.ex.env.faults.add(fault)
-        self._declare(name, found or Poison("an index", name.span))
+        introduce(self.ex, name, found or Poison("an index", name.span))
 
     def _report_reduction(self, subscript: ast.Expr) -> None:
         text, name = subscript.span.one_line(), self._free_name()
@@ -125,9 +124,6 @@ class _Position:
     def _free_name(self) -> str:
         names = {n.name for n in names_in(*self.node.subscripts, self.node.value)}
         return next(free_names(self.ex.env, self.ex.scope, names))
-
-    def _declare(self, name: ast.Name, symbol: IndexSymbol | Poison) -> None:
-        introduce(self.ex, ast.Identifier(name.name, span=name.span), symbol)
 
     def checked(self) -> LeftSide | None:
         """Return the subscripts as places, each index in one of them."""

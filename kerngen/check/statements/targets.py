@@ -54,7 +54,9 @@ def written_tensor(
         }:
             return symbol
         case TensorSymbol(tensor=tensor) if tensor.role is ir.Role.INPUT:
-            _report_input(env, name, symbol)
+            axes = ", ".join(map(env.length_text, tensor.extents))
+            type_ = f"{tensor.memory.spelling}[{axes}]"
+            env.faults.add(WriteToInput(span=name.span, other=symbol.span, type=type_))
         case Poison():
             pass
         case None:
@@ -72,17 +74,6 @@ def written_tensor(
             )
             env.faults.add(fault)
     return None
-
-
-def _report_input(env: Environment, name: ast.Identifier, symbol: TensorSymbol) -> None:
-    axes = ", ".join(env.length_text(extent) for extent in symbol.tensor.extents)
-    env.faults.add(
-        WriteToInput(
-            span=name.span,
-            other=symbol.span,
-            type=f"{symbol.tensor.memory.spelling}[{axes}]",
-        )
-    )
 
 
 def _report_unknown(env: Environment, scope: Scope, node: ast.Assignment) -> None:
@@ -217,7 +208,7 @@ class _Target:
             case ast.Name(name=name) if ex.scope.get(name) is None:
                 index = ir.Index(name, array.length)
                 symbol = IndexSymbol(index, node.span, node.span)
-                introduce(ex, ast.Identifier(name, span=node.span), symbol)
+                introduce(ex, node, symbol)
                 element = place.element(ir.IndexValue(index))
                 return replace(element, indices=(*place.indices, index))
             case _:
