@@ -26,10 +26,11 @@ class UnknownType(Diagnostic, code="KG0203"):
 
 
 class DuplicateItem(Diagnostic, code="KG0204"):
-    MESSAGE = "There are two {kind} called '{text}'."
+    MESSAGE = "There are two {kind} called '{name}'."
     HELP = "Rename one of them."
     other: Span = related("the first one")
     kind: str
+    name: str
 
 
 class ClashWithUsedFile(Diagnostic, code="KG0214"):

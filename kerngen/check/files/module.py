@@ -207,7 +207,10 @@ def _distinct(faults: Faults, kind: str, items: list[_Item]) -> list[_Item]:
         if name.name in first:
             faults.add(
                 DuplicateItem(
-                    span=name.span, other=first[name.name].name.span, kind=kind
+                    span=name.span,
+                    other=first[name.name].name.span,
+                    kind=kind,
+                    name=name.name,
                 )
             )
         first.setdefault(name.name, item)
