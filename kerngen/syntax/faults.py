@@ -18,7 +18,8 @@ class UnexpectedToken(Diagnostic, code="KG0101"):
     @property
     def alternatives(self) -> str:
         """The expected tokens, and the one found, in words."""
-        return _alternatives(self.expected)
+        *first, last = self.expected
+        return f"{', '.join(first)} or {last}" if first else last
 
 
 class UnexpectedCharacter(Diagnostic, code="KG0102"):
@@ -147,9 +148,3 @@ class NumberTooLong(Diagnostic, code="KG0119"):
     MESSAGE = "This number has {digits} digits, more than any type can hold."
     HELP = "A large value of type f32 is written as '1e30'."
     digits: int
-
-
-def _alternatives(words: tuple[str, ...]) -> str:
-    """`a, b or c`."""
-    *first, last = words
-    return f"{', '.join(first)} or {last}" if first else last

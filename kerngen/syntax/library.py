@@ -177,14 +177,10 @@ class Library:
         if self._users is None:
             self._users = {}
             for user in self._files:
-                for used in self._names_used(user):
+                paths = (use.path for use in self._glance(user).uses)
+                for used in dict.fromkeys(_join(user, path) for path in paths):
                     self._users.setdefault(used, []).append(user)
         return self._users.get(name, [])
-
-    def _names_used(self, user: str) -> Iterator[str]:
-        """Yield the names of files that a file uses; wrong paths are left out."""
-        names = (_join(user, use.path) for use in self._glance(user).uses)
-        return iter(dict.fromkeys(names))
 
     def _cycle(self, cycle: tuple[str, ...]) -> Diagnostic:
         """Return the fault of a cycle, the same wherever the search came into it."""

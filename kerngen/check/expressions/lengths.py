@@ -116,7 +116,10 @@ def check_length(
         return None
     constant = _constant(value)
     if constant is not None:
-        return _literal(env, node, place, constant)
+        if 0 <= constant <= MAX_EXTENT:
+            return constant
+        env.faults.add(LengthValue(span=node.span, place=place, value=constant))
+        return None
     if isinstance(value, DimValue):
         return value.name
     return _derived(env, node, value, name)
@@ -128,13 +131,6 @@ def _constant(value: Expr) -> int | None:
     except NotFiniteError:
         return None
     return None if constant is None else int(constant)
-
-
-def _literal(env: Environment, node: ast.Expr, place: str, value: int) -> int | None:
-    if 0 <= value <= MAX_EXTENT:
-        return value
-    env.faults.add(LengthValue(span=node.span, place=place, value=value))
-    return None
 
 
 def _derived(env: Environment, node: ast.Expr, value: Expr, name: str) -> str:

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, TypeGuard
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.faults.indices import NegativeDividend
-from kerngen.check.scope import IndexSymbol, ValueSymbol
+from kerngen.check.scope import IndexSymbol, is_dim
 from kerngen.check.traverse import names_in, walk_syntax
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.signs import may_be_negative
@@ -176,17 +176,11 @@ def _is_guarded(ex: Expressions, *divided_in: ast.Expr) -> bool:
         return False
     divided = {name.name for name in names_in(*divided_in)}
     guards = {name.name for name in names_in(*ex.guards)}
+    symbols = {name: ex.scope.get(name) for name in guards}
     return not guards or any(
-        name in divided or not _is_index_or_dim(ex, name) for name in guards
+        name in divided or not (isinstance(symbol, IndexSymbol) or is_dim(symbol))
+        for name, symbol in symbols.items()
     )
-
-
-def _is_index_or_dim(ex: Expressions, name: str) -> bool:
-    match ex.scope.get(name):
-        case IndexSymbol() | ValueSymbol(value=ir.DimValue()):
-            return True
-        case _:
-            return False
 
 
 def _divides(op: str) -> TypeGuard[Literal["/", "%"]]:

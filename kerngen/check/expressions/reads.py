@@ -165,10 +165,13 @@ def _follow(ex: Expressions, node: ast.Expr) -> _Found:
             return _member(ex, _follow(ex, node.base), node)
         case ast.Subscript(base=ast.Name(name=name)) if isinstance(
             symbol := ex.scope.get(name), TensorSymbol
-        ) and not _is_whole_value(symbol):
+        ) and not (
+            symbol.tensor.rank == 0
+            and isinstance(symbol.tensor.element, Vector | Matrix)
+        ):
             return _read_element(ex, symbol, node)
         case ast.Subscript():
-            if _is_number(ex, node.base) or _is_row(ex, node.base):
+            if _has_no_elements(ex, node.base):
                 report_subscripts(ex, node)
                 return None
             return _subscript(ex, _follow(ex, node.base), node)
@@ -184,26 +187,16 @@ def _follow(ex: Expressions, node: ast.Expr) -> _Found:
             return ex.check(node)
 
 
-def _is_whole_value(symbol: TensorSymbol) -> bool:
-    """Whether a bare name is a vector or matrix, so that subscripts are of its parts."""
-    tensor = symbol.tensor
-    return tensor.rank == 0 and isinstance(tensor.element, Vector | Matrix)
+def _has_no_elements(ex: Expressions, node: ast.Expr) -> bool:
+    """Whether this is an element of a tensor of scalars, complete or not.
 
-
-def _is_number(ex: Expressions, node: ast.Expr) -> bool:
-    """Whether this is an element of a tensor of scalars, complete or not."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.base, ast.Name):
-        return False
-    symbol = ex.scope.get(node.base.name)
-    return isinstance(symbol, TensorSymbol) and isinstance(
-        symbol.tensor.element, Scalar
-    )
-
-
-def _is_row(ex: Expressions, node: ast.Expr) -> bool:
-    """Whether this takes some subscripts of an array, and leaves the rest out."""
+    Or it takes some subscripts of an array, and leaves the rest out.
+    """
     if not isinstance(node, ast.Subscript):
         return False
+    symbol = ex.scope.of(node.base)
+    if isinstance(symbol, TensorSymbol) and isinstance(symbol.tensor.element, Scalar):
+        return True
     memory = memory_of(ex.scope, node.base)
     count = len(node.subscripts)
     return isinstance(memory, FixedArray) and count < len(memory.lengths)

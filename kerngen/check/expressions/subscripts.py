@@ -25,7 +25,7 @@ from kerngen.check.hints.unknown import report_unknown
 from kerngen.check.scope import IndexSymbol, ends_axis
 from kerngen.ir.analysis.affine import affine_form, subscript_form
 from kerngen.ir.analysis.extremes import stays_inside
-from kerngen.ir.nodes import Affine, Clamped, Extent, Index, IndexValue, Subscript
+from kerngen.ir.nodes import Affine, Clamped, Extent, IndexValue, Subscript
 from kerngen.ir.types import Scalar
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest
@@ -222,7 +222,8 @@ def _axis_fault(
     plain = not symbol.is_given and computed.isdisjoint((index.extent, extent))
     match index.extent, extent:
         case str(dim), str(other_dim) if dim != other_dim and plain:
-            if _is_proved(ex, index, extent):
+            form = subscript_form(IndexValue(index))
+            if form is not None and ex.env.known.keeps_inside(form, extent):
                 return None
             return DimMismatch(
                 span=span,
@@ -245,12 +246,6 @@ def _axis_fault(
             )
         case _:
             return None
-
-
-def _is_proved(ex: Expressions, index: Index, extent: Extent) -> bool:
-    """Whether a 'require' has the index inside of an axis of another length."""
-    form = subscript_form(IndexValue(index))
-    return form is not None and ex.env.known.keeps_inside(form, extent)
 
 
 def _is_longer(length: Extent, available: int, *, plain: bool) -> bool:

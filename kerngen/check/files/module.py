@@ -41,7 +41,7 @@ from kerngen.check.statements.body import Body
 from kerngen.check.statements.written_parts import all_parts
 from kerngen.check.text import identifiers_in, signature_text
 from kerngen.ir.module import Module
-from kerngen.ir.nodes import Kernel, Role, Tensor
+from kerngen.ir.nodes import Kernel, Role
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
@@ -254,30 +254,19 @@ def _check_kernel(
 
 def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None:
     """Check that every output is written, and anything at all."""
-    outputs = [tensor for tensor in env.tensors if tensor.role is Role.OUTPUT]
-    for tensor in outputs:
-        if tensor.name in env.written:
-            _check_parts(env, tensor)
-        elif tensor.span is not None:
-            env.faults.add(
-                NeverWritten(span=tensor.span, example=example_read(env, scope, tensor))
-            )
+    for tensor in env.tensors:
+        if tensor.role is not Role.OUTPUT or tensor.span is None:
+            continue
+        if tensor.name not in env.written:
+            example = example_read(env, scope, tensor)
+            env.faults.add(NeverWritten(span=tensor.span, example=example))
+        elif missing := env.unwritten(tensor, tensor.memory):
+            parts = tuple(part for part in all_parts(tensor.memory) if part in missing)
+            env.faults.add(MembersNeverWritten(span=tensor.span, missing=parts))
     updates = any(parameter.mutable for parameter in item.parameters)
     assigns = any(isinstance(statement, ast.Assignment) for statement in item.body)
     if updates and not item.outputs and not assigns:
         env.faults.add(NothingWritten(span=item.name.span))
-
-
-def _check_parts(env: Environment, tensor: Tensor) -> None:
-    """Check that every part of an output's elements is written."""
-    missing = env.unwritten(tensor, tensor.memory)
-    if missing and tensor.span is not None:
-        env.faults.add(
-            MembersNeverWritten(
-                span=tensor.span,
-                missing=tuple(sorted(missing, key=[*all_parts(tensor.memory)].index)),
-            )
-        )
 
 
 def _expect_complete(kernels: tuple[Kernel, ...], items: list[ast.KernelItem]) -> None:
