@@ -9,7 +9,8 @@ filled with its fields:
         calls: tuple[Span, ...] = related("calls '{here}' here")
         chain: str
 
-`{text}` is the text of its own place, `{here}` that of a related one.  Call sites pass
+`{text}` is the text of its own place, `{here}` that of a related one; `{names}` lists the
+names of a tuple, and `{count:axis/axes}` is '1 axis' or '2 axes'.  Call sites pass
 values, never prose.  The rule behind a diagnostic is the title of its page in
 `kerngen/explain/pages`.  `CompileError` carries the diagnostics of one run out of the
 compiler; it is the only exception that a wrong program can cause.  Anything else that
@@ -24,6 +25,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from string import Formatter
 from typing import Any, ClassVar, Final, Literal, TypeAlias, dataclass_transform, final
 
+from kerngen.source.counted import counted
 from kerngen.source.text import Span
 
 Severity: TypeAlias = Literal["error", "warning"]
@@ -105,7 +107,7 @@ class Diagnostic:
     @property
     def message(self) -> str:
         """One sentence with a full stop: what is wrong."""
-        return self.MESSAGE.format_map(_Fields(self))
+        return _Words(self).format(self.MESSAGE)
 
     @property
     def text(self) -> str:
@@ -139,7 +141,7 @@ class Diagnostic:
     def related(self) -> tuple[Related, ...]:
         """Other places that matter."""
         return tuple(
-            Related(span, label.format_map(_Fields(self, here=span.text)))
+            Related(span, _Words(self, span.text).format(label))
             for each in fields(self)
             if (label := each.metadata.get(_LABEL))
             for span in _places(getattr(self, each.name))
@@ -149,7 +151,7 @@ class Diagnostic:
         names = [name for _, name, _, _ in Formatter().parse(template) if name]
         if any(getattr(self, name) == "" for name in names):
             return ""
-        return template.format_map(_Fields(self))
+        return _Words(self).format(template)
 
 
 def _places(value: Span | tuple[Span, ...] | None) -> tuple[Span, ...]:
@@ -158,15 +160,23 @@ def _places(value: Span | tuple[Span, ...] | None) -> tuple[Span, ...]:
     return (value,) if isinstance(value, Span) else value
 
 
-class _Fields(dict[str, object]):
-    """The fields and properties of a diagnostic, by name."""
+@final
+class _Words(Formatter):
+    """Fills templates: several names are listed, `{count:axis/axes}` is a count in words."""
 
-    def __init__(self, owner: Diagnostic, **others: object) -> None:
-        super().__init__(others)
+    def __init__(self, owner: Diagnostic, here: str = "") -> None:
         self._owner = owner
+        self._here = here
 
-    def __missing__(self, key: str) -> object:
-        return getattr(self._owner, key)
+    def get_value(self, key: int | str, *_: object) -> object:
+        return self._here if key == "here" else getattr(self._owner, str(key))
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, tuple):
+            return ", ".join(f"'{name}'" for name in value)
+        if isinstance(value, int) and format_spec[:1].isalpha():
+            return counted(value, *format_spec.split("/"))
+        return format(value, format_spec)
 
 
 class CompileError(Exception):

@@ -145,7 +145,7 @@ def _swizzle(ex: Expressions, value: Expr, node: ast.Member) -> Expr | None:
             UnknownMember(
                 span=node.member.span,
                 type=value.type.spelling,
-                components=", ".join(f"'{letter}'" for letter in components),
+                components=(*components,),
             )
         )
     else:

@@ -47,11 +47,11 @@ class DerivativeParameters(Diagnostic, code="KG1222"):
 
 
 class DerivativeValues(Diagnostic, code="KG1223"):
-    MESSAGE = "'{name}' has {expected} by f32, and this is {actual}."
+    MESSAGE = "'{name}' has {expected:derivative} by f32, and this is {actual:value}."
     HELP = "Write a value for each of them, in their order: {wanted}."
     name: str
-    expected: str
-    actual: str
+    expected: int
+    actual: int
     wanted: str
 
 

@@ -181,7 +181,7 @@ class OutputOnlyDim(Diagnostic, code="KG0410"):
     }
     case: Literal["tensor", "slip", "no dims", "taken, no dims", "dims", "taken, dims"]
     suggestion: str = ""
-    dims: str = ""
+    dims: tuple[str, ...] = ()
 
 
 class AxisForm(Diagnostic, code="KG0411"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from kerngen.source.counted import counted
 from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
@@ -99,7 +98,7 @@ class UnknownMember(Diagnostic, code="KG0208"):
     MESSAGE = "'{type}' has no component '{text}'."
     HELP = "Its components are {components}."
     type: str
-    components: str
+    components: tuple[str, ...]
 
 
 class MemberOfScalar(Diagnostic, code="KG0209"):
@@ -111,17 +110,12 @@ class MemberOfScalar(Diagnostic, code="KG0209"):
 
 
 class ArgumentCount(Diagnostic, code="KG0210"):
-    MESSAGE = "'{function}' takes {wanted}, got {actual}."
+    MESSAGE = "'{function}' takes {expected:argument}, got {actual}."
     declared: Span | None = related("'{function}' is declared here", default=None)
     function: str
     expected: int
     actual: int
     remedy: str = ""
-
-    @property
-    def wanted(self) -> str:
-        """The expected number of arguments, in words."""
-        return counted(self.expected, "argument")
 
 
 class UsedBeforeDefinition(Diagnostic, code="KG0211"):

@@ -27,7 +27,7 @@ class UnknownField(Diagnostic, code="KG1103"):
     HELP = ("Did you mean '{suggestion}'?", "It has {fields}.")
     declared: Span | None = related("'{struct}' is declared here", default=None)
     struct: str
-    fields: str
+    fields: tuple[str, ...]
     suggestion: str
 
 
@@ -81,7 +81,7 @@ class TargetPart(Diagnostic, code="KG1107"):
         "components": "Write one component at a time, or the whole vector.",
         "letters": "'{type}' has the components {listed}.",
         "whole": "'{type}' is written as a whole.",
-        "axes": "It has {listed}.",
+        "axes": "It has {length:axis/axes}.",
         "subscripted": "A component is written by its letter: '.x = ...'.",
         "subscript": (
             "Use an index of its own, which ranges over all {length} elements, or a "
@@ -93,7 +93,7 @@ class TargetPart(Diagnostic, code="KG1107"):
     type: str
     value: str = ""
     part: str = ""
-    listed: str = ""
+    listed: tuple[str, ...] = ()
     length: int = 0
 
     @property

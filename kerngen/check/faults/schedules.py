@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kerngen.source.counted import counted
 from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
@@ -41,7 +40,7 @@ class UnknownStrategy(Diagnostic, code="KG0602"):
             "picks one."
         ),
     )
-    known: str
+    known: tuple[str, ...]
     suggestion: str
 
 
@@ -68,17 +67,12 @@ class UnknownOption(Diagnostic, code="KG0603"):
 
 
 class OptionCount(Diagnostic, code="KG0604"):
-    MESSAGE = "'{name}' takes {wanted}, got {actual}."
+    MESSAGE = "'{name}' takes {expected:value}, got {actual}."
     HELP = "Write '{usage}'."
     name: str
     expected: int
     actual: int
     usage: str
-
-    @property
-    def wanted(self) -> str:
-        """The expected number of values, in words."""
-        return counted(self.expected, "value")
 
 
 class OptionValue(Diagnostic, code="KG0605"):
@@ -137,7 +131,7 @@ class UnknownAdapterFact(Diagnostic, code="KG0609"):
         "Did you mean 'adapter.{suggestion}'?",
         "Ask for one of these, as in 'adapter.f16'.",
     )
-    known: str
+    known: tuple[str, ...]
     suggestion: str
 
 

@@ -20,7 +20,6 @@ from kerngen.check.items.functions import check_locals, inside_function
 from kerngen.check.scope import Scope
 from kerngen.ir.nodes import Function
 from kerngen.ir.types import Scalar, ValueType
-from kerngen.source.counted import counted
 from kerngen.source.diagnostic import Faults
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
@@ -136,8 +135,8 @@ def _report_count(
         DerivativeValues(
             span=item.values[0].span.to(last),
             name=item.function.name,
-            expected=counted(len(floats), "derivative"),
-            actual=counted(len(item.values), "value"),
+            expected=len(floats),
+            actual=len(item.values),
             wanted=", ".join(f"by '{name}'" for name in floats) or "there is none",
         )
     )

@@ -218,19 +218,19 @@ class Header:
     def _report_no_dim(self, axis: ast.Name) -> None:
         symbol = self.scope.get(axis.name)
         suggestion = closest(axis.name, list(self.dims))
-        listed = ", ".join(f"'{name}'" for name in self.dims)
+        dims = tuple(self.dims)
         fault = OutputOnlyDim(
             span=axis.span,
-            case="dims" if listed else "no dims",
+            case="dims" if dims else "no dims",
             suggestion=suggestion,
-            dims=listed,
+            dims=dims,
         )
         if isinstance(symbol, TensorSymbol):
             fault = replace(fault, case="tensor")
         elif suggestion:
             fault = replace(fault, case="slip")
         elif symbol is not None:
-            fault = replace(fault, case="taken, dims" if listed else "taken, no dims")
+            fault = replace(fault, case="taken, dims" if dims else "taken, no dims")
         self.env.faults.add(fault)
 
     def _computed(self, axis: ast.Expr, role: ir.Role, name: str) -> ir.Extent | None:

@@ -49,7 +49,7 @@ def check_schedule(
         faults.add(
             UnknownStrategy(
                 span=strategy.span,
-                known=", ".join(f"'{name}'" for name in OPTIONS),
+                known=tuple(OPTIONS),
                 suggestion=closest(strategy.name, tuple(OPTIONS)),
             )
         )

@@ -24,7 +24,6 @@ from kerngen.ir import nodes as ir
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.operators import swizzle_type
 from kerngen.ir.types import Scalar, Vector
-from kerngen.source.counted import counted
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -131,7 +130,7 @@ class _Target:
         place: Place,
         case: TargetCase,
         *,
-        listed: str = "",
+        listed: tuple[str, ...] = (),
         value: str = "",
         part: str = "",
         length: int = 0,
@@ -166,7 +165,7 @@ class _Target:
                     self.refuse(member.span, place, "components")
                     return None
                 if type_ is None:
-                    listed = ", ".join(f"'{x}'" for x in "xyzw"[: vector.width])
+                    listed = (*"xyzw"[: vector.width],)
                     self.refuse(member.span, place, "letters", listed=listed)
                     return None
                 return replace(place, component=letters)
@@ -181,8 +180,7 @@ class _Target:
         match place.memory:
             case FixedArray(lengths=lengths):
                 if len(member.subscripts) != len(lengths):
-                    axes = counted(len(lengths), "axis", "axes")
-                    self.refuse(member.span, place, "axes", listed=axes)
+                    self.refuse(member.span, place, "axes", length=len(lengths))
                     return None
             case Leaf(type=Vector()):
                 self.refuse(member.span, place, "subscripted")
