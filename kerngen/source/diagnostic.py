@@ -168,12 +168,14 @@ class _Words(Formatter):
         self._owner = owner
         self._here = here
 
-    def get_value(self, key: int | str, *_: object) -> object:
+    def get_value(self, key: int | str, args: object, kwargs: object) -> object:
+        del args, kwargs
         return self._here if key == "here" else getattr(self._owner, str(key))
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, tuple):
-            return ", ".join(f"'{name}'" for name in value)
+            names: tuple[str, ...] = value
+            return ", ".join(f"'{name}'" for name in names)
         if isinstance(value, int) and format_spec[:1].isalpha():
             return counted(value, *format_spec.split("/"))
         return format(value, format_spec)
