@@ -172,13 +172,14 @@ class _Words(Formatter):
         del args, kwargs
         return self._here if key == "here" else getattr(self._owner, str(key))
 
-    def format_field(self, value: Any, format_spec: str) -> str:
-        if isinstance(value, tuple):
-            names: tuple[str, ...] = value
-            return ", ".join(f"'{name}'" for name in names)
-        if isinstance(value, int) and format_spec[:1].isalpha():
-            return counted(value, *format_spec.split("/"))
-        return format(value, format_spec)
+    def format_field(self, value: object, format_spec: str) -> str:
+        match value:
+            case (*names,):
+                return ", ".join(f"'{name}'" for name in names)
+            case int() if format_spec[:1].isalpha():
+                return counted(value, *format_spec.split("/"))
+            case _:
+                return format(value, format_spec)
 
 
 class CompileError(Exception):
