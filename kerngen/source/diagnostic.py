@@ -23,7 +23,16 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields
 from string import Formatter
-from typing import Any, ClassVar, Final, Literal, TypeAlias, dataclass_transform, final
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    TypeAlias,
+    cast,
+    dataclass_transform,
+    final,
+)
 
 from kerngen.source.counted import counted
 from kerngen.source.text import Span
@@ -174,7 +183,8 @@ class _Words(Formatter):
 
     def format_field(self, value: object, format_spec: str) -> str:
         match value:
-            case (*names,):
+            case tuple():
+                names = cast("tuple[str, ...]", value)
                 return ", ".join(f"'{name}'" for name in names)
             case int() if format_spec[:1].isalpha():
                 return counted(value, *format_spec.split("/"))
