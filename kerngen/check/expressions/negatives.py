@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, TypeGuard, TypeVar
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.faults.indices import NegativeDividend
-from kerngen.check.scope import IndexSymbol, ValueSymbol, one_line
+from kerngen.check.scope import IndexSymbol, is_dim
 from kerngen.check.traverse import names_in, subexpressions
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.signs import may_be_negative
@@ -58,7 +58,7 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
         if isinstance(part, ast.Binary) and _divides(part.op)
     ]
     if len(typed) != len(written):  # some were computed: only the others are typed
-        written = [part for part in written if not _is_of_literals(part)]
+        written = [part for part in written if any(names_in(part))]
     for quotient, place in zip(typed, written, strict=False):
         dividend = _unfolded(ex.env, quotient.left)
         if (
@@ -71,8 +71,8 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
                 NegativeDividend(
                     span=place.span,
                     operator=place.op,
-                    left=one_line(place.left.span.text, limit=60),
-                    right=one_line(place.right.span.text, limit=60),
+                    left=place.left.span.one_line(limit=60),
+                    right=place.right.span.one_line(limit=60),
                 )
             )
     _warn_of_calls(ex, node, value)
@@ -214,22 +214,12 @@ def _is_guarded(ex: Expressions, *divided_in: ast.Expr) -> bool:
         return False
     divided = {name.name for name in names_in(*divided_in)}
     guards = {name.name for name in names_in(*ex.guards)}
+    symbols = {name: ex.scope.get(name) for name in guards}
     return not guards or any(
-        name in divided or not _is_index_or_dim(ex, name) for name in guards
+        name in divided or not (isinstance(symbol, IndexSymbol) or is_dim(symbol))
+        for name, symbol in symbols.items()
     )
-
-
-def _is_index_or_dim(ex: Expressions, name: str) -> bool:
-    match ex.scope.get(name):
-        case IndexSymbol() | ValueSymbol(value=ir.DimValue()):
-            return True
-        case _:
-            return False
 
 
 def _divides(op: str) -> TypeGuard[Literal["/", "%"]]:
     return op in {"/", "%"}
-
-
-def _is_of_literals(node: ast.Expr) -> bool:
-    return not any(names_in(node))
