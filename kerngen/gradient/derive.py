@@ -128,7 +128,6 @@ class _Derivation:
         kernel = _recast(self.kernel, self.given)
         forward = made_ready(kernel, self.functions, self.by, self._fresh)
         self._forward, self._facts = forward, known_of(kernel)
-        self._guards, self._keys = Guards(), Keys(self._facts, self._counted)
         self._lets = dict(forward.named)
         results = {t.name for t in self.kernel.tensors if t.role is ir.Role.OUTPUT}
         for statement in forward.statements:
@@ -138,6 +137,8 @@ class _Derivation:
                 self.simplifier.define(statement, first=is_given, is_computed=is_let)
             self.places[statement.target.name] = statement.indices
         self._seeds = dict(self._gradients_of_outputs())
+        self._guards = Guards()
+        self._keys = Keys(self._facts, self._counted, len(self._seeds) > 1)
         reads = self._reads()
         for statement in forward.statements:
             name, path = statement.target.name, statement.path
@@ -357,7 +358,9 @@ class _Derivation:
             self._hand_on(let, reads)
         reads.found.pop(of.target.name, None)
 
-    def _living(self, step: Step, terms: list[Term], own: ir.Load, reads: Reads) -> Term:
+    def _living(
+        self, step: Step, terms: list[Term], own: ir.Load, reads: Reads
+    ) -> Term:
         """Return a step's adjoint, with zeros for numbers of the state that nothing reads."""
         living, more = frozenset[Number](), frozenset(self._guards.of(terms))
         while living != more < frozenset(numbers_of(own.type)):

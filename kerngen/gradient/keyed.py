@@ -49,15 +49,20 @@ from kerngen.ir.walk import children
 @final
 @dataclass(frozen=True)
 class Keys:
-    """Makes lets of what sums by keys add up; `fresh` makes an index with a new range."""
+    """Makes lets of what sums by keys add up.
+
+    `fresh` makes an index with a new range. The program may have several outputs, of which
+    some are empty and others not.
+    """
 
     facts: Facts
     fresh: Callable[[str, Expr], Index]
+    several: bool
 
     def parts(self, term: Term, indices: tuple[Index, ...], let: Let) -> list[Term]:
         """Return a term, over the `indices` of the result, as terms of lets."""
-        # A gather from an axis that is empty is refused; a sum over it is 0.
-        doubtful = frozenset(term.bound)
+        # A gather from an axis that is empty is refused, unless all of them are empty.
+        doubtful = frozenset(term.bound if self.several else ())
         term = self._with_let(term, indices, let)
         borders = [border_of(key, term, self.facts) for key in _keys(term)]
         known = [
