@@ -7,6 +7,7 @@ reads.  Adjoints that are one product are put in where they are used, others bec
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -463,8 +464,10 @@ class _Derivation:
         if has_reduce(value):
             return value
         nodes = [*walk(value)]
-        calls = [n for n in nodes if isinstance(n, ir.BuiltinCall | ir.FunctionCall)]
-        repeated = [c for c in dict.fromkeys(calls) if calls.count(c) > 1]
+        calls = Counter(
+            n for n in nodes if isinstance(n, ir.BuiltinCall | ir.FunctionCall)
+        )
+        repeated = [call for call, count in calls.items() if count > 1]
         if any(isinstance(node, ir.Select) for node in nodes):
             # A condition may keep a read inside of its axis, which a let is without.
             repeated = [call for call in repeated if _reads_inside(call)]
