@@ -33,6 +33,7 @@ from kerngen.gradient.integers.forms import (
     variables,
 )
 from kerngen.gradient.integers.solve import solved
+from kerngen.gradient.quotients import with_quotients
 from kerngen.gradient.render import is_bare, rendered
 from kerngen.gradient.terms import ONE, Term, indices_of
 from kerngen.ir.nodes import (
@@ -63,7 +64,7 @@ class Keys:
         """Return a term, over the `indices` of the result, as terms of lets."""
         # A gather from an axis that is empty is refused, unless all of them are empty.
         doubtful = frozenset(term.bound if self.several else ())
-        term = self._with_let(term, indices, let)
+        term = self._with_let(with_quotients(term, indices, let), indices, let)
         borders = [border_of(key, term, self.facts) for key in _keys(term)]
         known = [
             border
