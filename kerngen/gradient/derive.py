@@ -29,13 +29,13 @@ from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forward import Forward, Step, base_name, made_ready
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.known import divisors, known_of
-from kerngen.gradient.keyed import Keys
 from kerngen.gradient.match import anonymous
 from kerngen.gradient.members import has_real, indices_of, key_of, leaves
 from kerngen.gradient.merge import merged
 from kerngen.gradient.recurrences import Back, copies_in, read_from
 from kerngen.gradient.render import is_choice, rendered
 from kerngen.gradient.simplify import Simplifier, named_sums
+from kerngen.gradient.sums.keyed import Keys
 from kerngen.gradient.taken import (
     ByNumber,
     Guard,

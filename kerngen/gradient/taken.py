@@ -143,7 +143,7 @@ class Guards:
 
 
 def _read_of(atom: ir.Expr) -> tuple[ir.Expr, Number]:
-    """Return what a number of a vector or matrix is read of, and which it is."""
+    """Return the value that a number is read of, and its place there."""
     match atom:
         case ir.Swizzle(operand=operand, components=letter) if len(letter) == 1:
             place = LETTERS.index(letter)

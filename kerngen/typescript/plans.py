@@ -165,7 +165,7 @@ class _Plan:
 
 
 def _seeds(plan: tree.KernelPlan) -> tuple[str, ...]:
-    """Return what a gradient adds up, if it also gathers from something."""
+    """Return the inputs that a gradient adds up, if it also gathers from something."""
     pairs = plan.gradient.from_ if plan.gradient and plan.gathers else ()
     return tuple(own for _, own in pairs)
 

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from kerngen.gradient.borders import Let
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.render import rendered
 from kerngen.gradient.simplify import split
+from kerngen.gradient.sums.borders import Let
 from kerngen.gradient.terms import ONE, Term, as_subscript
 from kerngen.ir import nodes as ir
 from kerngen.ir.walk import map_children, subscript_value, walk

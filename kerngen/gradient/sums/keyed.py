@@ -18,7 +18,6 @@ from functools import cached_property
 from itertools import combinations, permutations
 from typing import final
 
-from kerngen.gradient.borders import Borders, Let, border_of
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.facts import Facts
 from kerngen.gradient.integers.forms import (
@@ -33,8 +32,9 @@ from kerngen.gradient.integers.forms import (
     variables,
 )
 from kerngen.gradient.integers.solve import solved
-from kerngen.gradient.quotients import with_quotients
 from kerngen.gradient.render import is_bare, rendered
+from kerngen.gradient.sums.borders import Borders, Let, border_of
+from kerngen.gradient.sums.quotients import with_quotients
 from kerngen.gradient.terms import ONE, Term, indices_of
 from kerngen.ir.nodes import (
     Affine,
