@@ -8,7 +8,6 @@ from typing import TypeAlias, TypeGuard, final
 
 from kerngen.check.faults.indices import IndexRebound
 from kerngen.check.faults.names import NameClash
-from kerngen.check.text import collapse
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.nodes import DimValue, Expr, Extent, Index, Tensor, UniformValue
 from kerngen.ir.types import Matrix, Scalar
@@ -135,7 +134,7 @@ class Scope:
             scope.put(name, symbol)
         return scope
 
-    def declare(self, name: ast.Identifier, symbol: Symbol) -> bool:
+    def declare(self, name: ast.Named, symbol: Symbol) -> bool:
         """Declare a name; if it is declared already, report that and keep the first."""
         first = self.get(name.name)
         if first is not None:
@@ -162,20 +161,12 @@ class Scope:
             if is_dim(symbol):
                 self.poison(name, "an index", symbol.span)
 
-    def _report_clash(self, name: ast.Identifier, wanted: str, first: Symbol) -> None:
+    def _report_clash(self, name: ast.Named, wanted: str, first: Symbol) -> None:
         if wanted == first.kind == "an index":
-            self._faults.add(
-                IndexRebound(span=name.span, other=first.span, name=name.name)
-            )
+            self._faults.add(IndexRebound(span=name.span, other=first.span))
             return
         self._faults.add(
-            NameClash(
-                span=name.span,
-                other=first.span,
-                name=name.name,
-                wanted=wanted,
-                taken=first.kind,
-            )
+            NameClash(span=name.span, other=first.span, wanted=wanted, taken=first.kind)
         )
 
 
@@ -195,9 +186,3 @@ def ends_axis(symbol: Symbol | None, extent: Extent) -> bool:
     For an axis of another length, the dim is an ordinary number.
     """
     return is_dim(symbol) and symbol.value == DimValue(str(extent))
-
-
-def one_line(text: str, limit: int = 40) -> str:
-    """Return source text on one line, cut where it is long."""
-    line = collapse(text)
-    return line if len(line) <= limit else "..."

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import re
 
-from kerngen.source.text import Span
+from kerngen.source.text import COMMENT, Span, collapse
 from kerngen.syntax import ast
-
-_COMMENT = re.compile(r"//[^\n]*")
-
-
-def collapse(text: str) -> str:
-    """Return source text on one line, without comments."""
-    line = " ".join(_COMMENT.sub("", text).split())
-    return re.sub(r"(?<=[(\[]) |,? (?=[)\]])", "", line)
 
 
 def identifiers_in(span: Span) -> frozenset[str]:
     """Return every identifier in a span, comments left out."""
-    return frozenset(re.findall(r"\w+", _COMMENT.sub("", span.text)))
+    return frozenset(re.findall(r"\w+", COMMENT.sub("", span.text)))
 
 
 def statement_text(statement: ast.Statement) -> str:
     """Return a statement on one line, with its semicolon."""
-    return collapse(statement.span.text).rstrip("; ") + ";"
+    return statement.span.collapsed.rstrip("; ") + ";"
 
 
 def signature_text(item: ast.KernelItem) -> str:

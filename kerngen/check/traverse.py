@@ -34,9 +34,13 @@ def subexpressions(expr: ast.Expr) -> tuple[ast.Expr, ...]:
 
 def walk_syntax(*exprs: ast.Expr) -> Iterator[ast.Expr]:
     """Yield expressions and all below them, parents first."""
-    for expr in exprs:
+    # Not by recursion: each node would be handed through as many generators as it lies
+    # deep.
+    waiting = [*reversed(exprs)]
+    while waiting:
+        expr = waiting.pop()
         yield expr
-        yield from walk_syntax(*subexpressions(expr))
+        waiting.extend(reversed(subexpressions(expr)))
 
 
 def names_in(*exprs: ast.Expr) -> Iterator[ast.Name]:

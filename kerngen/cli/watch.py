@@ -79,7 +79,7 @@ class _Session:
         start = perf_counter()
         try:
             with reporting(sys.stdout):
-                self.states = _states(self.base)
+                self.states = _states(self.base) if self.base.is_dir() else {}
                 build_sources(select(self.src), self.out, self.targets, jobs)
         except click.ClickException as error:
             click.echo(f"error: {error.format_message()}")

@@ -6,9 +6,9 @@ vector, `2 s[i] dy[i]` where `dy[i]` is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, assert_never
+from functools import reduce
+from typing import Final, TypeAlias, assert_never
 
 from kerngen.gradient.terms import Term, product_of
 from kerngen.ir import nodes as ir
@@ -48,6 +48,26 @@ def part_types(type_: Vector | Matrix) -> tuple[Scalar | Vector, ...]:
     if isinstance(type_, Vector):
         return (type_.scalar,) * type_.width
     return (type_.column,) * type_.columns
+
+
+Number: TypeAlias = tuple[int, ...]
+"""The places of a number: (1,) of `v.y`, (2, 0) of `m[2].x`, () of a scalar."""
+
+
+def numbers_of(type_: ValueType) -> tuple[Number, ...]:
+    """Return the places of all numbers in a value."""
+    if isinstance(type_, Scalar):
+        return ((),)
+    return tuple(
+        (place, *rest)
+        for place, part in enumerate(part_types(type_))
+        for rest in numbers_of(part)
+    )
+
+
+def number_of(value: ir.Expr, number: Number) -> ir.Expr:
+    """Return a number of a vector or matrix."""
+    return reduce(part_of, number, value)
 
 
 def binary(op: ir.BinaryOp, left: ir.Expr, right: ir.Expr) -> ir.Expr:
@@ -322,16 +342,16 @@ def is_sparse(value: ir.Expr) -> bool:
     return isinstance(value, ir.Construct) and any(map(_has_zero, value.parts))
 
 
-def masked(value: ir.Expr, directions: Sequence[ir.Expr]) -> ir.Expr:
-    """Return a value with literal zeros for the parts that all directions have as such."""
+def kept(value: ir.Expr, numbers: frozenset[Number]) -> ir.Expr:
+    """Return a value with literal zeros for all but some of its numbers."""
     type_ = value.type
-    if all(map(is_zero, directions)):
-        return zero_of(type_)
-    if isinstance(type_, Scalar) or not all(map(is_sparse, directions)):
+    if numbers.issuperset(numbers_of(type_)):
         return value
+    if isinstance(type_, Scalar):
+        return zero_of(type_)
     parts = (
-        masked(part, [part_of(each, n) for each in directions])
-        for n, part in enumerate(parts_of(value))
+        kept(part, frozenset(n[1:] for n in numbers if n[0] == place))
+        for place, part in enumerate(parts_of(value))
     )
     return ir.Construct(type_, tuple(parts))
 

@@ -7,6 +7,7 @@ reads.  Adjoints that are one product are put in where they are used, others bec
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -14,21 +15,38 @@ from typing import Final, final
 
 from kerngen.gradient.adjoint import Reads
 from kerngen.gradient.assemble import Derived, assembled
-from kerngen.gradient.composites import direction_of, is_real, is_zero, masked, zero_of
+from kerngen.gradient.composites import (
+    Number,
+    direction_of,
+    is_real,
+    is_zero,
+    kept,
+    numbers_of,
+    zero_of,
+)
 from kerngen.gradient.exchange import Program, with_sums_exchanged
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forward import Forward, Step, base_name, made_ready
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.known import divisors, known_of
-from kerngen.gradient.keyed import Keys
 from kerngen.gradient.match import anonymous
 from kerngen.gradient.members import has_real, indices_of, key_of, leaves
 from kerngen.gradient.merge import merged
 from kerngen.gradient.recurrences import Back, copies_in, read_from
 from kerngen.gradient.render import is_choice, rendered
 from kerngen.gradient.simplify import Simplifier, named_sums
-from kerngen.gradient.taken import Guards, has_pole, has_reduce, is_never_empty
-from kerngen.gradient.terms import ONE, Term, added_up
+from kerngen.gradient.sums.keyed import Keys
+from kerngen.gradient.taken import (
+    ByNumber,
+    Guard,
+    Guards,
+    alike,
+    has_pole,
+    has_reduce,
+    is_never_empty,
+    shared,
+)
+from kerngen.gradient.terms import ONE, Term, added_up, product_of
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.analysis.reads import tensors_read
@@ -111,7 +129,6 @@ class _Derivation:
         kernel = _recast(self.kernel, self.given)
         forward = made_ready(kernel, self.functions, self.by, self._fresh)
         self._forward, self._facts = forward, known_of(kernel)
-        self._guards, self._keys = Guards(), Keys(self._facts, self._counted)
         self._lets = dict(forward.named)
         results = {t.name for t in self.kernel.tensors if t.role is ir.Role.OUTPUT}
         for statement in forward.statements:
@@ -121,6 +138,8 @@ class _Derivation:
                 self.simplifier.define(statement, first=is_given, is_computed=is_let)
             self.places[statement.target.name] = statement.indices
         self._seeds = dict(self._gradients_of_outputs())
+        self._guards = Guards()
+        self._keys = Keys(self._facts, self._counted, len(self._seeds) > 1)
         reads = self._reads()
         for statement in forward.statements:
             name, path = statement.target.name, statement.path
@@ -292,17 +311,14 @@ class _Derivation:
             let = self._let(f"d{name}", indices, rendered(terms))
             self.simplifier.define(self.statements[-1])
             self._guards.record(let, indices, guards)
-            own: ir.Expr = let
-            if has_pole(statement.value) or any(
-                isinstance(node, ir.Construct) for node in walk(statement.value)
-            ):
-                # A component that nothing reads is not derived: its slope may be NaN.
-                own = masked(let, [direction_of(term)[1] for term in terms])
-            terms = [Term(factors={own: ONE})]
+            terms = [Term(factors={let: ONE})]
         if len(self.statements) > _MOST_STATEMENTS:
             fields = {"kernel": self.kernel.name}
             raise GradientError(Kind.TOO_LARGE, fields, statement.span)
-        reads.of(statement, terms[0], guards)
+        rest, own = direction_of(terms[0])
+        for inside, numbers in _groups(statement.value, guards).items():
+            of_group = rest.times(product_of(kept(own, numbers)))
+            reads.of(statement, of_group, inside)
 
     def _count(
         self, target: str, let: ir.Load, own: tuple[ir.Index, ...], inside: Term
@@ -332,16 +348,28 @@ class _Derivation:
         back = Back(of, along, self._gradient_name(of.target.name))
         self.places[of.target.name] = back.places
         step = self._forward.steps[of.target]
-        reads.of(step.statement, back.own)
+        reads.of(step.statement, self._living(step, terms, back.own, reads))
         for let in step.lets:
             of_let = merged(reads.found.pop(let.target.name, []))
             slopes = [self._with_slope(let, term, back.target) for term in of_let]
             reads.found[let.target.name] = slopes
-        own = self.simplifier.shortened(_handed_to(of.target, step, reads))
+        own = self.simplifier.shortened(_handed_to(step, reads))
         self.statements.append(back.statement(terms, own))
         for let in reversed(step.lets):
             self._hand_on(let, reads)
         reads.found.pop(of.target.name, None)
+
+    def _living(
+        self, step: Step, terms: list[Term], own: ir.Load, reads: Reads
+    ) -> Term:
+        """Return a step's adjoint, with zeros for numbers of the state that nothing reads."""
+        living, more = frozenset[Number](), frozenset(self._guards.of(terms))
+        while living != more < frozenset(numbers_of(own.type)):
+            living = more
+            inside = replace(reads, found={})
+            inside.of(step.statement, product_of(kept(own, living)))
+            more |= self._guards.of(_handed_to(step, inside)).keys()
+        return product_of(kept(own, more))
 
     def _with_slope(self, let: ir.Statement, term: Term, back: ir.Tensor) -> Term:
         """Return a term of a recurrence's adjoint with all but that as one let.
@@ -436,8 +464,10 @@ class _Derivation:
         if has_reduce(value):
             return value
         nodes = [*walk(value)]
-        calls = [n for n in nodes if isinstance(n, ir.BuiltinCall | ir.FunctionCall)]
-        repeated = [c for c in dict.fromkeys(calls) if calls.count(c) > 1]
+        calls = Counter(
+            n for n in nodes if isinstance(n, ir.BuiltinCall | ir.FunctionCall)
+        )
+        repeated = [call for call, count in calls.items() if count > 1]
         if any(isinstance(node, ir.Select) for node in nodes):
             # A condition may keep a read inside of its axis, which a let is without.
             repeated = [call for call in repeated if _reads_inside(call)]
@@ -449,13 +479,27 @@ class _Derivation:
         return value
 
 
-def _handed_to(recurrence: ir.Tensor, step: Step, reads: Reads) -> list[Term]:
+def _groups(
+    value: ir.Expr, guards: ByNumber
+) -> dict[tuple[Guard, ...], frozenset[Number]]:
+    """Return the numbers of a let by the guards that their adjoints have.
+
+    A number that nothing reads is not derived: its slope may be NaN.
+    """
+    if has_pole(value):
+        return alike(guards)
+    whole = any(isinstance(node, ir.Construct) for node in walk(value))
+    numbers = guards if whole else numbers_of(value.type)
+    return {shared(guards): frozenset(numbers)}
+
+
+def _handed_to(step: Step, reads: Reads) -> list[Term]:
     """Return the terms that a step adds to the adjoint of earlier steps."""
     inside = replace(reads, found={name: [*of] for name, of in reads.found.items()})
     for let in reversed(step.lets):
         for term in inside.found.pop(let.target.name, ()):
             inside.of(let, term)
-    return inside.found.get(recurrence.name, [])
+    return inside.found.get(step.statement.target.name, [])
 
 
 def _called_name(call: ir.BuiltinCall | ir.FunctionCall) -> str:

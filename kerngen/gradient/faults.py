@@ -102,7 +102,7 @@ class GradientTooLarge(Diagnostic, code="KG1211"):
 
 class UnprovedClamp(Diagnostic, code="KG1212"):
     SEVERITY = "warning"
-    MESSAGE = "'{text}' may be clamped: the gradient compares each element with each."
+    MESSAGE = "'{place}' may be clamped: the gradient compares each element with each."
     HELP = "State what keeps it inside its axis, as in 'require 2 * r <= d;'."
     declared: Span | None = related("read here", default=None)
-    text: str
+    place: str

@@ -261,7 +261,16 @@ def _of_geometry(call: ir.BuiltinCall, own: ir.Expr) -> Iterator[ir.Expr]:
     def visit(expr: ir.Expr) -> ir.Expr:
         if isinstance(expr, ir.LocalValue):
             return by[expr.name]
-        return map_children(expr, visit)
+        expr = map_children(expr, visit)
+        match expr:
+            case ir.Part(operand=ir.Construct() as whole, at=at):
+                place = place_of(at)
+                return expr if place is None else part_of(whole, place)
+            case ir.Swizzle(operand=ir.Swizzle() as inner, components=letters):
+                kept = "".join(inner.components[LETTERS.index(x)] for x in letters)
+                return replace(inner, components=kept, type=expr.type)
+            case _:
+                return expr
 
     types = tuple(argument.type for argument in call.arguments)
     for place, _ in enumerate(call.arguments):

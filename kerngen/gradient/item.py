@@ -48,7 +48,7 @@ def derive_item(
         for statement, text in _clamped(kernel, by):
             warnings.add(
                 faults.UnprovedClamp(
-                    span=item.kernel.span, declared=statement.span, text=text
+                    span=item.kernel.span, declared=statement.span, place=text
                 )
             )
     return derived

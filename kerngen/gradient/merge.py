@@ -53,7 +53,9 @@ def _joined(where: _Where, terms: list[Term]) -> Term:
             number.under(*(c for c in term.conditions if c not in conditions))
             for number, term in zip(numbers, terms, strict=True)
         ]
-    shared = Term(factors=common(numbers))
+    # Chosen, never multiplied by 0: NaN times 0 is NaN.
+    is_chosen = any(number.conditions for number in numbers)
+    shared = Term(factors={} if is_chosen else common(numbers))
     left = [number.times(shared.to(-ONE)) for number in numbers]
     value = _sum([(n, own) for n, (_, own) in zip(left, parts, strict=True)])
     whole = shared.times(product_of(value))

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final, final
 
 from kerngen.gradient.render import rendered
-from kerngen.gradient.terms import ONE, Term, substituted
+from kerngen.gradient.terms import Term, substituted
 from kerngen.ir import nodes as ir
 from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.types import Scalar
@@ -43,10 +43,9 @@ class Back:
         return replace(self.of.target, name=self.name, role=ir.Role.LET)
 
     @property
-    def own(self) -> Term:
-        """The adjoint of a step, as a term that it hands to earlier steps."""
-        at = tuple(map(ir.IndexValue, self.of.indices))
-        return Term(factors={ir.Load(self.target, at): ONE})
+    def own(self) -> ir.Load:
+        """The adjoint of a step."""
+        return ir.Load(self.target, tuple(map(ir.IndexValue, self.of.indices)))
 
     def statement(self, terms: list[Term], steps: list[Term]) -> ir.Statement:
         """Return the statement of the adjoint: terms of later uses, and of later steps."""

@@ -9,14 +9,24 @@ Their product would be NaN, so what the adjoint hands on has the condition, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Final, TypeAlias, final
 
-from kerngen.gradient.composites import ZERO
+from kerngen.gradient.composites import (
+    LETTERS,
+    ZERO,
+    Number,
+    direction_of,
+    is_real,
+    is_zero,
+    number_of,
+    numbers_of,
+    place_of,
+)
 from kerngen.gradient.indices import free_indices
-from kerngen.gradient.integers.conditions import BOOL, all_hold, negated
+from kerngen.gradient.integers.conditions import BOOL, all_hold, conjuncts, negated
 from kerngen.gradient.terms import Term, substituted
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import as_literal
@@ -26,7 +36,7 @@ from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value, walk
 
 Way: TypeAlias = tuple[ir.Expr, ...]
-"""Conditions that hold together, each once."""
+"""Conditions that hold together."""
 
 _WITH_POLES: Final = frozenset({
     "acos", "acosh", "asin", "atanh", "inverseSqrt", "log", "log1p", "log2", "pow",
@@ -47,21 +57,28 @@ class Guard:
     counts: bool
 
 
+ByNumber: TypeAlias = Mapping[Number, tuple[Guard, ...]]
+"""The guards of each number of a value."""
+
+
 @final
 @dataclass
 class Guards:
-    """Finds the conditions of adjoints, and remembers those of their lets."""
+    """Finds the conditions of adjoints, and remembers those of their lets.
 
-    _known: dict[ir.Tensor, tuple[tuple[ir.Index, ...], tuple[Guard, ...]]] = field(
-        default_factory=dict[ir.Tensor, tuple[tuple[ir.Index, ...], tuple[Guard, ...]]]
+    A vector or matrix has conditions for each of its numbers.
+    """
+
+    _known: dict[ir.Tensor, tuple[tuple[ir.Index, ...], ByNumber]] = field(
+        default_factory=dict[ir.Tensor, tuple[tuple[ir.Index, ...], ByNumber]]
     )
     _counts: set[ir.Tensor] = field(default_factory=set[ir.Tensor])
 
     def record(
-        self, let: ir.Load, indices: tuple[ir.Index, ...], guards: tuple[Guard, ...]
+        self, let: ir.Load, indices: tuple[ir.Index, ...], guards: ByNumber
     ) -> None:
         """Record that a let of the gradient is 0 where one of the guards is false."""
-        if guards:
+        if any(guards.values()):
             self._known[let.tensor] = indices, guards
 
     def record_count(
@@ -69,31 +86,92 @@ class Guards:
     ) -> None:
         """Record how many terms a sum has, which is 0 where it has none."""
         self._counts.add(count.tensor)
-        is_any = ir.Binary(">", count, ZERO, BOOL)
-        self.record(let, indices, (Guard(is_any, counts=True),))
+        is_any = Guard(ir.Binary(">", count, ZERO, BOOL), counts=True)
+        self.record(let, indices, dict.fromkeys(numbers_of(let.type), (is_any,)))
 
-    def of(self, terms: Iterable[Term]) -> tuple[Guard, ...]:
-        """Return the guards of an adjoint, which is a sum of terms."""
+    def of(self, terms: Iterable[Term]) -> ByNumber:
+        """Return the guards of an adjoint, which is a sum of terms.
+
+        Numbers that are 0 everywhere are left out.
+        """
+        parts = [(self._way(rest), own) for rest, own in map(direction_of, terms)]
+        ways: dict[Number, list[Way]] = {}
+        for way, own in parts:
+            for number in numbers_of(own.type):
+                more = self._ways(number_of(own, number))
+                ways.setdefault(number, []).extend((*way, *each) for each in more)
+        return {number: self._guards(each) for number, each in ways.items() if each}
+
+    def _guards(self, ways: list[Way]) -> tuple[Guard, ...]:
         return tuple(
             Guard(condition, any(t in self._counts for t in tensors_read(condition)))
-            for condition in _wherever(map(self._way, terms))
+            for condition in _wherever(ways)
         )
 
     def _way(self, term: Term) -> Way:
         """Return the conditions outside of which a term is 0."""
         of_lets = (c for atom in term.factors for c in self._of_let(atom))
-        return tuple(dict.fromkeys((*term.conditions, *of_lets)))
+        return (*term.conditions, *of_lets)
+
+    def _ways(self, value: ir.Expr) -> Iterator[Way]:
+        """Yield the conditions under which a number of a vector or matrix is not 0."""
+        match value:
+            case ir.Select(condition=condition, then=then, otherwise=otherwise):
+                for holds, own in (condition, then), (negated(condition), otherwise):
+                    for way in self._ways(own):
+                        yield (*conjuncts(holds), *way)
+            case ir.Binary(op="*" | "/", left=left, right=right):
+                for way in self._ways(left):
+                    yield from ((*way, *more) for more in self._ways(right))
+            case ir.Binary(op="+" | "-", left=left, right=right):
+                yield from self._ways(left)
+                yield from self._ways(right)
+            case ir.Unary(operand=operand):
+                yield from self._ways(operand)
+            case _ if not is_zero(value):
+                yield tuple(self._of_let(value))
+            case _:
+                return
 
     def _of_let(self, atom: ir.Expr) -> Iterator[ir.Expr]:
-        if isinstance(atom, ir.Load) and atom.tensor in self._known:
-            indices, guards = self._known[atom.tensor]
-            by = dict(zip(indices, map(subscript_value, atom.subscripts), strict=True))
-            yield from (substituted(guard.condition, by) for guard in guards)
+        load, number = _read_of(atom)
+        if isinstance(load, ir.Load) and load.tensor in self._known:
+            indices, guards = self._known[load.tensor]
+            by = dict(zip(indices, map(subscript_value, load.subscripts), strict=True))
+            known = guards.get(number, ())
+            yield from (substituted(guard.condition, by) for guard in known)
+
+
+def _read_of(atom: ir.Expr) -> tuple[ir.Expr, Number]:
+    """Return the value that a number is read of, and its place there."""
+    match atom:
+        case ir.Swizzle(operand=operand, components=letter) if len(letter) == 1:
+            place = LETTERS.index(letter)
+        case ir.Part(operand=operand, at=at) if (found := place_of(at)) is not None:
+            place = found
+        case _:
+            return atom, ()
+    whole, number = _read_of(operand)
+    return whole, (*number, place)
+
+
+def alike(guards: ByNumber) -> dict[tuple[Guard, ...], frozenset[Number]]:
+    """Return the numbers that have equal guards, by these."""
+    return {
+        each: frozenset(n for n, own in guards.items() if own == each)
+        for each in guards.values()
+    }
+
+
+def shared(guards: ByNumber) -> tuple[Guard, ...]:
+    """Return the guards that all numbers have."""
+    first, *others = guards.values()
+    return tuple(guard for guard in first if all(guard in each for each in others))
 
 
 def _wherever(ways: Iterable[Way]) -> Way:
     """Return conditions that hold wherever those of any way do."""
-    found = _resolved([*ways])
+    found = _resolved([tuple(dict.fromkeys(way)) for way in ways])
     shared = [c for c in found[0] if all(c in way for way in found)]
     rest = [tuple(c for c in way if c not in shared) for way in found]
     return (*shared, _either(rest)) if all(rest) else tuple(shared)
@@ -153,7 +231,7 @@ def has_pole(value: ir.Expr) -> bool:
 def _is_pole(node: ir.Expr) -> bool:
     match node:
         case ir.Binary(op="/" | "%", type=type_):
-            return type_ is Scalar.F32
+            return is_real(type_)
         case ir.BuiltinCall(builtin=name):
             return name in _WITH_POLES
         case ir.FunctionCall():
@@ -170,8 +248,9 @@ def needed(
     They would hide a product of matrices from `gemm`, and counts cost a sum.  So those
     are for slopes with a pole alone.
     """
+    own = [part for atom in adjoint.factors for part in walk(atom)]
     slopes = {a: e for a, e in term.factors.items() if adjoint.factors.get(a) != e}
-    varying = {atom: e for atom, e in slopes.items() if _varies(atom)}
+    varying = {a: e for a, e in slopes.items() if _varies(a) and not _is_number(a, own)}
     poles = any(
         e < 0 or e.denominator > 1 or has_pole(atom) for atom, e in varying.items()
     )
@@ -180,6 +259,12 @@ def needed(
         for guard in guards
         if (poles if is_product or guard.counts else varying)
     )
+
+
+def _is_number(atom: ir.Expr, adjoint: Iterable[ir.Expr]) -> bool:
+    """Whether a factor is a number of the adjoint, a vector or matrix."""
+    whole, number = _read_of(atom)
+    return bool(number) and whole in adjoint
 
 
 def _varies(atom: ir.Expr) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from lsprotocol import types
 
-from kerngen.check.text import collapse
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.strategies import OPTIONS
@@ -58,8 +57,8 @@ def _before(text: str, offset: int) -> Iterator[Lexeme]:
 def _signatures(checked: Checked, name: str) -> Iterator[types.SignatureInformation]:
     item = checked.items.get("function", name)
     if item is not None and isinstance(item.node, ast.FunctionItem):
-        given = [collapse(each.span.text) for each in item.node.parameters]
-        result = collapse(item.node.result.span.text)
+        given = [each.span.collapsed for each in item.node.parameters]
+        result = item.node.result.span.collapsed
         yield _signature(
             f"{name}({', '.join(given)}) -> {result}", given, item.node.doc
         )

@@ -8,7 +8,6 @@ from typing import Final
 
 from lsprotocol import types
 
-from kerngen.check.text import collapse
 from kerngen.ir.builtins.row import Builtin
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY, Geometry
@@ -19,7 +18,7 @@ from kerngen.lsp.names import Definition
 from kerngen.lsp.words import word_of
 from kerngen.report.kernel import StageData, stages_of
 from kerngen.source.diagnostic import CompileError
-from kerngen.source.text import Span
+from kerngen.source.text import Span, collapse
 from kerngen.syntax import ast
 
 _WORD: Final = re.compile(r"\w+")
@@ -43,7 +42,7 @@ def hover(checked: Checked, offset: int) -> types.Hover | None:
     if meaning is None:
         return None
     span = Span(checked.source, meaning.start, meaning.end)
-    return _hover(checked, span, code(f"{collapse(span.text)}: {meaning.type}"))
+    return _hover(checked, span, code(f"{span.collapsed}: {meaning.type}"))
 
 
 def _hover(checked: Checked, span: Span, *parts: str) -> types.Hover:
@@ -94,7 +93,7 @@ def _value(checked: Checked, definition: Definition, at: Span) -> str:
     if definition.kind == "a dim":
         return code(f"{name}: i32") + "\n\na dim: a length that each call gives"
     if meaning is None:
-        written = f": {collapse(definition.type.span.text)}" if definition.type else ""
+        written = f": {definition.type.span.collapsed}" if definition.type else ""
         return code(name + written) + f"\n\n{definition.kind}"
     if meaning.extent is not None:
         return code(f"0 <= {name} < {meaning.extent}") + "\n\nan index"

@@ -83,7 +83,7 @@ def defined_in(node: ast.KernelItem, items: FileItems) -> dict[str, Definition]:
     for axis in _axes(node):
         for part in walk_syntax(axis):
             if isinstance(part, ast.Name) and not items.get("constant", part.name):
-                add("a dim", ast.Identifier(part.name, part.span), None)
+                add("a dim", ast.Identifier(part.name, span=part.span), None)
     for statement in node.body:
         match statement:
             case ast.LetStatement():

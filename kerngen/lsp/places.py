@@ -115,11 +115,13 @@ def _symbol(checked: Checked, item: ast.Item) -> types.DocumentSymbol | None:
             return _made(checked, item.name, item.span, _KINDS.Struct, children)
         case ast.ScheduleItem():
             first, last = item.targets[0].span, item.targets[-1].span
-            whole = ast.Identifier(f"schedule {first.to(last).text}", first.to(last))
+            whole = ast.Identifier(
+                f"schedule {first.to(last).text}", span=first.to(last)
+            )
             return _made(checked, whole, item.span, _KINDS.Event)
         case ast.DerivativeItem():
             name = ast.Identifier(
-                f"derivative of {item.function.name}", item.function.span
+                f"derivative of {item.function.name}", span=item.function.span
             )
             return _made(checked, name, item.span, _KINDS.Function)
         case ast.UseItem():

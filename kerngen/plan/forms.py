@@ -224,7 +224,7 @@ def _units(rows: Sequence[Row], start: int, end: int) -> Iterator[_Unit]:
 
 
 def _windows(lines: Sequence[int], whole: int) -> Iterator[_Unit]:
-    """Yield all runs of neighbours among dispatches, but for the whole that they are in."""
+    """Yield all runs of neighbouring dispatches, except for the one of `whole` lines."""
     for start, end in combinations(range(len(lines) + 1), 2):
         if _LEAST_LINES <= end - start < whole:
             yield lines[start], lines[end - 1] + 1

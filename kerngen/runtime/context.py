@@ -471,9 +471,9 @@ class Context:
         Anything may happen in the block, in any thread; its end submits and waits.  Each
         dispatch has a pass of its own, between two timestamps, so that short ones take
         longer than back to back: `timed()` gives their time together.  Copies are not
-        timed.  A context that is closed within keeps the events up to there.  The reference is timed by the wall clock, call by call.  Raises
-        FeatureError where the device has no timestamps, StateError within `timed()` or
-        another profile.
+        timed.  A context that is closed within the block keeps its events so far.  On the
+        NumPy reference, each call is timed by the wall clock.  Raises FeatureError where
+        the device has no timestamps, StateError within `timed()` or another profile.
         """
         return self.backend.profile()
 

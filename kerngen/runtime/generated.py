@@ -144,8 +144,9 @@ class ModuleFiles:
     def _mismatch(self, fault: str) -> AbiError:
         return AbiError(
             f"Module '{self.module}' and its plan file don't belong together: {fault}. "
-            f"Run 'kerngen build' again; if that changes nothing, Python runs old "
-            f"bytecode: delete the folder '__pycache__' beside it."
+            f"If they were built while it was imported, import it again; else run "
+            f"'kerngen build'. If that changes nothing, Python runs old bytecode: "
+            f"delete the folder '__pycache__' beside it."
         )
 
 

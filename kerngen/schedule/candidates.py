@@ -98,11 +98,11 @@ class Candidates:
         )
 
     def _end(self, number: int, which: int | None) -> int:
-        """Return before which stage a schedule ends that may run several from one on.
+        """Return the stage before which a run ends that begins at stage `number`.
 
-        It leaves a stage alone for which the user has a schedule of its own, that is,
-        one that had no chance at the first stage; a schedule of the whole kernel only
-        yields to such that are before it in the text.
+        Schedule `which` asks for the run. It leaves a stage alone for which the user has
+        a schedule of its own, that is, one that had no chance at the first stage; a
+        schedule of the whole kernel only yields to such that are before it in the text.
         """
         schedules = self.tasks[number].kernel.schedules
         whole = which is not None and schedules[which].stage is None

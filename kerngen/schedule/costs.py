@@ -81,7 +81,7 @@ def _touched(tensor: ir.Tensor, path: ir.Path) -> _Touched:
 
 
 def _written(write: Write) -> _Touched:
-    """Return the memory that a write touches: for a position, the domain's elements."""
+    """Return the memory that a write touches; at a position, what it stores."""
     whole = _touched(write.tensor, write.path)
     if not isinstance(write.value, StoreAt):
         return whole

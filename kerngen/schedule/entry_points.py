@@ -89,5 +89,5 @@ class FileWriter:
         return shown
 
     def _has(self, name: str) -> bool:
-        """Return whether any code may have a name of its own for something."""
+        """Whether the name may occur in the code of any entry point."""
         return any(f" {name}" in code or f"({name}" in code for code in self._codes)

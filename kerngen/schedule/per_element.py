@@ -64,7 +64,7 @@ def shares_reads(task: Task) -> bool:
 
 
 def _four_sums(task: Task) -> Variant | None:
-    """Return the variant for four neighbours.
+    """Return the variant in which a lane computes four sums, of neighbouring elements.
 
     Their places are found at once, and what they share is read once for them.
     """

@@ -4,15 +4,16 @@ Every fault of a user's program is a class derived from `Diagnostic`, whose temp
 filled with its fields:
 
     class Recursion(Diagnostic, code="KG0207"):
-        MESSAGE = "The function '{name}' calls itself: {chain}."
+        MESSAGE = "The function '{text}' calls itself: {chain}."
         HELP = "Use a reduction, such as 'prod[i < n] ...'."
         calls: tuple[Span, ...] = related("calls '{here}' here")
-        name: str
         chain: str
 
-Call sites pass values, never prose.  The rule behind a diagnostic is the title of its
-page in `kerngen/explain/pages`.  `CompileError` carries the diagnostics of one run out of
-the compiler; it is the only exception that a wrong program can cause.  Anything else that
+`{text}` is the text of its own place, `{here}` that of a related one; `{names}` lists the
+names of a tuple, and `{count:axis/axes}` is '1 axis' or '2 axes'.  Call sites pass
+values, never prose.  The rule behind a diagnostic is the title of its page in
+`kerngen/explain/pages`.  `CompileError` carries the diagnostics of one run out of the
+compiler; it is the only exception that a wrong program can cause.  Anything else that
 escapes is a bug of kerngen's.
 """
 
@@ -22,8 +23,18 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields
 from string import Formatter
-from typing import Any, ClassVar, Final, Literal, TypeAlias, dataclass_transform, final
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    TypeAlias,
+    cast,
+    dataclass_transform,
+    final,
+)
 
+from kerngen.source.counted import counted
 from kerngen.source.text import Span
 
 Severity: TypeAlias = Literal["error", "warning"]
@@ -81,6 +92,8 @@ class Diagnostic:
     MESSAGE: ClassVar[str]
     LABEL: ClassVar[str] = ""
     HELP: ClassVar[Help] = ""
+    EDIT: ClassVar[str | None] = None
+    """What to write in its place, if the hint always means that."""
 
     span: Span
 
@@ -103,7 +116,12 @@ class Diagnostic:
     @property
     def message(self) -> str:
         """One sentence with a full stop: what is wrong."""
-        return self.MESSAGE.format_map(_Fields(self))
+        return _Words(self).format(self.MESSAGE)
+
+    @property
+    def text(self) -> str:
+        """The text of its place, for templates."""
+        return self.span.one_line()
 
     @property
     def label(self) -> str:
@@ -126,13 +144,13 @@ class Diagnostic:
     @property
     def edits(self) -> tuple[Edit, ...]:
         """The edits that carry out the hint, if it always means the same edits."""
-        return ()
+        return () if self.EDIT is None else (Edit(self.span, self.EDIT),)
 
     @property
     def related(self) -> tuple[Related, ...]:
         """Other places that matter."""
         return tuple(
-            Related(span, label.format_map(_Fields(self, here=span.text)))
+            Related(span, _Words(self, span.text).format(label))
             for each in fields(self)
             if (label := each.metadata.get(_LABEL))
             for span in _places(getattr(self, each.name))
@@ -142,7 +160,7 @@ class Diagnostic:
         names = [name for _, name, _, _ in Formatter().parse(template) if name]
         if any(getattr(self, name) == "" for name in names):
             return ""
-        return template.format_map(_Fields(self))
+        return _Words(self).format(template)
 
 
 def _places(value: Span | tuple[Span, ...] | None) -> tuple[Span, ...]:
@@ -151,15 +169,27 @@ def _places(value: Span | tuple[Span, ...] | None) -> tuple[Span, ...]:
     return (value,) if isinstance(value, Span) else value
 
 
-class _Fields(dict[str, object]):
-    """The fields and properties of a diagnostic, by name."""
+@final
+class _Words(Formatter):
+    """Fills templates: several names are listed, `{count:axis/axes}` is a count in words."""
 
-    def __init__(self, owner: Diagnostic, **others: object) -> None:
-        super().__init__(others)
+    def __init__(self, owner: Diagnostic, here: str = "") -> None:
         self._owner = owner
+        self._here = here
 
-    def __missing__(self, key: str) -> object:
-        return getattr(self._owner, key)
+    def get_value(self, key: int | str, args: object, kwargs: object) -> object:
+        del args, kwargs
+        return self._here if key == "here" else getattr(self._owner, str(key))
+
+    def format_field(self, value: object, format_spec: str) -> str:
+        match value:
+            case tuple():
+                names = cast("tuple[str, ...]", value)
+                return ", ".join(f"'{name}'" for name in names)
+            case int() if format_spec[:1].isalpha():
+                return counted(value, *format_spec.split("/"))
+            case _:
+                return format(value, format_spec)
 
 
 class CompileError(Exception):

@@ -6,10 +6,13 @@ when a diagnostic is printed.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import final
+from typing import Final, final
+
+COMMENT: Final = re.compile(r"//[^\n]*")
 
 
 @final
@@ -75,6 +78,16 @@ class Span:
         return self.source.text[self.start : self.end]
 
     @property
+    def collapsed(self) -> str:
+        """The text on one line, without comments."""
+        return collapse(self.text)
+
+    def one_line(self, limit: int = 40) -> str:
+        """Return the text on one line, `...` where it is long and no name."""
+        line = self.collapsed
+        return line if len(line) <= limit or line.isidentifier() else "..."
+
+    @property
     def line(self) -> int:
         """The 1-based line on which the span starts."""
         return self.source.position(self.start)[0]
@@ -87,3 +100,9 @@ class Span:
     def to(self, other: Span) -> Span:
         """Return the smallest span that covers this one and `other`."""
         return Span(self.source, min(self.start, other.start), max(self.end, other.end))
+
+
+def collapse(text: str) -> str:
+    """Return source text on one line, without comments."""
+    line = " ".join(COMMENT.sub("", text).split())
+    return re.sub(r"(?<=[(\[]) |,? (?=[)\]])", "", line)

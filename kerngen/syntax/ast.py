@@ -6,7 +6,7 @@ Nodes are frozen and compare by meaning: spans are left out of equality.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, dataclass_transform, final
 
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
@@ -27,126 +27,107 @@ DECLARING: Final = frozenset(("let", "host", "const", "struct", "fn", "kernel"))
 """The keywords that a name follows."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Identifier:
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+@dataclass(frozen=True)
+class Node:
+    """A node: a subclass declares its parts, and has a place in the text."""
+
+    span: Span = field(kw_only=True, compare=False, repr=False)
+
+    def __init_subclass__(cls) -> None:
+        """Make the subclass a frozen dataclass."""
+        dataclass(frozen=True)(cls)
+
+
+class Identifier(Node):
     """A name with its span, where it is declared or used."""
 
     name: str
-    span: Span = field(compare=False, repr=False)
 
 
 # Expressions
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(Node):
     """A literal: `value` is an int for `1`, a float for `1.0` and `1e-8`."""
 
     value: int | float
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Boolean:
+class Boolean(Node):
     """`true` or `false`."""
 
     value: bool
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Node):
     """A bare name: an index, dim, scalar, host, const, rank-0 tensor or local."""
 
     name: str
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Call:
+Named: TypeAlias = Identifier | Name
+"""A name where it is declared: some indices are expressions, as on the left of `=`."""
+
+
+class Call(Node):
     """`f(x, y)`: a function, a built-in, or a cast such as `f32(i)`."""
 
     function: Identifier
     arguments: tuple[Expr, ...]
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Subscript:
+class Subscript(Node):
     """An element or a part: `x[i, ids[i]]`."""
 
     base: Expr
     subscripts: tuple[Expr, ...]
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Node):
     """A member or component: `origin.x`."""
 
     base: Expr
     member: Identifier
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(Node):
     """A unary operator: `-x`, `~x` or `not x`."""
 
     op: UnaryOp
     operand: Expr
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Node):
     """A binary operator: `left op right`."""
 
-    op: BinaryOp
     left: Expr
+    op: BinaryOp
     right: Expr
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Conditional:
+class Conditional(Node):
     """A choice: `if condition { then } else { otherwise }`."""
 
     condition: Expr
     then: Expr
     otherwise: Expr
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Binder:
+class Binder(Node):
     """An index where it is introduced, with its range if one is given (`u < 2`)."""
 
     name: Identifier
     bound: Expr | None
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Reduction:
+class Reduction(Node):
     """`sum[p] body`, or `sum[p when condition] body`, over one or more indices."""
 
     kind: ReduceKind
     binders: tuple[Binder, ...]
     condition: Expr | None
     body: Expr
-    span: Span = field(compare=False, repr=False)
 
     @property
     def terms(self) -> tuple[Expr, ...]:
@@ -171,75 +152,55 @@ Expr: TypeAlias = (
 # Types and parameters
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class TypeName:
+class TypeName(Node):
     """A type as written: `f32` has no axes, `f32[]` has rank 0, `f32[m, k]` rank 2."""
 
     name: Identifier
     axes: tuple[Expr, ...] | None
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Node):
     """A parameter or output of a kernel, or a parameter of a function."""
 
     name: Identifier
     type: TypeName
     mutable: bool
     default: Expr | None
-    span: Span = field(compare=False, repr=False)
     doc: str = ""
 
 
 # Statements
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class LetStatement:
+class LetStatement(Node):
     """`let z[i, j] = value;` (no binders: a rank-0 value)."""
 
     name: Identifier
     binders: tuple[Binder, ...]
     value: Expr
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class HostStatement:
+class HostStatement(Node):
     """A value computed on the host: `host rest1 = 1 - beta1;`."""
 
     name: Identifier
     value: Expr
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class RequireStatement:
+class RequireStatement(Node):
     """A condition on calls: `require d % 8 == 0;`."""
 
     condition: Expr
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class TargetMember:
+class TargetMember(Node):
     """One step of a member target: `.pos`, or `.trail[k]` into an array."""
 
     name: Identifier
     subscripts: tuple[Expr, ...]
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Node):
     """`c[i, j] = value;` or `x[i] += value;` (no subscripts: a rank-0 tensor).
 
     `members` is the trail of a member target (`p[i].pos = ...`), normally empty.
@@ -250,7 +211,6 @@ class Assignment:
     members: tuple[TargetMember, ...]
     op: AssignOp
     value: Expr
-    span: Span = field(compare=False, repr=False)
 
 
 Equation: TypeAlias = LetStatement | HostStatement | Assignment
@@ -260,63 +220,46 @@ Statement: TypeAlias = Equation | RequireStatement
 # Items
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class UseItem:
+class UseItem(Node):
     """An import of another file: `use "other.kern";`."""
 
     path: str
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class ConstItem:
+class ConstItem(Node):
     """A constant: `const TWO: f32 = 2.0;`."""
 
     name: Identifier
     type: TypeName
     value: Expr
-    span: Span = field(compare=False, repr=False)
     doc: str = ""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(Node):
     """`@size(16)` or `@align(8)` before a struct field."""
 
     name: Identifier
     value: Expr
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class StructField:
+class StructField(Node):
     """One field of a struct."""
 
     attributes: tuple[Attribute, ...]
     name: Identifier
     type: TypeName
-    span: Span = field(compare=False, repr=False)
     doc: str = ""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class StructItem:
+class StructItem(Node):
     """A struct: `struct P { pos: vec3f, mass: f32 }`."""
 
     name: Identifier
     fields: tuple[StructField, ...]
-    span: Span = field(compare=False, repr=False)
     doc: str = ""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class FunctionItem:
+class FunctionItem(Node):
     """A function: `fn name(params) -> result { lets body }`."""
 
     name: Identifier
@@ -324,20 +267,16 @@ class FunctionItem:
     result: TypeName
     lets: tuple[LetStatement, ...]
     body: Expr
-    span: Span = field(compare=False, repr=False)
     doc: str = ""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class KernelItem:
+class KernelItem(Node):
     """A kernel: `kernel name(parameters) -> outputs { body }`."""
 
     name: Identifier
     parameters: tuple[Parameter, ...]
     outputs: tuple[Parameter, ...]
     body: tuple[Statement, ...]
-    span: Span = field(compare=False, repr=False)
     doc: str = ""
 
     @property
@@ -351,44 +290,33 @@ class KernelItem:
         return tuple(s for s in self.body if isinstance(s, RequireStatement))
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class GradientItem:
+class GradientItem(Node):
     """A derived kernel: `kernel name = gradient of kernel by x given y;`."""
 
     name: Identifier
     kernel: Identifier
     by: tuple[Identifier, ...]
     given: tuple[Identifier, ...]
-    span: Span = field(compare=False, repr=False)
     doc: str = ""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class DerivativeItem:
+class DerivativeItem(Node):
     """A function's derivatives: `derivative of function(parameters) { lets values }`."""
 
     function: Identifier
     parameters: tuple[Parameter, ...]
     lets: tuple[LetStatement, ...]
     values: tuple[Expr, ...]
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Node):
     """One option of a schedule: `tile(128, 64, 16)`."""
 
     name: Identifier
     values: tuple[int, ...]
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class ScheduleTarget:
+class ScheduleTarget(Node):
     """A target of a schedule: `softmax`, its stage `softmax.top`, or `matmul_*`.
 
     In the name of a `kernel`, a `*` matches any characters, or none.
@@ -396,19 +324,15 @@ class ScheduleTarget:
 
     kernel: Identifier
     stage: Identifier | None
-    span: Span = field(compare=False, repr=False)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class ScheduleItem:
+class ScheduleItem(Node):
     """A schedule: `schedule target, ... when guard { strategy option(...)* }`."""
 
     targets: tuple[ScheduleTarget, ...]
     guard: Expr | None
     strategy: Identifier
     options: tuple[Option, ...]
-    span: Span = field(compare=False, repr=False)
 
 
 Item: TypeAlias = (

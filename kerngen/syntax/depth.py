@@ -106,10 +106,7 @@ class _Place:
             return None
         if self.nesting > LIMIT:
             return NestedTooDeep(span=self.node.span, limit=LIMIT)
-        for depth, limit in (
-            (self.calls, MOST_CALLS),
-            (self.height, LONGEST_CHAIN),
-        ):
+        for depth, limit in ((self.calls, MOST_CALLS), (self.height, LONGEST_CHAIN)):
             if depth > limit:
                 whole = self.chain or self.node
                 return LongChain(span=whole.span, limit=limit)

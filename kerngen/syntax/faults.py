@@ -18,7 +18,8 @@ class UnexpectedToken(Diagnostic, code="KG0101"):
     @property
     def alternatives(self) -> str:
         """The expected tokens, and the one found, in words."""
-        return _alternatives(self.expected)
+        *first, last = self.expected
+        return f"{', '.join(first)} or {last}" if first else last
 
 
 class UnexpectedCharacter(Diagnostic, code="KG0102"):
@@ -58,8 +59,6 @@ class ForbiddenCharacter(Diagnostic, code="KG0103"):
 
 
 class UnterminatedString(Diagnostic, code="KG0104"):
-    """A quote that is not closed on its line."""
-
     MESSAGE = "This string has no closing '\"' on its line."
     HELP = "Close it where the path ends, as in 'use \"math.kern\";'."
 
@@ -71,8 +70,6 @@ class UnterminatedString(Diagnostic, code="KG0104"):
 
 
 class MisplacedDoc(Diagnostic, code="KG0105"):
-    """A `///` comment where there is nothing that it can document."""
-
     MESSAGE = "This doc comment documents nothing."
     HELP = (
         "Put it on its own line before an item, parameter, output or field, or write "
@@ -81,8 +78,6 @@ class MisplacedDoc(Diagnostic, code="KG0105"):
 
 
 class MisplacedFileDoc(Diagnostic, code="KG0106"):
-    """A `//!` after the start of the file."""
-
     MESSAGE = "A '//!' comment documents the file, and comes first in it."
     HELP = "Write '///' to document what follows, or '//'."
 
@@ -130,8 +125,7 @@ class MalformedNumber(Diagnostic, code="KG0115"):
 
 
 class UnknownWord(Diagnostic, code="KG0135"):
-    MESSAGE = "The language has no word '{word}'."
-    word: str
+    MESSAGE = "The language has no word '{text}'."
     suggestion: str
 
     @property
@@ -154,9 +148,3 @@ class NumberTooLong(Diagnostic, code="KG0119"):
     MESSAGE = "This number has {digits} digits, more than any type can hold."
     HELP = "A large value of type f32 is written as '1e30'."
     digits: int
-
-
-def _alternatives(words: tuple[str, ...]) -> str:
-    """`a, b or c`."""
-    *first, last = words
-    return f"{', '.join(first)} or {last}" if first else last

@@ -46,8 +46,6 @@ class OutsideSources(Diagnostic, code="KG0005"):
 
 
 class UsesItself(Diagnostic, code="KG0006"):
-    """A file that uses itself: `use` of its own path."""
-
     MESSAGE = "This file uses itself."
     HELP = "Leave it out: a file sees its own items."
 

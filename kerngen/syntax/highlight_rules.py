@@ -54,11 +54,7 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
             "targets",
         ),
         (_one_of(_WORDS), ("Keyword",), None),
-        (
-            r"\b(?:sum|prod|max|min|argmax|argmin)(?=\s*\[)",
-            ("Keyword.Reserved",),
-            None,
-        ),
+        (r"\b(?:sum|prod|max|min|argmax|argmin)(?=\s*\[)", ("Keyword.Reserved",), None),
         (_TYPE, ("Keyword.Type",), None),
         (_one_of((*BUILTINS, *GEOMETRY), r"(?=\s*\()"), ("Name.Builtin",), None),
         (rf"{_NAME}(?=\s*\()", ("Name.Function",), None),

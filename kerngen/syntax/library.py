@@ -10,10 +10,12 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice, pairwise
 from pathlib import PurePosixPath
 from typing import final
 
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
+from kerngen.source.order import around, needed_first
 from kerngen.source.similar import MOST_CHAINED, chained, closest
 from kerngen.source.text import Source, Span
 from kerngen.syntax import faults_uses
@@ -99,32 +101,16 @@ class Library:
         Raises `CompileError` if one is missing.
         """
         faults = Faults()
-        found: dict[str, None] = {}
-        # Not by recursion: files may use each other in a chain of any length.
-        path = [UsedFile(name, Span(self.source(name), 0, 0))]
-        names = {name}
-        pending = [self._uses_as_far(name, faults)]
-        while pending:
-            used = next(pending[-1], None)
-            if used is None:
-                pending.pop()
-                done = path.pop().name
-                names.remove(done)
-                found[done] = None
-            elif used.name in names:
-                faults.add(_cycle((*path, used)))
-            elif used.name not in found:
-                path.append(used)
-                names.add(used.name)
-                pending.append(self._uses_as_far(used.name, faults))
-        faults.raise_if_any()
-        return tuple(found)
 
-    def _uses_as_far(self, name: str, faults: Faults) -> Iterator[UsedFile]:
-        """Return the files that a file uses; none, and the faults, if it is wrong."""
-        with faults.collect():
-            return iter(self.uses(name))
-        return iter(())
+        def used_by(user: str) -> Iterator[str]:
+            with faults.collect():
+                yield from (used.name for used in self.uses(user))
+
+        needed, cycles = needed_first((name,), used_by)
+        for cycle in cycles:
+            faults.add(self._cycle(cycle))
+        faults.raise_if_any()
+        return tuple(needed)
 
     def kernels(self, name: str) -> frozenset[str]:
         """Return the names of a file's kernels, even if the file has errors."""
@@ -191,14 +177,20 @@ class Library:
         if self._users is None:
             self._users = {}
             for user in self._files:
-                for used in self._names_used(user):
+                paths = (use.path for use in self._glance(user).uses)
+                for used in dict.fromkeys(_join(user, path) for path in paths):
                     self._users.setdefault(used, []).append(user)
         return self._users.get(name, [])
 
-    def _names_used(self, user: str) -> Iterator[str]:
-        """Yield the names of files that a file uses; wrong paths are left out."""
-        names = (_join(user, use.path) for use in self._glance(user).uses)
-        return iter(dict.fromkeys(names))
+    def _cycle(self, cycle: tuple[str, ...]) -> Diagnostic:
+        """Return the fault of a cycle, the same wherever the search came into it."""
+        files = around(cycle, min(cycle))
+        span, *others = (
+            next(use.span for use in self.uses(user) if use.name == used)
+            for user, used in islice(pairwise(files), MOST_CHAINED)
+        )
+        chain = chained(files, "uses")
+        return faults_uses.UseCycle(span=span, chain=chain, others=tuple(others))
 
     def _resolve(self, user: str, use: Use) -> str:
         """Return the name of the file that is used, which is there."""
@@ -231,10 +223,7 @@ class Library:
             raise CompileError([fault]) from None
         except OSError as error:
             fault = faults_uses.UnreadableFile(
-                span=use.span,
-                path=use.path,
-                shown=name,
-                why=_reason(error),
+                span=use.span, path=use.path, shown=name, why=_reason(error)
             )
             raise CompileError([fault]) from None
 
@@ -275,19 +264,6 @@ def _misformed(path: str) -> str:
     if not path.endswith(SUFFIX) or posixpath.basename(path) == SUFFIX:
         return f"a file of kernels ends in '{SUFFIX}'"
     return ""
-
-
-def _cycle(path: tuple[UsedFile, ...]) -> Diagnostic:
-    """Return the fault of a path whose last file is in it twice: a circle."""
-    last = path[-1].name
-    start = next(n for n, link in enumerate(path) if link.name == last)
-    links = path[start + 1 :]
-    # The same circle is the same fault, wherever the search came into it.
-    first = min(range(len(links)), key=lambda n: links[n].span.source.path)
-    links = (*links[first:], *links[:first])
-    chain = chained([k.span.source.path for k in (*links, links[0])], "uses")
-    span, *others = (link.span for link in links[:MOST_CHAINED])
-    return faults_uses.UseCycle(span=span, chain=chain, others=tuple(others))
 
 
 def _hash(text: str) -> str:

@@ -63,7 +63,7 @@ def outline_of(source: Source) -> Outline:
             kernels.add(after.text)
         elif keyword == "schedule":
             scheduled.update(_targets(source.text, after))
-        elif _is_string(after):
+        elif re.fullmatch(r'".*"', after.text):
             span = Span(source, after.start, after.end)
             uses.append(Use(after.text[1:-1], span))
     return Outline(tuple(uses), frozenset(kernels), frozenset(scheduled))
@@ -95,7 +95,3 @@ def _after_keywords(text: str) -> Iterator[tuple[str, Lexeme]]:
         after = next(lexemes(text, match.end()), None) if match[1] else None
         if after:
             yield match[1], after
-
-
-def _is_string(lexeme: Lexeme) -> bool:
-    return len(lexeme.text) > 1 and lexeme.text[0] == lexeme.text[-1] == '"'

@@ -42,6 +42,7 @@ _Nodes: TypeAlias = Mapping[str, Callable[..., object]]
 NODES: Final = cast(
     "_Nodes",
     {
+        "use": ast.UseItem,
         "const": ast.ConstItem,
         "plain_field": ast.StructField,
         "attribute": ast.Attribute,
@@ -58,7 +59,9 @@ NODES: Final = cast(
         "target_member": ast.TargetMember,
         "number": ast.Number,
         "boolean": ast.Boolean,
+        "binder": ast.Binder,
         "unary": ast.Unary,
+        "binary": ast.Binary,
         "conditional": ast.Conditional,
         "subscript": ast.Subscript,
         "member": ast.Member,
@@ -90,20 +93,22 @@ class Rules:
             known = [() if part is None else part for part in known]
         span = Span(self._source, start, end)
         if rule in NODES:
-            return NODES[rule](*known, span)
+            return NODES[rule](*known, span=span)
         return getattr(self, rule)(span, *known)
 
     def _value(self, token: Token) -> object:
         """Return the value of a token: a name or number, else its text."""
         match token.type:
             case "NAME" | "REDUCE":
-                return ast.Identifier(str(token), self._place(token))
+                return ast.Identifier(str(token), span=self._place(token))
             case "INT":
                 return self._whole(token)
             case "FLOAT":
                 return float(token)
             case "TRUE" | "FALSE":
                 return token == "true"
+            case "STRING":
+                return token[1:-1]
             case "DOC":
                 return token
             case _:
@@ -146,18 +151,15 @@ class Rules:
     def program(self, _span: Span, doc: str | None, *items: ast.Item) -> ast.Program:
         return ast.Program(doc or "", items)
 
-    def use(self, span: Span, path: str) -> ast.UseItem:
-        return ast.UseItem(path[1:-1], span)
-
     def struct(
         self, span: Span, name: ast.Identifier, *fields: ast.StructField
     ) -> ast.StructItem:
-        return ast.StructItem(name, fields, span)
+        return ast.StructItem(name, fields, span=span)
 
     def local(
         self, span: Span, name: ast.Identifier, value: ast.Expr
     ) -> ast.LetStatement:
-        return ast.LetStatement(name, (), value, span)
+        return ast.LetStatement(name, (), value, span=span)
 
     def kernel(
         self,
@@ -167,14 +169,14 @@ class Rules:
         outputs: tuple[ast.Parameter, ...],
         *body: ast.Statement,
     ) -> ast.KernelItem:
-        return ast.KernelItem(name, parameters, outputs, body, span)
+        return ast.KernelItem(name, parameters, outputs, body, span=span)
 
     def pattern(self, span: Span, *parts: ast.Identifier | str) -> ast.Identifier:
         names = (p if isinstance(p, str) else p.name for p in parts)
-        return ast.Identifier("".join(names), span)
+        return ast.Identifier("".join(names), span=span)
 
     def option(self, span: Span, name: ast.Identifier, *values: int) -> ast.Option:
-        return ast.Option(name, values, span)
+        return ast.Option(name, values, span=span)
 
     # Parameters and types
 
@@ -186,24 +188,14 @@ class Rules:
         type_: ast.TypeName,
         default: ast.Expr | None,
     ) -> ast.Parameter:
-        return ast.Parameter(name, type_, mut is not None, default, span)
+        return ast.Parameter(name, type_, mut is not None, default, span=span)
 
     def plain_output(
         self, span: Span, name: ast.Identifier, type_: ast.TypeName
     ) -> ast.Parameter:
-        return ast.Parameter(name, type_, False, None, span)
+        return ast.Parameter(name, type_, False, None, span=span)
 
     # Indices and expressions
-
-    def binder(
-        self, _span: Span, name: ast.Identifier, bound: ast.Expr | None
-    ) -> ast.Binder:
-        return ast.Binder(name, bound)
-
-    def binary(
-        self, span: Span, left: ast.Expr, op: ast.BinaryOp, right: ast.Expr
-    ) -> ast.Binary:
-        return ast.Binary(op, left, right, span)
 
     def reduction(
         self,
@@ -214,10 +206,10 @@ class Rules:
         body: ast.Expr,
     ) -> ast.Reduction:
         name = cast("ast.ReduceKind", kind.name)
-        return ast.Reduction(name, binders, condition, body, span)
+        return ast.Reduction(name, binders, condition, body, span=span)
 
     def name(self, span: Span, name: ast.Identifier) -> ast.Name:
-        return ast.Name(name.name, span)
+        return ast.Name(name.name, span=span)
 
 
 def _doc_text(lines: tuple[str, ...]) -> str:

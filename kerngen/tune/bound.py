@@ -132,7 +132,10 @@ def _wider(value: Array, own: Array, oracle: Number) -> Array:
 
 
 def expect(exact: list[Array], generic: list[Array]) -> Expected:
-    """Return the expected results, given exact ones and those of `generic`."""
+    """Return the expected results: exact ones, each with the error that is allowed.
+
+    That is some times the greatest error of `generic`, a schedule known to be right.
+    """
     values = tuple(map(_in_range, exact, generic))
     return Expected(values, tuple(map(_allowed, values, generic)))
 

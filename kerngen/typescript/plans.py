@@ -74,6 +74,7 @@ class _Plan:
             "lengths": [[x.name, x.text, self._size(x.value)] for x in plan.derived],
             "ranges": [dict(self._range(each)) for each in plan.checks],
             "gathers": [_check(each) for each in plan.gathers],
+            "seeds": _seeds(plan),
             "halves": self.module.halves,
         }
         yield "origin", plan.origin
@@ -161,6 +162,12 @@ class _Plan:
             more["uniform"] = False
         groups = self._size(dispatch.groups)
         return [dispatch.wgsl, " ".join(bound), groups, *([more] if more else [])]
+
+
+def _seeds(plan: tree.KernelPlan) -> tuple[str, ...]:
+    """Return the inputs that a gradient adds up, if it also gathers from something."""
+    pairs = plan.gradient.from_ if plan.gradient and plan.gathers else ()
+    return tuple(own for _, own in pairs)
 
 
 def _check(check: tree.RangeCheck | tree.Gather) -> dict[str, Literal]:

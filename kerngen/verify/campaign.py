@@ -288,7 +288,7 @@ def blank_result(file: str, subject: Subject, way: Way) -> Result:
 
 
 def _not_large(result: Result, why: str, *, cut: bool = False) -> Result:
-    """Add why no large call was made, unless something smaller is missing already."""
+    """Return a result with the reason why no large call was made, unless it has a reason."""
     said = result.why or f"but no large call: {why}"
     return replace(result, why=said, cut=result.cut or cut)
 

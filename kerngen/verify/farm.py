@@ -133,7 +133,7 @@ def merged(reports: Sequence[Data]) -> Data:
 
 
 def _added(one: Data, other: Data) -> Data:
-    """Return the sum of two results for one way."""
+    """Return two reports' results for one way as one, with the worse verdict."""
     places = [_WORST_FIRST.index(Verdict(each["verdict"])) for each in (one, other)]
     worse = one if places[0] <= places[1] else other
     return {

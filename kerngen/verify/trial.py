@@ -145,7 +145,10 @@ class Trial:
 
     @contextmanager
     def _raising(self) -> Generator[None]:
-        """Make a fault of what a call raises: it is one that the kernel takes."""
+        """Report an exception of the call in the block as a fault of the kernel.
+
+        The arguments are right, so that nothing should be raised.
+        """
         try:
             yield
         except (WrongError, UniformRangeError, *UNAVAILABLE):

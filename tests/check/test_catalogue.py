@@ -36,4 +36,5 @@ def test_a_class_offers_help_and_names_its_own_fields_alone(
     templates = [kind.MESSAGE, kind.LABEL, *helps, *places.values()]
     named = {name for text in templates for _, name, _, _ in Formatter().parse(text)}
     known = {field.name for field in fields(kind)} | {*vars(kind)}
-    assert {name for name in named if name} <= known | {"here"}
+    assert "text" not in known
+    assert {name for name in named if name} <= known | {"here", "text"}

@@ -166,10 +166,19 @@ def test_many_formatters_at_once_come_to_what_one_would(kerngen: Run) -> None:
 
 IMPORTS = """
 import importlib, os, sys
+from kerngen.runtime.errors import AbiError
 sys.path.insert(0, "gen")
+refused = 0
 while os.path.exists("go"):
-    import kernels.scale
-    assert kernels.scale.scale.__name__ == "scale"
+    try:
+        import kernels.scale
+    except AbiError as error:
+        # Python had read the module before the build wrote it, and its plan after it.
+        refused += 1
+        assert refused < 3 and "import it again" in str(error), (refused, str(error))
+    else:
+        refused = 0
+        assert kernels.scale.scale.__name__ == "scale"
     for name in [name for name in sys.modules if name.startswith("kernels")]:
         del sys.modules[name]
     importlib.invalidate_caches()
@@ -177,7 +186,7 @@ while os.path.exists("go"):
 
 
 @pytest.mark.nightly
-def test_what_is_built_can_be_imported_at_any_moment(kerngen: Run) -> None:
+def test_what_is_built_while_it_is_imported_can_be_imported_again(kerngen: Run) -> None:
     kerngen("build")
     go = Path("go")
     go.touch()

@@ -61,6 +61,7 @@ _SIZES: Final[dict[str, dict[str, int]]] = {
     "strided": {"n": 8, "w": 3},
     "strided_border": {"n": 7, "w": 3},
     "replicated": {"h": 5, "w": 6},
+    "patches": {"h": 6, "w": 5, "r": 3},
     "every_third": {"n": 8},
     "heads": {"h": 5, "r": 2},
     "groups": {"h": 6, "r": 2},

@@ -78,6 +78,58 @@ def test_components_that_nothing_reads(let: str, read: str) -> None:
     np.testing.assert_allclose(dx, weights_of(text, 3) * 2.0 * x)
 
 
+COMPONENTS = {
+    "one of a vector": ("vec2f(log(x[i]), x[i])", "(if on { v[i].x } else { 0.0 }) + v[i].y"),
+    "one of an operation": ("log(vec2f(x[i], exp(x[i])))", "if on { v[i].x + v[i].y } else { v[i].y }"),
+    "one of a quotient": (
+        "vec2f(log(x[i]), 0.0) + vec2f(0.0, x[i]) / vec2f(x[i], 1.0)",
+        "(if on { v[i].x } else { 0.0 }) + v[i].y",
+    ),
+    "a let of it": (
+        "vec2f(log(x[i]), x[i]); let w[i] = 2.0 * v[i].yx - vec2f(v[i].y, v[i].x)",
+        "w[i].x + (if on { w[i].y } else { 0.0 })",
+    ),
+    "a column": (
+        "mat2x2f(vec2f(x[i], 1.0), vec2f(x[i], log(x[i])))",
+        "v[i][0].x + (if on { v[i][1].y } else { 0.0 })",
+    ),
+    "by a computed index": (
+        "vec3f(log(x[i]) + x[i], x[i], sqrt(x[i]))",
+        "v[i][if on { 0 } else { 1 }]",
+    ),
+}  # fmt: skip
+"""Values of x + log(x) where `on` holds, and of x elsewhere."""
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_components_have_conditions_of_their_own(name: str) -> None:
+    """The slope of a logarithm is infinite at 0, and that of a root NaN below."""
+    let, value = COMPONENTS[name]
+    text = f"""
+    kernel f(x: f32[n], m: f32[n]) -> y: f32[n] {{
+        let v[i] = {let};
+        y[i] = {value};
+    }}
+    """.replace("on {", "m[i] > 0.0 {")
+    x, m = np.array([4.0, 0.0, -1.0, 0.5]), np.array([1.0, 0.0, -1.0, 2.0])
+    with np.errstate(all="ignore"):
+        (dx,) = results_of(text, ("x",), x=x, m=m)
+    np.testing.assert_allclose(dx, weights_of(text, 4) * [1.25, 1.0, 1.0, 3.0])
+
+
+def test_a_number_that_another_branch_multiplies() -> None:
+    """The component that is not read has no share in the product with infinity."""
+    text = """
+    kernel f(x: vec2f[n], k: u32[n]) -> y: f32[n] {
+        y[i] = x[i][k[i]] * x[i][k[i]];
+    }
+    """
+    x = np.array([[math.inf, 2.0], [3.0, math.inf]])
+    (dx,) = results_of(text, ("x",), x=x, k=np.zeros(2, np.uint32))
+    first, second = weights_of(text, 2)
+    np.testing.assert_allclose(dx, [[first * math.inf, 0.0], [6.0 * second, 0.0]])
+
+
 def test_components_of_an_operation_on_vectors_that_nothing_reads() -> None:
     """The slope of a root is infinite at 0."""
     text = """
@@ -104,6 +156,24 @@ def test_components_of_a_state_are_apart() -> None:
         (dx,) = results_of(text, ("x",), x=np.array([[0.0, 1.0], [0.0, 2.0]]))
     first, second = weights_of(text, 2)
     np.testing.assert_allclose(dx[:, 1], [first + 0.5 * second, second])
+
+
+def test_components_of_a_state_that_nothing_reads() -> None:
+    """The first component is read by the second one of earlier steps, and the third by none."""
+    text = """
+    kernel f(x: f32[n]) -> y: f32[n] {
+        let s[t] = if t > 0 {
+            vec3f(x[t], s[t - 1].x + 0.5 * s[t - 1].y, s[t - 1].z + sqrt(x[t]))
+        } else {
+            vec3f(x[t], 0.0, sqrt(x[t]))
+        };
+        y[t] = s[t].y;
+    }
+    """
+    with np.errstate(all="ignore"):
+        (dx,) = results_of(text, ("x",), x=np.array([0.0, -1.0, 2.0]))
+    _, second, third = weights_of(text, 3)
+    np.testing.assert_allclose(dx, [second + 0.5 * third, third, 0.0])
 
 
 def test_condition_on_components_that_another_one_keeps_inside() -> None:

@@ -124,12 +124,13 @@ KEYED = [
     ("replicated_conv2d", "x k"),
     ("reflected_conv1d", "x k"),
     ("strided_border", "x k"),
+    ("patches", "x k"),
 ]
 
 
 @pytest.mark.parametrize(("name", "by"), sampled(KEYED, 3))
 def test_products_behind_lookups_and_clamps_are_products(name: str, by: str) -> None:
-    """What keys sum, or clamps bring to the ends of an axis, is a let before it."""
+    """What is read at keys, clamps, quotients and remainders is a let before."""
     case = replace(case_of("layers", name), by=tuple(by.split()))
     lowered = program(case.module, case.derived())
     found = [strategy for strategy, *_ in dispatches(lowered)]

@@ -46,7 +46,7 @@ fits.
 """
 
 
-LARGE_TILES = 13
+LARGE_TILES = 37
 """Each so-manieth product takes the tiles chosen for it by day, the others small ones.
 
 Mesa compiles the chosen ones for 0.4 to 0.8 CPU seconds each, two thirds of this file's

@@ -40,11 +40,12 @@ _NUMBER = re.compile(r"\d+")
 
 
 def some(
-    several: Iterable[Way], most: int, every: int = 1, but: str = ""
+    several: Iterable[Way], most: int, every: int = 1, but: tuple[str, ...] = ()
 ) -> Iterator[Any]:
     """Mark as nightly all ways but a few by each strategy and variant, or by each `every`th.
 
-    Those of the strategy `but`, which take long to compile, are all marked.
+    Those whose strategy and variant begin with one of `but`, which take long to compile,
+    are all marked.
 
     Schedules of a strategy that differ by their options count together, and variants that
     differ by a number.  The few are spread over the kernels; of neighbours the one with
@@ -56,8 +57,9 @@ def some(
     listed = list(several)
     kinds: dict[str, list[Way]] = {}
     for way in listed:
-        if way.kind[0] != but:
-            kinds.setdefault(_NUMBER.sub("", " ".join(way.kind)), []).append(way)
+        kind = _NUMBER.sub("", " ".join(way.kind))
+        if not kind.startswith(but):
+            kinds.setdefault(kind, []).append(way)
     kept = {
         min(part, key=lambda way: len(stages_of(way.case.kernel.body)))
         for kind in [*kinds.values()][::every]

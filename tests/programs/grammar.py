@@ -263,10 +263,10 @@ class Grammar:
         return binary("/", left, binary("+", right, Piece("1.0")))
 
     def integer_division(self, type_: Type, place: Place) -> Piece:
-        """A quotient or remainder of integers, by 0 too."""
+        """A quotient or remainder of integers, by 0 too; functions refuse a literal's."""
         left = self.of(type_, place.inner)
         right = self.of(type_, replace(place.inner, typed=True, depth=0))
-        if self.dice.chance(15):
+        if self.dice.chance(15) and _VALUE.search(right.text):
             return call(self.dice.pick(("floor_div", "mod")), [left, right])
         return binary(self.dice.pick("/%"), left, right)
 

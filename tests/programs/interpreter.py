@@ -196,7 +196,9 @@ class Call:
         value: ast.Expr = statement.value
         if statement.op != "=":
             operator: Any = statement.op[0]
-            value = ast.Binary(operator, written_part(statement), value, statement.span)
+            value = ast.Binary(
+                written_part(statement), operator, value, span=statement.span
+            )
         body = Body(self.scope.within(ranges | spot.ranges), self.interpreter, self)
         want = read_as(spot.memory) if isinstance(spot.memory, str) else None
         typed = body.of(value, want and scalar_of(want))

@@ -63,11 +63,11 @@ def spot_of(memory: Memory, members: Sequence[ast.TargetMember]) -> Spot:
 def written_part(statement: ast.Assignment) -> ast.Expr:
     """Return the target as an expression, as a compound assignment reads it."""
     span = statement.span
-    part: ast.Expr = ast.Name(statement.name.name, span)
+    part: ast.Expr = ast.Name(statement.name.name, span=span)
     if statement.subscripts:
-        part = ast.Subscript(part, statement.subscripts, span)
+        part = ast.Subscript(part, statement.subscripts, span=span)
     for member in statement.members:
-        part = ast.Member(part, member.name, span)
+        part = ast.Member(part, member.name, span=span)
         if member.subscripts:
-            part = ast.Subscript(part, member.subscripts, span)
+            part = ast.Subscript(part, member.subscripts, span=span)
     return part

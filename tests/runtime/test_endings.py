@@ -203,6 +203,13 @@ def test_the_name_of_a_kernel_loses_no_device(name: str) -> None:
     assert type(error) is gpu.ValidationError
 
 
+FOUND_ONCE = {
+    "create_bind_group": "_make",
+    "create_command_encoder": "_make_encoder",
+}
+"""Where a context keeps the functions that it looks for when it is opened."""
+
+
 @pytest.mark.parametrize(
     ("part", "method", "use"),
     [
@@ -224,8 +231,8 @@ def test_memory_that_runs_out_anywhere(
             raise full
 
         with monkeypatch.context() as patch:
-            if method == "create_bind_group":  # found once, for all groups
-                patch.setattr(owner, "_make", fail)
+            if method in FOUND_ONCE:
+                patch.setattr(owner, FOUND_ONCE[method], fail)
             patch.setattr(owner, "_device", Fails(owner._device, method, full))
             with pytest.raises(gpu.OutOfMemoryError, match="Drop tensors") as caught:
                 USES[use](ctx, x)

@@ -195,6 +195,34 @@ def test_uniform_chunks_are_used_again(ctx: Context) -> None:
     assert total.item() == 2 * sum(number % 3 for number in range(calls))
 
 
+def test_uniforms_that_the_device_has_are_not_uploaded_again(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    total, x = ctx.zeros(1, f32), ctx.vector([1.0], f32)
+    uploads: list[int] = []
+    queue, write = type(ctx.device.queue), type(ctx.device.queue).write_buffer
+
+    def counted(self: object, buffer: object, offset: int, data: memoryview) -> None:
+        uploads.append(data.nbytes)
+        write(self, buffer, offset, data)
+
+    def add(*factors: float) -> int:
+        """Submit calls with these factors; return how many uploads that took."""
+        uploads.clear()
+        with ctx.batch():
+            for factor in factors:
+                launch(ACCUMULATE, total, x, factor=factor)
+        ctx.submit()
+        return len(uploads)
+
+    add(1.0, 2.0)
+    monkeypatch.setattr(queue, "write_buffer", counted)
+    assert [add(1.0, 2.0), add(1.0), add(1.0, 4.0), add(1.0, 2.0)] == [0, 0, 1, 1]
+    internals(ctx)._recorder.lose()
+    assert add(1.0, 2.0) == 1
+    assert total.item() == 18
+
+
 def test_the_same_numbers_are_packed_once(ctx: Context) -> None:
     """The very same, as 0.0 and -0.0 are equal, but not one."""
     one, x, y = ctx.vector([1.0], f32), ctx.vector([-1.0], f32), ctx.vector([2.0], f32)

@@ -57,9 +57,11 @@ def test_what_a_signal_handler_raises_stays_what_it_is(
     with open_software_context() as ctx:
         with monkeypatch.context() as patch:
             patch.setattr(ctx.device, method, fail)
-            # What makes bind groups was found when the context was opened.
+            # These were found when the context was opened.
             if method == "create_bind_group":
                 patch.setattr(internals(ctx)._bind_groups, "_make", fail)
+            if method == "create_command_encoder":
+                patch.setattr(internals(ctx)._recorder, "_make_encoder", fail)
             with pytest.raises(type(error)) as caught:
                 use(ctx)
         assert caught.value is error

@@ -9,7 +9,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, f32
-from kerngen.runtime.device import native
+from kerngen.runtime.device import direct, native
 from kerngen.runtime.device.native import unchecked_modules
 from tests.conftest import open_software_context
 from tests.runtime.kernels import AXPY, BROKEN, launch
@@ -105,8 +105,7 @@ def test_another_backend_keeps_the_checks(
 ) -> None:
     monkeypatch.setattr(native, "API", "elsewhere")
     assert native.tick_seconds(ctx.device) == 1e-9
-    compute: Any = object()
-    assert native.direct_passes(ctx.device)(compute) is compute
+    assert direct.encoders_of(ctx.device) == ctx.device.create_command_encoder
     with pytest.warns(gpu.CheckedShadersWarning, match="not of wgpu-native"):
         assert not gpu.open(ctx.device, unchecked=True).unchecked
     with pytest.warns(gpu.CheckedShadersWarning, match="NumPy does the work"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.runtime.values.elements import Element
+from tests.budget import sampled
 from tests.compile import built_module
 
 BLOCKS = {
@@ -40,8 +42,7 @@ schedule f {{ gemv {options} }}
 """
 
 
-@pytest.mark.parametrize("type_", TYPES)
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize(("block", "type_"), sampled(product(BLOCKS, TYPES), 3))
 def test_blocks_and_zero_points(ctx: gpu.Context, type_: str, block: str) -> None:
     """All numbers are small integers: the sums are exact."""
     rng = np.random.default_rng(1)

@@ -12,6 +12,7 @@ import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.source.diagnostic import CompileError
 from kerngen.verify.ways import ways
+from tests.budget import several
 from tests.compile import built
 
 Array = NDArray[Any]
@@ -60,7 +61,7 @@ def states(a: Array, x: Array) -> Array:
 )
 def test_every_number_of_states(ctx: gpu.Context, kind: str) -> None:
     with built(SUMS.replace("KIND", kind) + "schedule sums { fold }") as (sums,):
-        for s in SIZES:
+        for s in several(SIZES, by_day=4):
             for b, m, d in ((2, 9, 3), (1, 1, 40), (1, 0, 2)):
                 random = np.random.default_rng(s)
                 shapes = (d, s), (b, m, d), (s, m), (d,)

@@ -6,7 +6,7 @@ depends on no precedence; what it writes must parse to the tree that it was give
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Any, TypeVar, assert_never
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -24,34 +24,40 @@ KEYWORDS = set(
 words = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,5}", fullmatch=True).filter(
     lambda word: word not in KEYWORDS
 )
-identifiers = st.builds(ast.Identifier, words, st.just(NOWHERE))
-names = st.builds(ast.Name, words, st.just(NOWHERE))
-numbers = st.builds(
-    ast.Number,
-    st.integers(0, 10**9) | st.floats(0, 1e30, allow_subnormal=False),
-    st.just(NOWHERE),
+
+
+_Node = TypeVar("_Node", bound=ast.Node)
+
+
+def _nodes(kind: type[_Node], *parts: SearchStrategy[Any]) -> SearchStrategy[_Node]:
+    return st.builds(kind, *parts, span=st.just(NOWHERE))
+
+
+identifiers = _nodes(ast.Identifier, words)
+names = _nodes(ast.Name, words)
+numbers = _nodes(
+    ast.Number, st.integers(0, 10**9) | st.floats(0, 1e30, allow_subnormal=False)
 )
-booleans = st.builds(ast.Boolean, st.booleans(), st.just(NOWHERE))
+booleans = _nodes(ast.Boolean, st.booleans())
 binary_ops = st.sampled_from("or and == != < <= > >= | ^ & << >> + - * / %".split())
 
 
 def _deeper(inner: SearchStrategy[ast.Expr]) -> SearchStrategy[ast.Expr]:
-    nowhere = st.just(NOWHERE)
     some = st.lists(inner, min_size=1, max_size=3).map(tuple)
     binders = st.lists(
-        st.builds(ast.Binder, identifiers, st.none() | inner), min_size=1, max_size=3
+        _nodes(ast.Binder, identifiers, st.none() | inner), min_size=1, max_size=3
     ).map(tuple)
     kinds = st.sampled_from(["sum", "prod", "max", "min", "argmax", "argmin"])
-    callees = identifiers | st.builds(ast.Identifier, kinds, nowhere)
+    callees = identifiers | _nodes(ast.Identifier, kinds)
     arguments = st.lists(inner, max_size=3).map(tuple)
     return st.one_of(
-        st.builds(ast.Call, callees, arguments, nowhere),
-        st.builds(ast.Subscript, inner, some, nowhere),
-        st.builds(ast.Member, inner, identifiers, nowhere),
-        st.builds(ast.Unary, st.sampled_from(["-", "~", "not"]), inner, nowhere),
-        st.builds(ast.Binary, binary_ops, inner, inner, nowhere),
-        st.builds(ast.Conditional, inner, inner, inner, nowhere),
-        st.builds(ast.Reduction, kinds, binders, st.none() | inner, inner, nowhere),
+        _nodes(ast.Call, callees, arguments),
+        _nodes(ast.Subscript, inner, some),
+        _nodes(ast.Member, inner, identifiers),
+        _nodes(ast.Unary, st.sampled_from(["-", "~", "not"]), inner),
+        _nodes(ast.Binary, inner, binary_ops, inner),
+        _nodes(ast.Conditional, inner, inner, inner),
+        _nodes(ast.Reduction, kinds, binders, st.none() | inner, inner),
     )
 
 

@@ -16,7 +16,7 @@ import { softmax } from "http://HOST/generated/softmax.js";
 import { add, axpy, scale } from "http://HOST/generated/elementwise.js";
 import { matmul_nn } from "http://HOST/generated/matmul.js";
 import { layernorm_parameter_gradients } from "http://HOST/generated/norm.js";
-import { conv2d } from "http://HOST/generated/conv.js";
+import { conv2d, conv2d_input_gradient } from "http://HOST/generated/conv.js";
 const near = (a, b) => [...a].every((x, i) => Math.abs(x - b[i]) < 1e-5);
 const thrown = (run) => { try { run(); } catch (error) { return `${error.name}: ${error.message}`; } };
 """
@@ -94,6 +94,21 @@ def test_a_result_may_go_where_an_argument_of_the_buffer_is_not(
         """,
     )
     assert found == [1, 2, 3, 4, 2, 4, 6, 8]
+
+
+def test_a_gradient_of_an_empty_output_is_zeros(firefox: Browser) -> None:
+    """It would gather from the output's gradient."""
+    found = run(
+        firefox,
+        """
+        const k = ctx.zeros([1, 1, 3, 3], "f32");
+        const out = ctx.tensor(new Float32Array([7, 7, 7, 7]), [1, 1, 2, 2]);
+        const dy = ctx.zeros([1, 1, 0, 0], "f32");
+        conv2d_input_gradient(k, dy, { h_len: 2, w_len: 2, out });
+        return [...await out.read()];
+        """,
+    )
+    assert found == [0, 0, 0, 0]
 
 
 WRONG = {

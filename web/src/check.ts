@@ -25,6 +25,13 @@ const length = (axis: Axis, lengths: Lengths): number =>
 export const shapeOf = (axes: readonly Axis[], lengths: Lengths): number[] =>
   axes.map((axis) => length(axis, lengths));
 
+/** Return whether a gradient is 0, as it adds up elements of empty tensors alone. */
+export const isZero = ({ inputs, seeds }: Kernel, lengths: Lengths): boolean =>
+  seeds.length > 0 &&
+  inputs
+    .filter((each) => seeds.includes(each.name))
+    .every((each) => shapeOf(each.axes, lengths).includes(0));
+
 /** Refuse arguments that are no tensors, or that belong to another context. */
 export function checkTensors(
   kernel: Kernel,
@@ -66,7 +73,7 @@ export function resolve(kernel: Kernel, shapes: readonly Shape[], guards: Length
       refuse(ShapeError, "computed", kernel, spec, shapes[i]!, lengths);
   });
   kernel.ranges.forEach((each) => checkRange(kernel, each, lengths, values));
-  for (const each of kernel.gathers)
+  for (const each of isZero(kernel, lengths) ? [] : kernel.gathers)
     if (!length(each.extent, lengths) && shapeOf(each.around, lengths).every(Boolean))
       refuse(ShapeError, "empty", kernel, each, lengths);
   return lengths;

@@ -33,6 +33,7 @@ const EMPTY = {
   lengths: NONE,
   ranges: NONE,
   gathers: NONE,
+  seeds: NONE,
   halves: NONE,
 };
 

@@ -91,6 +91,9 @@ export class Launcher {
       const { shader, x, y } = step;
       recorder.add({ shader, group: this.groupOf(step, places, chunk), offset: at, x, y });
     }
+    if (!plan.steps.length)
+      for (const { block, offset, nbytes } of outputs)
+        recorder.add((encoder) => encoder.clearBuffer(block.buffer, offset, nbytes));
     for (const slot of detours) {
       const { block, offset, nbytes } = args[slot]!;
       if (specOf(kernel, slot).access !== "read")

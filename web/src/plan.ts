@@ -99,6 +99,8 @@ export interface KernelPlan {
   readonly lengths: readonly (readonly [name: string, text: string, value: Size])[];
   readonly ranges: readonly Range[];
   readonly gathers: readonly Check[];
+  /** What a gradient adds up elements of: it is 0 where all of these are empty. */
+  readonly seeds: readonly string[];
   /** What has f16 numbers, and how: `["x", "has f16 elements"]`. */
   readonly halves: readonly (readonly [name: string, what: string])[];
   readonly uniform?: StructType<any>;

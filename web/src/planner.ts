@@ -1,5 +1,5 @@
 /** From a kernel's plan to the dispatches of one call: every choice is made, once. */
-import { shapeOf, type Lengths } from "./check.js";
+import { isZero, shapeOf, type Lengths } from "./check.js";
 import type { Context, Limits } from "./context.js";
 import { FeatureError, KerngenError, LimitError, refuse } from "./errors.js";
 import type { Kernel } from "./kernel.js";
@@ -139,7 +139,8 @@ export function makePlan(
     ...scratch.map(([, length]) => bytesFor("a temporary", [count(kernel, length, values)], 4)),
   ];
   const uniformBytes = kernel.uniform?.size ?? 0;
-  const steps = recorded(kernel, selection).map(([dispatch, groups]): Step => {
+  const running = isZero(kernel, lengths) ? [] : recorded(kernel, selection);
+  const steps = running.map(([dispatch, groups]): Step => {
     const { bindings, access, scratch: own, uniform } = dispatch;
     const [x, y] = workgroupsOf(kernel, dispatch, groups, values, limits);
     const slots = bindings.map((name) =>

@@ -11,11 +11,7 @@ from kerngen.check.expressions.composites import (
 )
 from kerngen.check.expressions.operators import report_operand, shared_type
 from kerngen.check.faults.names import ArgumentCount, ReductionAsCall
-from kerngen.check.faults.types import (
-    ArgumentType,
-    BuiltinArguments,
-    ConstantArguments,
-)
+from kerngen.check.faults.types import ArgumentType, BuiltinArguments, ConstantArguments
 from kerngen.check.hints.conversions import conversion
 from kerngen.check.hints.unknown import (
     is_tensor_of_numbers,
@@ -23,7 +19,6 @@ from kerngen.check.hints.unknown import (
     reduced_by,
     report_unknown_function,
 )
-from kerngen.check.scope import one_line
 from kerngen.ir.builtins.evaluate import constant_value
 from kerngen.ir.builtins.table import BUILTINS, Builtin, Overload
 from kerngen.ir.geometry import GEOMETRY
@@ -56,8 +51,7 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | N
     if lone_reduction or name in REDUCE_KINDS:
         reduced = reduced_by(ex, node)
         example = f"{name}[{reduced.index}] {reduced.value}"
-        fault = ReductionAsCall(span=node.function.span, name=name, example=example)
-        ex.env.faults.add(fault)
+        ex.env.faults.add(ReductionAsCall(span=node.function.span, example=example))
         return None
     if name not in foreign.REDUCTIONS or name in foreign.OF_VECTORS:
         for argument in node.arguments:
@@ -113,7 +107,7 @@ def _cast(ex: Expressions, node: ast.Call, scalar: Scalar) -> Expr | None:
 
 
 def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | None:
-    parameters = ", ".join(one_line(p.span.text) for p in signature.parameters)
+    parameters = ", ".join(p.span.one_line() for p in signature.parameters)
     takes = (
         f"It takes '({parameters})'." if parameters else "Call it without arguments."
     )
@@ -266,7 +260,7 @@ def _argument_hint(
     candidates = builtin.overloads if floats else builtin.overloads[::-1]
     wanted = candidates[0].parameters
     if builtin.name == "select" and actual[0] is Scalar.BOOL is not actual[2]:
-        condition, then, otherwise = (one_line(a.span.text) for a in node.arguments)
+        condition, then, otherwise = (a.span.one_line() for a in node.arguments)
         written = f"'select({otherwise}, {then}, {condition})'"
         return f"The condition comes last, after the value where it is true: {written}."
     for argument, given, scalar in zip(node.arguments, actual, wanted, strict=True):

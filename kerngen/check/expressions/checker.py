@@ -14,7 +14,7 @@ from kerngen.check.environment import Environment
 from kerngen.check.expressions.literals import literal, overflows
 from kerngen.check.faults.types import ConditionType, NotFinite, TypeMismatch
 from kerngen.check.hints.conversions import conversion
-from kerngen.check.scope import Scope, Symbol, one_line
+from kerngen.check.scope import Scope, Symbol
 from kerngen.ir.builtins.evaluate import NotFiniteError, bounds
 from kerngen.ir.fold import fold
 from kerngen.ir.nodes import Expr
@@ -177,8 +177,7 @@ class Expressions:
         try:
             return fold(expr)
         except NotFiniteError:
-            fault = NotFinite(span=span, type=expr.type.spelling)
-            self.env.faults.add(fault)
+            self.env.faults.add(NotFinite(span=span, type=expr.type.spelling))
             return None
 
     def guarded(self, condition: ast.Expr) -> Expressions:
@@ -191,12 +190,12 @@ class Expressions:
         value = inner.check(node)
         if value is None or value.type is Scalar.BOOL:
             return value
-        text = one_line(node.span.text)
+        text = node.span.one_line()
         self.env.faults.add(
             ConditionType(
                 span=node.span,
                 actual=value.type.spelling,
-                text=f"{text}.x" if is_composite(value.type) else text,
+                operand=f"{text}.x" if is_composite(value.type) else text,
             )
         )
         return None

@@ -6,7 +6,6 @@ from kerngen.check.expressions.checker import Expressions, complete
 from kerngen.check.faults.places import CompositeOperands, ConstructParts
 from kerngen.check.faults.types import BuiltinArguments
 from kerngen.check.hints.conversions import composite_conversion, operand_hint
-from kerngen.check.scope import one_line
 from kerngen.ir.builtins.row import Builtin
 from kerngen.ir.geometry import Geometry
 from kerngen.ir.nodes import Binary, BuiltinCall, Cast, Construct, Expr, Select
@@ -95,7 +94,7 @@ def report_operands(
             op=op,
             left=left[1].spelling,
             right=right[1].spelling,
-            remedy=operand_hint(op, one_line(left[0].text), left[1], right),
+            remedy=operand_hint(op, left[0].one_line(), left[1], right),
         )
     )
 
@@ -149,7 +148,7 @@ def _report(
     scalars = [n for n, value in enumerate(values) if not is_composite(value.type)]
     remedy = f"Pass {accepted}, or convert the arguments."
     if like is not None and scalars:
-        text = one_line(node.arguments[scalars[0]].span.text)
+        text = node.arguments[scalars[0]].span.one_line()
         remedy = composite_conversion(text, values[scalars[0]].type, like)
     ex.env.faults.add(
         BuiltinArguments(

@@ -161,8 +161,7 @@ class _GuardRules(_CallRules):
         ex.env.faults.add(
             UnknownAdapterFact(
                 span=node.member.span,
-                name=name,
-                known=", ".join(f"'{fact}'" for fact in ADAPTER_FACTS),
+                known=tuple(ADAPTER_FACTS),
                 suggestion=closest(name, list(ADAPTER_FACTS)),
             )
         )

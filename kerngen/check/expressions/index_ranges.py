@@ -11,7 +11,7 @@ from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.lengths import check_length
 from kerngen.check.expressions.places import lengths_of
 from kerngen.check.faults.indices import RangeNotFound
-from kerngen.check.scope import IndexSymbol, Poison, TensorSymbol, is_dim, one_line
+from kerngen.check.scope import IndexSymbol, Poison, TensorSymbol, is_dim
 from kerngen.check.traverse import (
     Read,
     bare_places,
@@ -65,9 +65,7 @@ def bind_indices(
         _report_no_range(ex, unranged, terms, kind)
 
 
-def introduce(
-    ex: Expressions, name: ast.Identifier, symbol: IndexSymbol | Poison
-) -> None:
+def introduce(ex: Expressions, name: ast.Named, symbol: IndexSymbol | Poison) -> None:
     """Declare an index; if its name is taken, report that and poison the name."""
     ex.env.indices.setdefault(name.name, name.span)
     ex.env.model.define(name.span, symbol)
@@ -79,25 +77,25 @@ def introduce(
         ex.scope.poison_dims()
 
 
-def ranged_by_reads(
-    ex: Expressions, name: ast.Identifier, value: ast.Expr
-) -> IndexSymbol | Poison | None:
-    """Return an index that ranges over the first axis it subscripts in a value."""
-    return _ranged(ex, ast.Binder(name, None), (value,), "")
-
-
 def _ranged(
     ex: Expressions, binder: ast.Binder, terms: Terms, instead: str
 ) -> IndexSymbol | Poison | None:
     """Return an index with its range; None if it has none."""
     name = binder.name
-    if binder.bound is not None:
-        place, long_name = f"The range of '{name.name}'", f"{name.name}_range"
-        extent = check_length(ex, binder.bound, place, long_name, instead=instead)
-        if extent is None:
-            return Poison("an index", name.span)
-        index, origin = Index(name.name, extent), binder.bound.span
-        return IndexSymbol(index, name.span, origin, is_given=True)
+    if binder.bound is None:
+        return ranged_by_reads(ex, name, *terms)
+    place, long_name = f"The range of '{name.name}'", f"{name.name}_range"
+    extent = check_length(ex, binder.bound, place, long_name, instead=instead)
+    if extent is None:
+        return Poison("an index", name.span)
+    index, origin = Index(name.name, extent), binder.bound.span
+    return IndexSymbol(index, name.span, origin, is_given=True)
+
+
+def ranged_by_reads(
+    ex: Expressions, name: ast.Named, *terms: ast.Expr
+) -> IndexSymbol | Poison | None:
+    """Return an index that ranges over the first axis it subscripts in the terms."""
     for base, axis, subscript in bare_places(*terms):
         if subscript.name == name.name and not _is_defined_here(ex, base, name):
             extents = _extents_of(ex, base)
@@ -108,7 +106,7 @@ def _ranged(
     return None
 
 
-def _is_defined_here(ex: Expressions, base: ast.Expr, index: ast.Identifier) -> bool:
+def _is_defined_here(ex: Expressions, base: ast.Expr, index: ast.Named) -> bool:
     """Whether this is the index, or the let at hand, whose axes its indices give."""
     if not isinstance(base, ast.Name):
         return False
@@ -291,7 +289,7 @@ def as_condition(
             if isinstance(symbol, IndexSymbol)
         )
         over = f"{name} < {next(lengths, '...')}"
-    bound, value = (one_line(node.span.text) for node in (binder.bound, terms[-1]))
+    bound, value = (node.span.one_line() for node in (binder.bound, terms[-1]))
     condition = " and ".join((f"{name} < {bound}", *conditions))
     return (
         "A range is the same for all elements; leave terms out by a condition: "
@@ -301,7 +299,7 @@ def as_condition(
 
 def _joined(condition: ast.Expr) -> str:
     """Return the text of a condition as an operand of `and`."""
-    text = one_line(condition.span.text)
+    text = condition.span.one_line()
     is_choice = isinstance(condition, ast.Binary) and condition.op == "or"
     return f"({text})" if is_choice else text
 
@@ -335,7 +333,8 @@ def _lengths_near(
             continue
         if axis >= symbol.tensor.rank:
             continue
-        others = [other for other in names if _is_index(ex, other, name)]
+        kinds = {n: getattr(ex.scope.get(n), "kind", "an index") for n in names}
+        others = [n for n in names if n != name and kinds[n] == "an index"]
         is_window = kind is not None and others
         yield _step(subscript) if is_window else symbol.tensor.extents[axis]
 
@@ -345,11 +344,6 @@ def _subscripts(terms: Terms) -> Iterator[tuple[str, int, ast.Expr]]:
         if isinstance(part, ast.Subscript) and isinstance(part.base, ast.Name):
             for axis, subscript in enumerate(part.subscripts):
                 yield part.base.name, axis, subscript
-
-
-def _is_index(ex: Expressions, name: str, of: str) -> bool:
-    kind = getattr(ex.scope.get(name), "kind", "an index")
-    return name != of and kind == "an index"
 
 
 def _step(subscript: ast.Expr) -> int:

@@ -12,8 +12,7 @@ from kerngen.check.expressions.operators import floored
 from kerngen.check.expressions.rules import HostSide
 from kerngen.check.faults.indices import LengthReads, LengthType, LengthValue
 from kerngen.check.hints.unknown import report_unknown
-from kerngen.check.scope import IndexSymbol, Poison, ValueSymbol, one_line
-from kerngen.check.text import collapse
+from kerngen.check.scope import IndexSymbol, Poison, ValueSymbol
 from kerngen.ir.builtins.evaluate import NotFiniteError, bounds, constant_value
 from kerngen.ir.builtins.table import TRUNCATING
 from kerngen.ir.nodes import DerivedDim, DimValue, Expr, Extent, UniformValue
@@ -117,7 +116,10 @@ def check_length(
         return None
     constant = _constant(value)
     if constant is not None:
-        return _literal(env, node, place, constant)
+        if 0 <= constant <= MAX_EXTENT:
+            return constant
+        env.faults.add(LengthValue(span=node.span, place=place, value=constant))
+        return None
     if isinstance(value, DimValue):
         return value.name
     return _derived(env, node, value, name)
@@ -131,20 +133,12 @@ def _constant(value: Expr) -> int | None:
     return None if constant is None else int(constant)
 
 
-def _literal(env: Environment, node: ast.Expr, place: str, value: int) -> int | None:
-    if 0 <= value <= MAX_EXTENT:
-        return value
-    fault = LengthValue(span=node.span, place=place, value=value)
-    env.faults.add(fault)
-    return None
-
-
 def _derived(env: Environment, node: ast.Expr, value: Expr, name: str) -> str:
     """Return the name of a derived dim; equal values share one."""
     for dim in env.derived:
         if dim.value == value:
             return dim.name
-    text = one_line(node.span.text, limit=80)
+    text = node.span.one_line(limit=80)
     dim = DerivedDim(_name(env, node, name), value, text)
     env.derived.append(dim)
     return dim.name
@@ -152,7 +146,7 @@ def _derived(env: Environment, node: ast.Expr, value: Expr, name: str) -> str:
 
 def _name(env: Environment, node: ast.Expr, otherwise: str) -> str:
     """Spell an expression as a name that the kernel's text does not hold: `h_div_2`."""
-    tokens: list[str] = re.findall(r"\w+|[-+*/%]", collapse(node.span.text))
+    tokens: list[str] = re.findall(r"\w+|[-+*/%]", node.span.collapsed)
     wanted = "_".join(_WORDS.get(token, token) for token in tokens)
     if len(wanted) > _LONGEST_NAME or not wanted.isidentifier():
         wanted = otherwise

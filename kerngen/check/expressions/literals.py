@@ -158,12 +158,8 @@ def _float_literal(faults: Faults, span: Span, value: float) -> Constant | None:
         fault = LiteralRange(span=span, value=span.text, type="f32", low=low, high=high)
         faults.add(fault)
         return None
-    if abs(value) <= _ROUNDS_TO_0 and _is_float_not_0(span.text):
+    # As it is written: Python takes 1e-400 for 0.
+    if abs(value) <= _ROUNDS_TO_0 and _FLOAT_NOT_0.match(span.text):
         faults.add(LiteralVanishes(span=span, value=span.text))
         return None
     return Constant(rounded, Scalar.F32)
-
-
-def _is_float_not_0(text: str) -> bool:
-    """Whether a float is not 0 as it is written; Python takes 1e-400 for 0."""
-    return _FLOAT_NOT_0.match(text) is not None

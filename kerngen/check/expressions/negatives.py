@@ -8,21 +8,23 @@ there to prevent it.  The functions of the file that a subscript calls are looke
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
-from typing import Final, Literal, TypeAlias, TypeGuard
+from typing import Final, Literal, TypeAlias, TypeGuard, TypeVar
 
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.faults.indices import NegativeDividend
-from kerngen.check.scope import IndexSymbol, ValueSymbol, one_line
-from kerngen.check.traverse import names_in, walk_syntax
+from kerngen.check.scope import IndexSymbol, is_dim
+from kerngen.check.traverse import names_in, subexpressions
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.signs import may_be_negative
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import called, map_children, subscript_value, walk
+from kerngen.ir.walk import called, children, map_children, subscript_value, walk
 from kerngen.syntax import ast
+
+_Expr = TypeVar("_Expr", ir.Expr, ast.Expr)
 
 _Plain: TypeAlias = (
     ir.Binary
@@ -47,16 +49,16 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
     """Warn of each quotient in a subscript whose dividend may be negative."""
     typed = [
         part
-        for part in walk(value)
+        for part in _of_this_subscript(value, _typed_parts)
         if isinstance(part, ir.Binary) and _divides(part.op)
     ]
     written = [
         part
-        for part in walk_syntax(node)
+        for part in _of_this_subscript(node, _written_parts)
         if isinstance(part, ast.Binary) and _divides(part.op)
     ]
     if len(typed) != len(written):  # some were computed: only the others are typed
-        written = [part for part in written if not _is_of_literals(part)]
+        written = [part for part in written if any(names_in(part))]
     for quotient, place in zip(typed, written, strict=False):
         dividend = _unfolded(ex.env, quotient.left)
         if (
@@ -69,19 +71,55 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
                 NegativeDividend(
                     span=place.span,
                     operator=place.op,
-                    left=one_line(place.left.span.text, limit=60),
-                    right=one_line(place.right.span.text, limit=60),
+                    left=place.left.span.one_line(limit=60),
+                    right=place.right.span.one_line(limit=60),
                 )
             )
     _warn_of_calls(ex, node, value)
 
 
+def _of_this_subscript(
+    expr: _Expr, parts: Callable[[_Expr], tuple[_Expr, ...]]
+) -> Iterator[_Expr]:
+    """Yield an expression and those below it, but none of a subscript within it.
+
+    Those are checked as subscripts themselves; 100 levels of them took 10 s.
+    """
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(parts(node)))
+
+
+def _typed_parts(expr: ir.Expr) -> tuple[ir.Expr, ...]:
+    match expr:
+        case ir.Load() | ir.UniformValue():
+            return ()
+        case ir.Part(operand=operand):
+            return (operand,)
+        case _:
+            return children(expr)
+
+
+def _written_parts(expr: ast.Expr) -> tuple[ast.Expr, ...]:
+    match expr:
+        case ast.Subscript(base=base):
+            return (base,)
+        case _:
+            return subexpressions(expr)
+
+
 def _warn_of_calls(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
     """Record a warning for each call of a function that divides what it is given so."""
-    typed = [part for part in walk(value) if isinstance(part, ir.FunctionCall)]
+    typed = [
+        part
+        for part in _of_this_subscript(value, _typed_parts)
+        if isinstance(part, ir.FunctionCall)
+    ]
     written = [
         part
-        for part in walk_syntax(node)
+        for part in _of_this_subscript(node, _written_parts)
         if isinstance(part, ast.Call) and part.function.name in ex.env.functions
     ]
     for call, place in zip(typed, written, strict=False):
@@ -176,22 +214,12 @@ def _is_guarded(ex: Expressions, *divided_in: ast.Expr) -> bool:
         return False
     divided = {name.name for name in names_in(*divided_in)}
     guards = {name.name for name in names_in(*ex.guards)}
+    symbols = {name: ex.scope.get(name) for name in guards}
     return not guards or any(
-        name in divided or not _is_index_or_dim(ex, name) for name in guards
+        name in divided or not (isinstance(symbol, IndexSymbol) or is_dim(symbol))
+        for name, symbol in symbols.items()
     )
-
-
-def _is_index_or_dim(ex: Expressions, name: str) -> bool:
-    match ex.scope.get(name):
-        case IndexSymbol() | ValueSymbol(value=ir.DimValue()):
-            return True
-        case _:
-            return False
 
 
 def _divides(op: str) -> TypeGuard[Literal["/", "%"]]:
     return op in {"/", "%"}
-
-
-def _is_of_literals(node: ast.Expr) -> bool:
-    return not any(names_in(node))

@@ -6,7 +6,6 @@ from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.composites import check_composite
 from kerngen.check.faults.types import DivisionByZero, MixedTypes, OperandType
 from kerngen.check.hints.conversions import MEANT_BY_OPERATOR, conversion, unification
-from kerngen.check.scope import one_line
 from kerngen.ir.builtins.evaluate import constant_value
 from kerngen.ir.builtins.table import TRUNCATING
 from kerngen.ir.nodes import Binary, BuiltinCall, Expr, Select, Unary
@@ -219,7 +218,7 @@ def _accepts(ex: Expressions, op: str, node: ast.Expr, value: Expr) -> bool:
         return True
     remedy = conversion(node, value.type, Scalar.I32)
     if op in _ORDER:
-        remedy = f"It is true or false by itself: write '{one_line(node.span.text)}'."
+        remedy = f"It is true or false by itself: write '{node.span.one_line()}'."
     accepted = "integers" if integers else "numbers"
     report_operand(ex, op, node, value.type, accepted, remedy)
     return False

@@ -62,14 +62,13 @@ class Place:
         if member is not None:
             path = (*self.path, ir.Field(member.name))
             return replace(self, memory=member.type, path=path, declared=member.span)
-        names = [member.name for member in struct.members]
+        names = tuple(member.name for member in struct.members)
         ex.env.faults.add(
             UnknownField(
                 span=name.span,
                 declared=struct.span,
                 struct=struct.name,
-                field=name.name,
-                fields=", ".join(f"'{n}'" for n in names),
+                fields=names,
                 suggestion=closest(name.name, names),
             )
         )

@@ -21,7 +21,6 @@ from kerngen.check.scope import (
     TensorSymbol,
     ValueSymbol,
     is_whole,
-    one_line,
 )
 from kerngen.ir.memory import FixedArray, Leaf, Struct
 from kerngen.ir.nodes import At, Expr, IndexValue, Load, Part, Swizzle
@@ -102,21 +101,17 @@ def _value(
     """
     if not isinstance(found, Place):
         return found
-    text, type_ = one_line(node.span.text), found.memory.spelling
+    type_ = found.memory.spelling
     match found.memory:
         case Leaf():
             return _written_value(ex, found, node, components)
         case Struct(members=members):
             ex.env.faults.add(
-                StructAsValue(
-                    span=node.span, text=text, type=type_, member=members[0].name
-                )
+                StructAsValue(span=node.span, type=type_, member=members[0].name)
             )
         case FixedArray(lengths=lengths):
             indices = ", ".join(islice(unused_names(ex), len(lengths)))
-            ex.env.faults.add(
-                ArrayAsValue(span=node.span, text=text, type=type_, indices=indices)
-            )
+            ex.env.faults.add(ArrayAsValue(span=node.span, type=type_, indices=indices))
         case _:
             assert_never(found.memory)
     return None
@@ -131,7 +126,7 @@ def _written_value(
     used = [*components] or [""]
     if any(ex.env.unwritten(root.tensor, place.memory, place.path, c) for c in used):
         fault = ReadBeforeWrite(
-            span=node.span, case="first", other=root.span, name=one_line(node.span.text)
+            span=node.span, case="first", other=root.span, name=node.span.one_line()
         )
         ex.env.faults.add(fault)
         return None
@@ -150,8 +145,7 @@ def _swizzle(ex: Expressions, value: Expr, node: ast.Member) -> Expr | None:
             UnknownMember(
                 span=node.member.span,
                 type=value.type.spelling,
-                member=node.member.name,
-                components=", ".join(f"'{letter}'" for letter in components),
+                components=(*components,),
             )
         )
     else:
@@ -171,10 +165,13 @@ def _follow(ex: Expressions, node: ast.Expr) -> _Found:
             return _member(ex, _follow(ex, node.base), node)
         case ast.Subscript(base=ast.Name(name=name)) if isinstance(
             symbol := ex.scope.get(name), TensorSymbol
-        ) and not _is_whole_value(symbol):
+        ) and not (
+            symbol.tensor.rank == 0
+            and isinstance(symbol.tensor.element, Vector | Matrix)
+        ):
             return _read_element(ex, symbol, node)
         case ast.Subscript():
-            if _is_number(ex, node.base) or _is_row(ex, node.base):
+            if _has_no_elements(ex, node.base):
                 report_subscripts(ex, node)
                 return None
             return _subscript(ex, _follow(ex, node.base), node)
@@ -190,26 +187,16 @@ def _follow(ex: Expressions, node: ast.Expr) -> _Found:
             return ex.check(node)
 
 
-def _is_whole_value(symbol: TensorSymbol) -> bool:
-    """Whether a bare name is a vector or matrix, so that subscripts are of its parts."""
-    tensor = symbol.tensor
-    return tensor.rank == 0 and isinstance(tensor.element, Vector | Matrix)
+def _has_no_elements(ex: Expressions, node: ast.Expr) -> bool:
+    """Whether this is an element of a tensor of scalars, complete or not.
 
-
-def _is_number(ex: Expressions, node: ast.Expr) -> bool:
-    """Whether this is an element of a tensor of scalars, complete or not."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.base, ast.Name):
-        return False
-    symbol = ex.scope.get(node.base.name)
-    return isinstance(symbol, TensorSymbol) and isinstance(
-        symbol.tensor.element, Scalar
-    )
-
-
-def _is_row(ex: Expressions, node: ast.Expr) -> bool:
-    """Whether this takes some subscripts of an array, and leaves the rest out."""
+    Or it takes some subscripts of an array, and leaves the rest out.
+    """
     if not isinstance(node, ast.Subscript):
         return False
+    symbol = ex.scope.of(node.base)
+    if isinstance(symbol, TensorSymbol) and isinstance(symbol.tensor.element, Scalar):
+        return True
     memory = memory_of(ex.scope, node.base)
     count = len(node.subscripts)
     return isinstance(memory, FixedArray) and count < len(memory.lengths)
@@ -269,7 +256,7 @@ def _subscript(ex: Expressions, base: _Found, node: ast.Subscript) -> _Found:
     length, type_ = known
     vector = _subscripted(node, (length,))
     if isinstance(value.type, Matrix) and len(node.subscripts) == 2:
-        apart = "".join(f"[{one_line(s.span.text)}]" for s in node.subscripts)
+        apart = "".join(f"[{s.span.one_line()}]" for s in node.subscripts)
         report_count(ex, vector, node.span, 2, f"{vector.name}{apart}")
         return None
     places = check_subscripts(ex, vector, node.span, node.subscripts)
@@ -281,5 +268,5 @@ def _subscripted(
 ) -> Subscripted:
     """Return an array, a vector or a matrix as what its subscripts go into."""
     declared = base.declared if base else None
-    text = one_line(node.base.span.text)
+    text = node.base.span.one_line()
     return Subscripted(text, lengths, declared or node.base.span)

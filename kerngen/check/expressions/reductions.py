@@ -10,7 +10,7 @@ from kerngen.check.expressions.index_ranges import bind_indices
 from kerngen.check.expressions.operators import NUMBERS, check_operand, report_operand
 from kerngen.check.expressions.rules import NodeRules
 from kerngen.check.faults.indices import PlaceOfSeveral
-from kerngen.check.scope import Scope, one_line
+from kerngen.check.scope import Scope
 from kerngen.ir.analysis.conditions import conditional
 from kerngen.ir.nodes import Expr, Reduce
 from kerngen.ir.types import Matrix, Scalar
@@ -40,7 +40,7 @@ def _reduction(
 ) -> Expr | None:
     inner = replace(ex, scope=Scope(ex.env.faults, ex.scope))
     with bind_indices(inner, node.binders, node.terms, node.kind) as indices:
-        condition = node.condition and inner.condition(node.condition)
+        condition = inner.condition(node.condition) if node.condition else None
         terms = inner.guarded(node.condition) if node.condition else inner
         finds_place = node.kind in {"argmax", "argmin"}
         body = terms.check(node.body, None if finds_place else want)
@@ -49,7 +49,7 @@ def _reduction(
     if finds_place:
         return _place(ex, node, Reduce(node.kind, indices, body, Scalar.I32, condition))
     if isinstance(body.type, Matrix) and node.kind != "sum":  # WGSL has none either
-        text = one_line(node.body.span.text)
+        text = node.body.span.one_line()
         if not isinstance(node.body, ast.Name | ast.Member | ast.Subscript):
             text = f"({text})"
         remedy = f"Take a column of each: '{text}[0]'."

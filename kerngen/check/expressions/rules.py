@@ -27,7 +27,7 @@ from kerngen.check.expressions.reads import check_chain, check_element, check_na
 from kerngen.check.faults.statements import FunctionReads
 from kerngen.check.faults.types import NotConstant
 from kerngen.check.hints.unknown import report_module, report_unknown
-from kerngen.check.scope import Poison, ValueSymbol, one_line
+from kerngen.check.scope import Poison, ValueSymbol
 from kerngen.ir.builtins.table import TRUNCATING
 from kerngen.ir.nodes import Constant, Expr
 from kerngen.ir.types import Scalar
@@ -88,7 +88,7 @@ class NodeRules(Rules):
         base = node.base
         module = base.name if isinstance(base, ast.Name) else ""
         if module in MODULES and ex.scope.get(module) is None:
-            report_module(ex, node, module)
+            report_module(ex, node)
             return None
         return check_chain(ex, node)
 
@@ -123,7 +123,7 @@ class _ConstantRules(NodeRules):
 
     def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
         place = "A constant expression"
-        return NotConstant(span=span, place=place, name=one_line(span.text))
+        return NotConstant(span=span, place=place, name=span.one_line())
 
 
 FUNCTION: Final = _FunctionRules()
@@ -167,7 +167,7 @@ class HostSide(NodeRules):
 
     def member(self, ex: Expressions, node: ast.Member) -> Expr | None:
         """Report a member: host expressions have none."""
-        self.refuse(ex, node.span, f"the member '{one_line(node.span.text)}'")
+        self.refuse(ex, node.span, f"the member '{node.span.one_line()}'")
         return None
 
     def subscript(self, ex: Expressions, node: ast.Subscript) -> Expr | None:

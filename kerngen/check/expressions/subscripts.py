@@ -22,11 +22,10 @@ from kerngen.check.hints.borders import Side, choice_at_border, last_element, re
 from kerngen.check.hints.conversions import conversion
 from kerngen.check.hints.examples import completed
 from kerngen.check.hints.unknown import report_unknown
-from kerngen.check.scope import IndexSymbol, ends_axis, one_line
-from kerngen.check.text import collapse
+from kerngen.check.scope import IndexSymbol, ends_axis
 from kerngen.ir.analysis.affine import affine_form, subscript_form
 from kerngen.ir.analysis.extremes import stays_inside
-from kerngen.ir.nodes import Affine, Clamped, Extent, Index, IndexValue, Subscript
+from kerngen.ir.nodes import Affine, Clamped, Extent, IndexValue, Subscript
 from kerngen.ir.types import Scalar
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest
@@ -57,9 +56,7 @@ def report_dim(
 ) -> None:
     """Report a dim used as a subscript: an index, or the last element, was meant."""
     dim = ex.scope.get(node.name)
-    fault = DimAsIndex(
-        span=node.span, declared=dim.span if dim else None, name=node.name, case=case
-    )
+    fault = DimAsIndex(span=node.span, declared=dim.span if dim else None, case=case)
     ex.env.faults.add(fault)
     ex.scope.poison_dims()
 
@@ -121,7 +118,7 @@ def check_subscript(
     proved = stays_inside(form, extent) or ex.env.known.keeps_inside(form, extent)
     if ex.in_branch and not proved:
         return Clamped(value)
-    return Affine(value, one_line(collapse(node.span.text), limit=80))
+    return Affine(value, node.span.one_line(limit=80))
 
 
 def _report_unbound(ex: Expressions, node: ast.Name) -> None:
@@ -148,11 +145,7 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
         case = "let" if current.in_let else "sum"
     env.faults.add(
         UnboundIndex(
-            span=node.span,
-            case=case,
-            name=name,
-            suggestion=suggestion,
-            target=current.target,
+            span=node.span, case=case, suggestion=suggestion, target=current.target
         )
     )
     ex.scope.poison(name, "an index", node.span)
@@ -166,7 +159,8 @@ def check_axes(
     ex: Expressions, tensor: Subscripted, subscripts: tuple[ast.Expr, ...]
 ) -> None:
     """Check the axes that bare indices subscript; swapped indices are one fault."""
-    found = [_bare_index(ex, subscript) for subscript in subscripts]
+    symbols = map(ex.scope.of, subscripts)
+    found = [s if isinstance(s, IndexSymbol) else None for s in symbols]
     faults = [
         _with_fitting(ex, fault)
         for axis, (index, node) in enumerate(zip(found, subscripts, strict=True))
@@ -175,9 +169,9 @@ def check_axes(
     mismatches = [f for f in faults if isinstance(f, DimMismatch)]
     indices = [index for index in found if index]
     if mismatches and len(indices) == len(subscripts):
-        own = [
-            i for i, node in zip(indices, subscripts, strict=True) if _is_own(i, node)
-        ]
+        # Those that have their ranges from this very read.
+        pairs = zip(indices, subscripts, strict=True)
+        own = [index for index, node in pairs if index.origin == node.span]
         if order := _right_order(tensor, indices, own):
             names = ", ".join(index.index.name for index in order)
             remedy = f"Write '{tensor.name}[{names}]'."
@@ -199,16 +193,6 @@ def _with_fitting(ex: Expressions, fault: Diagnostic) -> Diagnostic:
             remedy = f"{fits}: use it, or one dim for both if they are always equal."
             return replace(fault, remedy=remedy)
     return fault
-
-
-def _bare_index(ex: Expressions, node: ast.Expr) -> IndexSymbol | None:
-    symbol = ex.scope.of(node)
-    return symbol if isinstance(symbol, IndexSymbol) else None
-
-
-def _is_own(index: IndexSymbol, node: ast.Expr) -> bool:
-    """Whether an index has its range from this very subscript."""
-    return index.origin == node.span
 
 
 def _right_order(
@@ -238,13 +222,13 @@ def _axis_fault(
     plain = not symbol.is_given and computed.isdisjoint((index.extent, extent))
     match index.extent, extent:
         case str(dim), str(other_dim) if dim != other_dim and plain:
-            if _is_proved(ex, index, extent):
+            form = subscript_form(IndexValue(index))
+            if form is not None and ex.env.known.keeps_inside(form, extent):
                 return None
             return DimMismatch(
                 span=span,
                 other=symbol.origin,
                 declared=declared,
-                index=index.name,
                 dim=dim,
                 axis=axis,
                 tensor=tensor.name,
@@ -255,7 +239,6 @@ def _axis_fault(
                 span=span,
                 other=symbol.origin,
                 declared=declared,
-                index=index.name,
                 length=length,
                 axis=axis,
                 tensor=tensor.name,
@@ -263,12 +246,6 @@ def _axis_fault(
             )
         case _:
             return None
-
-
-def _is_proved(ex: Expressions, index: Index, extent: Extent) -> bool:
-    """Whether a 'require' has the index inside of an axis of another length."""
-    form = subscript_form(IndexValue(index))
-    return form is not None and ex.env.known.keeps_inside(form, extent)
 
 
 def _is_longer(length: Extent, available: int, *, plain: bool) -> bool:
@@ -305,7 +282,7 @@ def is_out_of_bounds(
     moving = [side for side in outside if side.form.terms]
     if moving:
         ex.scope.poison(tensor.name, "a tensor", tensor.span)
-        read = one_line(span.text, limit=80)
+        read = span.one_line(limit=80)
         _report_outside(ex, moving[0], choice_at_border(ex.env, moving[0], sides, read))
     for side in outside:
         if not side.form.terms:
@@ -317,7 +294,6 @@ def _report_outside(ex: Expressions, side: Side, remedy: str) -> None:
     ex.env.faults.add(
         SubscriptOutside(
             span=side.node.span,
-            text=one_line(side.node.span.text),
             reaches=reaches(ex.env, side.form, side.extent),
             axis=side.axis,
             tensor=side.tensor.name,

@@ -7,61 +7,55 @@ from kerngen.source.text import Span
 
 
 class NoKernelToDerive(Diagnostic, code="KG1201"):
-    MESSAGE = "There is no kernel '{name}' to derive."
+    MESSAGE = "There is no kernel '{text}' to derive."
     HELP = (
         "Did you mean '{suggestion}'?",
         "Declare it in this file, or add 'use' for the file that has it.",
     )
-    name: str
     suggestion: str
 
 
 class DerivedFromItself(Diagnostic, code="KG1202"):
-    MESSAGE = "'{name}' is derived from itself: {chain}."
+    MESSAGE = "'{text}' is derived from itself: {chain}."
     HELP = "Name the kernel that has the equations."
-    name: str
     chain: str
 
 
 class UnknownDerivative(Diagnostic, code="KG1220"):
-    MESSAGE = "There is no function '{name}' in this file to derive."
+    MESSAGE = "There is no function '{text}' in this file to derive."
     HELP = (
         "Did you mean '{suggestion}'?",
         "Put it beside the function, in the same file.",
     )
-    name: str
     suggestion: str
 
 
 class DerivedTwice(Diagnostic, code="KG1221"):
-    MESSAGE = "'{name}' has a derivative already."
+    MESSAGE = "'{text}' has a derivative already."
     HELP = "Keep one of them."
     other: Span = related("the first one")
-    name: str
 
 
 class DerivativeParameters(Diagnostic, code="KG1222"):
     MESSAGE = (
-        "The derivative of '{name}' takes ({actual}), and the function ({expected})."
+        "The derivative of '{text}' takes ({actual}), and the function ({expected})."
     )
-    HELP = "Write 'derivative of {name}({expected})'."
+    HELP = "Write 'derivative of {text}({expected})'."
     other: Span = related("the function")
-    name: str
     actual: str
     expected: str
 
 
 class DerivativeValues(Diagnostic, code="KG1223"):
-    MESSAGE = "'{name}' has {expected} by f32, and this is {actual}."
+    MESSAGE = "'{name}' has {expected:derivative} by f32, and this is {actual:value}."
     HELP = "Write a value for each of them, in their order: {wanted}."
     name: str
-    expected: str
-    actual: str
+    expected: int
+    actual: int
     wanted: str
 
 
 class DerivativeOfVectors(Diagnostic, code="KG1224"):
-    MESSAGE = "Derivatives are by f32 and of f32, and '{name}' has the type '{type}'."
+    MESSAGE = "Derivatives are by f32 and of f32, and '{text}' has the type '{type}'."
     HELP = "Leave the derivative out: it is derived from the equations of the function."
-    name: str
     type: str

@@ -12,7 +12,7 @@ from kerngen.source.text import Span
 
 class UnboundIndex(Diagnostic, code="KG0401"):
     MESSAGE = (
-        "The index '{name}' is neither on the left nor in the brackets of a reduction."
+        "The index '{text}' is neither on the left nor in the brackets of a reduction."
     )
     HELP = {
         "ended": (
@@ -22,28 +22,24 @@ class UnboundIndex(Diagnostic, code="KG0401"):
         "end": "The last element of an axis of length 'n' is at 'n - 1'.",
         "slip": "Did you mean '{suggestion}'?",
         "let": (
-            "For one value per '{name}', write 'let {target}[{name}] = ...'; to sum "
-            "over it, 'sum[{name}] ...'."
+            "For one value per '{text}', write 'let {target}[{text}] = ...'; to sum "
+            "over it, 'sum[{text}] ...'."
         ),
-        "sum": "To sum over it, write 'sum[{name}] ...'.",
+        "sum": "To sum over it, write 'sum[{text}] ...'.",
     }
     case: Literal["ended", "end", "slip", "let", "sum"]
-    name: str
     suggestion: str = ""
     target: str = ""
 
 
 class IndexRebound(Diagnostic, code="KG0402"):
-    MESSAGE = "The index '{name}' is introduced already."
+    MESSAGE = "The index '{text}' is introduced already."
     LABEL = "introduced again here"
     HELP = "Give the inner index another name."
     other: Span = related("introduced here")
-    name: str
 
 
 class RangeNotFound(Diagnostic, code="KG0403"):
-    """Indices of a `let` or reduction that subscript no axis, so have no range."""
-
     MESSAGE = "{which} can't be inferred."
     LABEL = "it subscripts no axis by itself"
     HELP = (
@@ -70,7 +66,7 @@ class RangeNotFound(Diagnostic, code="KG0403"):
 
 class DimMismatch(Diagnostic, code="KG0404"):
     MESSAGE = (
-        "The index '{index}' ranges over '{dim}', but axis {axis} of '{tensor}' is "
+        "The index '{text}' ranges over '{dim}', but axis {axis} of '{tensor}' is "
         "'{other_dim}'."
     )
     LABEL = "this axis is '{other_dim}'"
@@ -78,8 +74,7 @@ class DimMismatch(Diagnostic, code="KG0404"):
         "Check the order of the subscripts; if the two lengths are always equal, use "
         "one dim for both."
     )
-    other: Span = related("'{index}' ranges over '{dim}' because of this")
-    index: str
+    other: Span = related("'{text}' ranges over '{dim}' because of this")
     dim: str
     axis: int
     tensor: str
@@ -92,12 +87,11 @@ class DimMismatch(Diagnostic, code="KG0404"):
 
 class RangeTooLong(Diagnostic, code="KG0405"):
     MESSAGE = (
-        "The index '{index}' runs to {end}, but axis {axis} of '{tensor}' has only "
+        "The index '{text}' runs to {end}, but axis {axis} of '{tensor}' has only "
         "{available}."
     )
     LABEL = "this axis has {available}"
-    other: Span = related("'{index}' runs to {end} because of this")
-    index: str
+    other: Span = related("'{text}' runs to {end} because of this")
     length: int | str
     axis: int
     tensor: str
@@ -116,7 +110,7 @@ class RangeTooLong(Diagnostic, code="KG0405"):
         """The correction to write."""
         if self.available == 1:
             return "An axis of length 1 is not broadcast: subscript it with '0'."
-        last = f"min({self.index}, {self.available - 1})"
+        last = f"min({self.text}, {self.available - 1})"
         return f"Check the order of the subscripts, or subscript with '{last}'."
 
 
@@ -150,46 +144,44 @@ class SubscriptType(Diagnostic, code="KG0407"):
 
 
 class NotSubscriptable(Diagnostic, code="KG0408"):
-    MESSAGE = "'{text}' can't be subscripted: it is {kind}."
-    declared: Span | None = related("'{text}' is declared here", default=None)
-    text: str
+    MESSAGE = "'{base}' can't be subscripted: it is {kind}."
+    declared: Span | None = related("'{base}' is declared here", default=None)
+    base: str
     kind: str
     remedy: str
 
 
 class DimAsIndex(Diagnostic, code="KG0409"):
-    MESSAGE = "'{name}' is a dim, not an index."
+    MESSAGE = "'{text}' is a dim, not an index."
     HELP = {
         "index": "Give the index a name that is not a dim, such as 'i' or 'p'.",
         "last": (
-            "Elements are numbered from 0, so the last one is at '{name} - 1'; give the "
+            "Elements are numbered from 0, so the last one is at '{text} - 1'; give the "
             "index a name that is not a dim, such as 'i' or 'p'."
         ),
     }
     case: Literal["index", "last"]
     declared: Span | None = related("the length of this axis", default=None)
-    name: str
 
 
 class OutputOnlyDim(Diagnostic, code="KG0410"):
-    MESSAGE = "The dim '{name}' of an output is not a dim of any input."
+    MESSAGE = "The dim '{text}' of an output is not a dim of any input."
     HELP = {
         "tensor": (
-            "'{name}' is on the device, and lengths must be known before the kernel "
-            "runs: pass it as a scalar, '{name}: u32'."
+            "'{text}' is on the device, and lengths must be known before the kernel "
+            "runs: pass it as a scalar, '{text}: u32'."
         ),
         "slip": "Did you mean '{suggestion}'?",
-        "no dims": "Add an input that has it; or take it as a scalar: '{name}: u32'.",
+        "no dims": "Add an input that has it; or take it as a scalar: '{text}: u32'.",
         "taken, no dims": "Add an input that has it.",
         "dims": (
-            "The dims of the inputs are {dims}; or take it as a scalar: '{name}: u32'."
+            "The dims of the inputs are {dims}; or take it as a scalar: '{text}: u32'."
         ),
         "taken, dims": "The dims of the inputs are {dims}.",
     }
     case: Literal["tensor", "slip", "no dims", "taken, no dims", "dims", "taken, dims"]
-    name: str
     suggestion: str = ""
-    dims: str = ""
+    dims: tuple[str, ...] = ()
 
 
 class AxisForm(Diagnostic, code="KG0411"):
@@ -207,14 +199,13 @@ class AxisForm(Diagnostic, code="KG0411"):
 
 
 class IndexAsValue(Diagnostic, code="KG0412"):
-    MESSAGE = "The index '{name}' is not in scope here."
+    MESSAGE = "The index '{text}' is not in scope here."
     HELP = (
         "An index exists only in the statement or reduction that introduces it. A "
         "reduction ends at '/', '%', '+', '-' and comparisons: put its body in "
         "parentheses."
     )
-    declared: Span | None = related("'{name}' is introduced here", default=None)
-    name: str
+    declared: Span | None = related("'{text}' is introduced here", default=None)
 
 
 class LengthReads(Diagnostic, code="KG0413"):
@@ -249,7 +240,6 @@ class LengthValue(Diagnostic, code="KG0415"):
 class SubscriptOutside(Diagnostic, code="KG0416"):
     MESSAGE = "The subscript '{text}' {reaches} outside of axis {axis} of '{tensor}'."
     LABEL = "the axis has length {length}"
-    text: str
     reaches: str
     axis: int
     tensor: str
@@ -262,8 +252,6 @@ FLOORED: Final = {operator: name for name, operator in TRUNCATING.items()}
 
 
 class PlaceOfSeveral(Diagnostic, code="KG0418"):
-    """An `argmax` over several indices: `argmax[i, j] x[i, j]`."""
-
     MESSAGE = "'{kind}' returns the value of one index, but this has {count}: {listed}."
     HELP = (
         "Name the best of each row first, 'let best[{first}] = {of}[{last}] ...;', "

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from typing import Literal
 
-from kerngen.source.counted import counted
 from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
 
 class UnknownName(Diagnostic, code="KG0201"):
-    MESSAGE = "Unknown name '{name}'."
-    name: str
+    MESSAGE = "Unknown name '{text}'."
     remedy: str
 
 
 class UnknownFunction(Diagnostic, code="KG0202"):
-    MESSAGE = "Unknown function '{name}'."
-    name: str
+    MESSAGE = "Unknown function '{text}'."
     remedy: str
 
 
 class UnknownType(Diagnostic, code="KG0203"):
-    MESSAGE = "Unknown type '{name}'."
-    HELP = "Use one of the language's own, or declare 'struct {name} {{ ... }}'."
-    name: str
+    MESSAGE = "Unknown type '{text}'."
+    HELP = "Use one of the language's own, or declare 'struct {text} {{ ... }}'."
     remedy: str
 
 
@@ -37,10 +33,9 @@ class DuplicateItem(Diagnostic, code="KG0204"):
 
 
 class ClashWithUsedFile(Diagnostic, code="KG0214"):
-    MESSAGE = "'{path}', which is used here, has a {kind} '{name}' too."
+    MESSAGE = "'{path}', which is used here, has a {kind} '{text}' too."
     HELP = "Rename one of them."
     kind: str
-    name: str
     path: str
     theirs: Span = related("the {kind} of '{path}'")
     use: Span = related("used here")
@@ -59,10 +54,9 @@ class UsedFilesClash(Diagnostic, code="KG0215"):
 
 
 class NameClash(Diagnostic, code="KG0205"):
-    MESSAGE = "'{name}' is already {taken}."
+    MESSAGE = "'{text}' is already {taken}."
     LABEL = "used for {wanted} here"
     other: Span = related("{taken} here")
-    name: str
     wanted: str
     taken: str
 
@@ -76,7 +70,7 @@ class NameClash(Diagnostic, code="KG0205"):
             )
         if (self.wanted, self.taken) == ("an output", "a parameter"):
             return (
-                f"To change '{self.name}' in place, declare it 'mut {self.name}' and "
+                f"To change '{self.text}' in place, declare it 'mut {self.text}' and "
                 "leave out the output; or rename one of the two."
             )
         if self.wanted == "a let" and self.taken in {"an output", "a 'mut' tensor"}:
@@ -87,27 +81,24 @@ class NameClash(Diagnostic, code="KG0205"):
 
 
 class BuiltinClash(Diagnostic, code="KG0206"):
-    MESSAGE = "'{name}' is a built-in function."
+    MESSAGE = "'{text}' is a built-in function."
     HELP = "Call the function something else."
-    name: str
 
 
 class Recursion(Diagnostic, code="KG0207"):
-    MESSAGE = "The function '{name}' calls itself: {chain}."
+    MESSAGE = "The function '{text}' calls itself: {chain}."
     HELP = (
         "To repeat something, use a reduction in a kernel, such as 'prod[i < n] ...'."
     )
-    name: str
     chain: str
     calls: tuple[Span, ...] = related("calls '{here}' here", default=())
 
 
 class UnknownMember(Diagnostic, code="KG0208"):
-    MESSAGE = "'{type}' has no component '{member}'."
+    MESSAGE = "'{type}' has no component '{text}'."
     HELP = "Its components are {components}."
     type: str
-    member: str
-    components: str
+    components: tuple[str, ...]
 
 
 class MemberOfScalar(Diagnostic, code="KG0209"):
@@ -119,21 +110,16 @@ class MemberOfScalar(Diagnostic, code="KG0209"):
 
 
 class ArgumentCount(Diagnostic, code="KG0210"):
-    MESSAGE = "'{function}' takes {wanted}, got {actual}."
+    MESSAGE = "'{function}' takes {expected:argument}, got {actual}."
     declared: Span | None = related("'{function}' is declared here", default=None)
     function: str
     expected: int
     actual: int
     remedy: str = ""
 
-    @property
-    def wanted(self) -> str:
-        """The expected number of arguments, in words."""
-        return counted(self.expected, "argument")
-
 
 class UsedBeforeDefinition(Diagnostic, code="KG0211"):
-    MESSAGE = "'{name}' is used before its definition."
+    MESSAGE = "'{text}' is used before its definition."
     HELP = {
         "constant": "Move its definition up; no constant depends on itself.",
         "own": "Its own value can't use it: give the new value another name.",
@@ -145,33 +131,25 @@ class UsedBeforeDefinition(Diagnostic, code="KG0211"):
     }
     case: Literal["constant", "own", "mutual", "later"]
     other: Span = related("defined here")
-    name: str
 
 
 class ReductionAsCall(Diagnostic, code="KG0212"):
-    """A reduction written like a call: `sum(x)`."""
-
-    MESSAGE = "'{name}' is a reduction, not a function."
+    MESSAGE = "'{text}' is a reduction, not a function."
     HELP = "Name the index to reduce over, and subscript with it: '{example}'."
-    name: str
     example: str
 
 
 class TensorAsFunction(Diagnostic, code="KG0213"):
-    """A tensor read with parentheses: `x(i)`."""
-
-    MESSAGE = "'{name}' is {kind}, not a function."
-    HELP = "An element of a tensor is read with brackets: '{name}[i]'."
-    declared: Span | None = related("'{name}' is declared here", default=None)
-    name: str
+    MESSAGE = "'{text}' is {kind}, not a function."
+    HELP = "An element of a tensor is read with brackets: '{text}[i]'."
+    declared: Span | None = related("'{text}' is declared here", default=None)
     kind: str
 
 
 class CallsTooDeep(Diagnostic, code="KG0216"):
     MESSAGE = (
-        "The calls in '{name}', and in what it calls, are nested more than {limit} "
+        "The calls in '{text}', and in what it calls, are nested more than {limit} "
         "deep."
     )
     HELP = "Merge some of these functions, or call some of them from the kernel."
-    name: str
     limit: int

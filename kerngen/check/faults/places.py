@@ -9,38 +9,29 @@ from kerngen.source.text import Span
 
 
 class StructAsValue(Diagnostic, code="KG1101"):
-    """A whole struct used as a value: `y[i] = p[i];`."""
-
     MESSAGE = "'{text}' is a whole '{type}': only its parts are values."
     HELP = "Take a member: '{text}.{member}'."
-    text: str
     type: str
     member: str
 
 
 class ArrayAsValue(Diagnostic, code="KG1102"):
-    """A whole fixed array used as a value: `p[i].trail`."""
-
     MESSAGE = "'{text}' is a whole '{type}': only its parts are values."
     HELP = "Take an element: '{text}[{indices}]'."
-    text: str
     type: str
     indices: str
 
 
 class UnknownField(Diagnostic, code="KG1103"):
-    MESSAGE = "'{struct}' has no member '{field}'."
+    MESSAGE = "'{struct}' has no member '{text}'."
     HELP = ("Did you mean '{suggestion}'?", "It has {fields}.")
     declared: Span | None = related("'{struct}' is declared here", default=None)
     struct: str
-    field: str
-    fields: str
+    fields: tuple[str, ...]
     suggestion: str
 
 
 class ConstructParts(Diagnostic, code="KG1104"):
-    """A vector or matrix made of the wrong parts: `vec3f(1.0, 2.0)`."""
-
     MESSAGE = "'{type}' can't be made of ({actual})."
     HELP = "It takes {accepted}."
     type: str
@@ -49,8 +40,6 @@ class ConstructParts(Diagnostic, code="KG1104"):
 
 
 class StructConstructed(Diagnostic, code="KG1105"):
-    """A call of a struct's name: `Particle(...)`."""
-
     MESSAGE = "'{struct}' is a struct, which can't be constructed in an expression."
     HELP = "Write its members: '{target}[...].{member} = ...;'."
     struct: str
@@ -59,8 +48,6 @@ class StructConstructed(Diagnostic, code="KG1105"):
 
 
 class CompositeOperands(Diagnostic, code="KG1106"):
-    """An operator on types that don't fit: `a + b` of a vec2f and a vec3f."""
-
     MESSAGE = "'{op}' is not defined for '{left}' and '{right}'."
     op: str
     left: str
@@ -83,7 +70,7 @@ TargetCase: TypeAlias = Literal[
 
 
 class TargetPart(Diagnostic, code="KG1107"):
-    MESSAGE = "'{text}' can't be written."
+    MESSAGE = "'{target}' can't be written."
     HELP = {
         "update": "A whole '{type}' can only be copied, with '='.",
         "copy": (
@@ -94,7 +81,7 @@ class TargetPart(Diagnostic, code="KG1107"):
         "components": "Write one component at a time, or the whole vector.",
         "letters": "'{type}' has the components {listed}.",
         "whole": "'{type}' is written as a whole.",
-        "axes": "It has {listed}.",
+        "axes": "It has {length:axis/axes}.",
         "subscripted": "A component is written by its letter: '.x = ...'.",
         "subscript": (
             "Use an index of its own, which ranges over all {length} elements, or a "
@@ -102,11 +89,11 @@ class TargetPart(Diagnostic, code="KG1107"):
         ),
     }
     case: TargetCase
-    text: str
+    target: str
     type: str
     value: str = ""
     part: str = ""
-    listed: str = ""
+    listed: tuple[str, ...] = ()
     length: int = 0
 
     @property
@@ -122,9 +109,8 @@ class NoDefault(Diagnostic, code="KG1109"):
 
 
 class MembersNeverWritten(Diagnostic, code="KG1108"):
-    MESSAGE = "{listed} of '{name}' {are} never written."
-    HELP = "Add a statement '{name}[...]{first} = ...;'."
-    name: str
+    MESSAGE = "{listed} of '{text}' {are} never written."
+    HELP = "Add a statement '{text}[...]{first} = ...;'."
     missing: tuple[str, ...]
 
     @property

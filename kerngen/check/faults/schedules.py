@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from kerngen.source.counted import counted
 from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
 
 
 class UnknownKernel(Diagnostic, code="KG0601"):
-    MESSAGE = "There is no kernel '{name}' to schedule."
-    name: str
+    MESSAGE = "There is no kernel '{text}' to schedule."
     remedy: str
 
 
 class NothingMatches(Diagnostic, code="KG0612"):
-    """A pattern that matches no kernel, such as `matmull_*`."""
-
     MESSAGE = "There is no kernel that '{pattern}' matches."
     pattern: str
     remedy: str
@@ -35,7 +31,7 @@ class TooManyMatches(Diagnostic, code="KG0614"):
 
 
 class UnknownStrategy(Diagnostic, code="KG0602"):
-    MESSAGE = "There is no strategy '{name}'."
+    MESSAGE = "There is no strategy '{text}'."
     LABEL = "the strategies are {known}"
     HELP = (
         "Did you mean '{suggestion}'?",
@@ -44,13 +40,12 @@ class UnknownStrategy(Diagnostic, code="KG0602"):
             "picks one."
         ),
     )
-    name: str
-    known: str
+    known: tuple[str, ...]
     suggestion: str
 
 
 class UnknownOption(Diagnostic, code="KG0603"):
-    MESSAGE = "The strategy '{strategy}' has no option '{name}'."
+    MESSAGE = "The strategy '{strategy}' has no option '{text}'."
     LABEL = "{known}"
     HELP = (
         "{instead}",
@@ -58,7 +53,6 @@ class UnknownOption(Diagnostic, code="KG0603"):
         "Remove it, or name another strategy.",
     )
     strategy: str
-    name: str
     options: tuple[str, ...]
     suggestion: str
     instead: str
@@ -73,17 +67,12 @@ class UnknownOption(Diagnostic, code="KG0603"):
 
 
 class OptionCount(Diagnostic, code="KG0604"):
-    MESSAGE = "'{name}' takes {wanted}, got {actual}."
+    MESSAGE = "'{name}' takes {expected:value}, got {actual}."
     HELP = "Write '{usage}'."
     name: str
     expected: int
     actual: int
     usage: str
-
-    @property
-    def wanted(self) -> str:
-        """The expected number of values, in words."""
-        return counted(self.expected, "value")
 
 
 class OptionValue(Diagnostic, code="KG0605"):
@@ -97,10 +86,9 @@ class OptionValue(Diagnostic, code="KG0605"):
 
 
 class RepeatedOption(Diagnostic, code="KG0606"):
-    MESSAGE = "The option '{name}' is given twice."
+    MESSAGE = "The option '{text}' is given twice."
     HELP = "Keep one of them."
     other: Span = related("first here")
-    name: str
 
 
 class GuardReads(Diagnostic, code="KG0607"):
@@ -115,17 +103,15 @@ class GuardReads(Diagnostic, code="KG0607"):
 
 
 class GuardOfSome(Diagnostic, code="KG0613"):
-    MESSAGE = "A guard of {kernels} can't use '{name}'."
+    MESSAGE = "A guard of {kernels} can't use '{text}'."
     LABEL = "no dim or integer scalar there"
-    HELP = "Write a schedule for {kernels} apart, without '{name}'."
-    name: str
+    HELP = "Write a schedule for {kernels} apart, without '{text}'."
     kernels: str
 
 
 class AmbiguousInGuard(Diagnostic, code="KG0611"):
-    MESSAGE = "'{name}' is {kind} of '{kernel}', and a constant here."
+    MESSAGE = "'{text}' is {kind} of '{kernel}', and a constant here."
     HELP = "Rename the constant."
-    name: str
     kind: str
     kernel: str
     constant: Span = related("the constant")
@@ -139,14 +125,13 @@ class GuardType(Diagnostic, code="KG0608"):
 
 
 class UnknownAdapterFact(Diagnostic, code="KG0609"):
-    MESSAGE = "A guard can't ask for 'adapter.{name}'."
+    MESSAGE = "A guard can't ask for 'adapter.{text}'."
     LABEL = "it can ask for {known}"
     HELP = (
         "Did you mean 'adapter.{suggestion}'?",
         "Ask for one of these, as in 'adapter.f16'.",
     )
-    name: str
-    known: str
+    known: tuple[str, ...]
     suggestion: str
 
 

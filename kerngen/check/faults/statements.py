@@ -9,18 +9,17 @@ from kerngen.source.text import Span
 
 
 class WriteToInput(Diagnostic, code="KG0501"):
-    MESSAGE = "'{name}' is an input; it can't be written."
+    MESSAGE = "'{text}' is an input; it can't be written."
     HELP = (
-        "Declare it 'mut {name}' to change it in place, or make it an output: '-> "
-        "{name}: {type}'."
+        "Declare it 'mut {text}' to change it in place, or make it an output: '-> "
+        "{text}: {type}'."
     )
     other: Span = related("declared without 'mut'")
-    name: str
     type: str
 
 
 class WriteToValue(Diagnostic, code="KG0502"):
-    MESSAGE = "'{name}' is {kind}; it can't be written."
+    MESSAGE = "'{text}' is {kind}; it can't be written."
     HELP = {
         "sum": "{sum}",
         "let": "A let is a value and never changes: define another one.",
@@ -28,14 +27,13 @@ class WriteToValue(Diagnostic, code="KG0502"):
         "constant": "A constant never changes: name another value by 'let'.",
         "dim": "A dim is the length of an axis, which the arguments of a call give.",
         "scalar": (
-            "A number that a kernel changes is a tensor of rank 0: 'mut {name}: "
+            "A number that a kernel changes is a tensor of rank 0: 'mut {text}: "
             "{type}[]'."
         ),
         "other": "",
     }
     case: Literal["sum", "let", "host", "constant", "dim", "scalar", "other"]
-    declared: Span | None = related("'{name}' is declared here", default=None)
-    name: str
+    declared: Span | None = related("'{text}' is declared here", default=None)
     kind: str
     sum: str = ""
     type: str = ""
@@ -63,36 +61,32 @@ class ReadBeforeWrite(Diagnostic, code="KG0503"):
 
 
 class NeverWritten(Diagnostic, code="KG0504"):
-    MESSAGE = "The output '{name}' is never written."
+    MESSAGE = "The output '{text}' is never written."
     HELP = "Add a statement '{example} = ...;'."
-    name: str
     example: str
 
 
 class LeftSubscript(Diagnostic, code="KG0505"):
     MESSAGE = "'{text}' on the left is {what}, not an index."
     declared: Span | None = related("'{text}' is declared here", default=None)
-    text: str
     what: str
     remedy: str
 
 
 class PositionRange(Diagnostic, code="KG0520"):
-    MESSAGE = "The range of '{name}' in the position '{text}' can't be inferred."
+    MESSAGE = "The range of '{text}' in the position '{position}' can't be inferred."
     LABEL = "it subscripts no axis by itself on the right"
     HELP = (
-        "Name what is stored, with the range: 'let {let}[{name} < ...] = ...;', then "
-        "'{let}[{name}]' on the right."
+        "Name what is stored, with the range: 'let {let}[{text} < ...] = ...;', then "
+        "'{let}[{text}]' on the right."
     )
-    name: str
-    text: str
+    position: str
     let: str
 
 
 class RepeatedLeftIndex(Diagnostic, code="KG0506"):
-    MESSAGE = "The index '{name}' is on the left twice."
+    MESSAGE = "The index '{text}' is on the left twice."
     other: Span = related("first here")
-    name: str
     remedy: str
 
 
@@ -113,15 +107,11 @@ class HostReads(Diagnostic, code="KG0508"):
 
 
 class HostType(Diagnostic, code="KG0509"):
-    """A host whose value is a bool."""
-
     MESSAGE = "A host is a number, but this is 'bool'."
     HELP = "Choose between numbers: 'if ... {{ 1 }} else {{ 0 }}'."
 
 
 class MutableScalar(Diagnostic, code="KG0510"):
-    """A scalar parameter declared `mut`."""
-
     MESSAGE = "'{name}' is {kind}; only tensors can be 'mut'."
     HELP = "For one number that the kernel changes, use '{name}: f32[]'."
     name: str
@@ -136,9 +126,8 @@ class TensorDefault(Diagnostic, code="KG0511"):
 
 
 class NoResult(Diagnostic, code="KG0512"):
-    MESSAGE = "The kernel '{name}' has neither an output nor a 'mut' tensor."
-    HELP = "Add an output: 'kernel {name}(...) -> y: f32[n]'."
-    name: str
+    MESSAGE = "The kernel '{text}' has neither an output nor a 'mut' tensor."
+    HELP = "Add an output: 'kernel {text}(...) -> y: f32[n]'."
 
 
 class OutputForm(Diagnostic, code="KG0513"):
@@ -149,11 +138,8 @@ class OutputForm(Diagnostic, code="KG0513"):
 
 
 class NothingWritten(Diagnostic, code="KG0515"):
-    """A kernel whose only outputs are `mut` tensors, none of which it writes."""
-
-    MESSAGE = "The kernel '{name}' writes nothing."
+    MESSAGE = "The kernel '{text}' writes nothing."
     HELP = "Write to one of its 'mut' tensors."
-    name: str
 
 
 class ReadsItself(Diagnostic, code="KG1301"):
@@ -163,7 +149,6 @@ class ReadsItself(Diagnostic, code="KG1301"):
         "give the new values another name."
     )
     name: str
-    text: str
 
 
 class BothDirections(Diagnostic, code="KG1302"):
@@ -189,14 +174,13 @@ class DistanceNotLiteral(Diagnostic, code="KG1303"):
 
 class UnguardedBorder(Diagnostic, code="KG1304"):
     MESSAGE = (
-        "Nothing excludes the {border} values of '{index}', where '{read}' is outside."
+        "Nothing excludes the {border} values of '{index}', where '{text}' is outside."
     )
     HELP = (
-        "Read it in a branch of its own: 'if {condition} {{ {read} }} else {{ ... }}'."
+        "Read it in a branch of its own: 'if {condition} {{ {text} }} else {{ ... }}'."
     )
     index: str
     border: str
-    read: str
     condition: str
 
 
@@ -231,22 +215,20 @@ class RequireType(Diagnostic, code="KG0902"):
 
 
 class NeverMet(Diagnostic, code="KG0903"):
-    MESSAGE = "No call of '{kernel}' meets {text}."
+    MESSAGE = "No call of '{kernel}' meets '{text}'."
     HELP = {
         "alone": "It refuses every call: turn the comparison around.",
         "beside": "It contradicts those above it: change one of them.",
     }
     case: Literal["alone", "beside"]
     kernel: str
-    text: str
 
 
 class AlwaysMet(Diagnostic, code="KG0904"):
-    MESSAGE = "Every call of '{kernel}' meets {text}."
+    MESSAGE = "Every call of '{kernel}' meets '{text}'."
     HELP = {
         "alone": "It refuses nothing: remove it, or turn the comparison around.",
         "beside": "It follows from those above it: remove it.",
     }
     case: Literal["alone", "beside"]
     kernel: str
-    text: str

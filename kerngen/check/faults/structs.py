@@ -7,27 +7,20 @@ from kerngen.source.text import Span
 
 
 class NoFields(Diagnostic, code="KG0801"):
-    """A struct without fields: `struct P {}`."""
-
-    MESSAGE = "The struct '{name}' has no fields."
+    MESSAGE = "The struct '{text}' has no fields."
     HELP = "Give it one, such as 'mass: f32'."
-    name: str
 
 
 class DuplicateField(Diagnostic, code="KG0802"):
-    MESSAGE = "The struct '{struct}' has two fields called '{name}'."
+    MESSAGE = "The struct '{struct}' has two fields called '{text}'."
     HELP = "Rename one of them."
     other: Span = related("the first one")
     struct: str
-    name: str
 
 
 class StructNamedLikeType(Diagnostic, code="KG0803"):
-    """A struct with the name of a type: `struct vec3f { ... }`."""
-
-    MESSAGE = "'{name}' is a type of the language."
+    MESSAGE = "'{text}' is a type of the language."
     HELP = "Call the struct something else."
-    name: str
 
 
 class HoldsItself(Diagnostic, code="KG0804"):
@@ -50,8 +43,6 @@ class NumberNotConstant(Diagnostic, code="KG0805"):
 
 
 class LengthNotPositive(Diagnostic, code="KG0806"):
-    """A fixed array of length 0 or less: `trail: f32[0]`."""
-
     MESSAGE = (
         "An array in a struct has at least one element, but this length is {value}."
     )
@@ -68,9 +59,7 @@ class NotAnInteger(Diagnostic, code="KG0807"):
 
 
 class UnknownAttribute(Diagnostic, code="KG0808"):
-    """An attribute that does not exist: `@offset(16)`."""
-
-    MESSAGE = "Unknown attribute '@{name}'."
+    MESSAGE = "Unknown attribute '@{text}'."
     HELP = (
         "Did you mean '@{suggestion}'?",
         (
@@ -78,13 +67,10 @@ class UnknownAttribute(Diagnostic, code="KG0808"):
             "to reserve n bytes."
         ),
     )
-    name: str
     suggestion: str
 
 
 class AttributeTwice(Diagnostic, code="KG0809"):
-    """An attribute given twice: `@size(16) @size(32) a: f32`."""
-
     MESSAGE = "The field '{field}' has '@{name}' twice."
     HELP = "Keep one of them."
     other: Span = related("the first one")
@@ -93,8 +79,6 @@ class AttributeTwice(Diagnostic, code="KG0809"):
 
 
 class AlignNotPowerOfTwo(Diagnostic, code="KG0810"):
-    """An alignment that is no power of two: `@align(12)`."""
-
     MESSAGE = "'@align' takes a power of two, but {value} is not one."
     value: int
 
@@ -107,8 +91,6 @@ class AlignNotPowerOfTwo(Diagnostic, code="KG0810"):
 
 
 class AlignTooSmall(Diagnostic, code="KG0811"):
-    """An alignment below that of the type: `@align(4) pos: vec3f`."""
-
     MESSAGE = (
         "'{type}' starts at a multiple of {natural} bytes, which '@align({value})' "
         "can't lower."
@@ -120,8 +102,6 @@ class AlignTooSmall(Diagnostic, code="KG0811"):
 
 
 class SizeTooSmall(Diagnostic, code="KG0812"):
-    """A size below that of the type: `@size(8) pos: vec3f`."""
-
     MESSAGE = (
         "'{type}' takes {natural} bytes, more than the {value} of '@size({value})'."
     )
@@ -143,10 +123,9 @@ class StructTooDeep(Diagnostic, code="KG0813"):
 
 class TooManyFields(Diagnostic, code="KG0814"):
     MESSAGE = (
-        "The struct '{name}' has {count} fields{within}, and the limit is {limit}."
+        "The struct '{text}' has {count} fields{within}, and the limit is {limit}."
     )
     HELP = "Put fields of one type into an array."
-    name: str
     within: str
     count: int
     limit: int
@@ -162,8 +141,6 @@ class StructTooLarge(Diagnostic, code="KG0815"):
 
 
 class SizeInUniform(Diagnostic, code="KG0816"):
-    """A struct as a parameter whose `@size` is too small for a uniform buffer."""
-
     MESSAGE = (
         "As a parameter, '{struct}' is kept in a uniform buffer, where its field "
         "'{field}' takes {needed} bytes, more than the {value} of '@size({value})'."
@@ -196,11 +173,10 @@ class UniformTooLarge(Diagnostic, code="KG0817"):
 
 class UniformTooDeep(Diagnostic, code="KG0818"):
     MESSAGE = (
-        "As a parameter, '{struct}' is nested {depth} deep in a uniform buffer, and "
+        "As a parameter, '{text}' is nested {depth} deep in a uniform buffer, and "
         "the limit is {limit}."
     )
-    HELP = "Pass a tensor of one element, '{struct}[1]', or nest fewer types."
-    struct: str
+    HELP = "Pass a tensor of one element, '{text}[1]', or nest fewer types."
     depth: int
     limit: int
 

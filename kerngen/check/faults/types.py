@@ -40,9 +40,9 @@ class OperandType(Diagnostic, code="KG0303"):
 class ConditionType(Diagnostic, code="KG0304"):
     MESSAGE = "A condition is true or false, but this is '{actual}'."
     LABEL = "'{actual}'"
-    HELP = "Compare it with something: '{text} != 0'."
+    HELP = "Compare it with something: '{operand} != 0'."
     actual: str
-    text: str
+    operand: str
 
 
 class BuiltinArguments(Diagnostic, code="KG0305"):
@@ -149,8 +149,8 @@ class VectorDefault(Diagnostic, code="KG0312"):
 
 class CastToBool(Diagnostic, code="KG0313"):
     MESSAGE = "There is no cast to 'bool'."
-    HELP = "Compare instead: '{text} != 0'."
-    text: str
+    HELP = "Compare instead: '{argument} != 0'."
+    argument: str
 
 
 class ArgumentType(Diagnostic, code="KG0314"):

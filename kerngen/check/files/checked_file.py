@@ -13,7 +13,7 @@ from kerngen.check.scope import Scope, ValueSymbol
 from kerngen.ir.memory import Struct
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Function, Schedule
-from kerngen.source.diagnostic import Diagnostic, Faults
+from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
 
 ItemKind: TypeAlias = Literal["function", "constant", "struct", "kernel"]
@@ -101,9 +101,28 @@ def bring_in(
         for kind, name, span in use.file.items():
             first, other = seen.setdefault((kind, name), (use, span))
             if (kind, name) in own:
-                faults.add(_clash_with_own(own[kind, name], kind, name, use, span))
+                faults.add(
+                    ClashWithUsedFile(
+                        span=own[kind, name],
+                        kind=kind,
+                        path=use.path,
+                        theirs=span,
+                        use=use.span,
+                    )
+                )
             elif first is not use:
-                faults.add(_clash(kind, name, (first, use), (other, span)))
+                faults.add(
+                    UsedFilesClash(
+                        span=use.span,
+                        kind=kind,
+                        name=name,
+                        first=first.path,
+                        path=use.path,
+                        use=first.span,
+                        one=other,
+                        other=span,
+                    )
+                )
             elif kind == "constant":
                 outer.put(name, use.file.constants[name])
     return functions
@@ -112,30 +131,3 @@ def bring_in(
 def structs_of(uses: Iterable[UsedModule]) -> dict[str, Struct]:
     """Return the structs of other files."""
     return {n: struct for use in uses for n, struct in use.file.structs.items()}
-
-
-def _clash_with_own(
-    own: Span, kind: ItemKind, name: str, use: UsedModule, theirs: Span
-) -> Diagnostic:
-    return ClashWithUsedFile(
-        span=own, kind=kind, name=name, path=use.path, theirs=theirs, use=use.span
-    )
-
-
-def _clash(
-    kind: ItemKind,
-    name: str,
-    uses: tuple[UsedModule, UsedModule],
-    items: tuple[Span, Span],
-) -> Diagnostic:
-    first, second = uses
-    return UsedFilesClash(
-        span=second.span,
-        kind=kind,
-        name=name,
-        first=first.path,
-        path=second.path,
-        use=first.span,
-        one=items[0],
-        other=items[1],
-    )

@@ -72,13 +72,13 @@ class Unread:
         near = self.within[item] if item else _NOTHING
         match fault:
             case (
-                UnknownName(name=name)
-                | UnknownFunction(name=name)
-                | UnknownType(name=name)
-                | UnknownKernel(name=name)
-                | UnknownDerivative(name=name)
-                | TensorAsFunction(name=name)
-                | GuardOfSome(name=name)
+                UnknownName(text=name)
+                | UnknownFunction(text=name)
+                | UnknownType(text=name)
+                | UnknownKernel(text=name)
+                | UnknownDerivative(text=name)
+                | TensorAsFunction(text=name)
+                | GuardOfSome(text=name)
             ):
                 lost = self.items | near
                 return lost.any_name or name in lost.names
@@ -87,7 +87,7 @@ class Unread:
             case LeftSubscript(text=text):
                 lost = self.items | near
                 return lost.any_name or not lost.names.isdisjoint(words(text))
-            case ReadBeforeWrite(name=name) | NeverWritten(name=name):
+            case ReadBeforeWrite(name=name) | NeverWritten(text=name):
                 return near.any_target or name in near.names
             case NothingWritten() | RangeNotFound():
                 return item is not None
@@ -152,16 +152,16 @@ def say_where(
 
     def better(fault: Diagnostic) -> Diagnostic:
         match fault:
-            case UnknownFunction(name=item) if item in kernels:
+            case UnknownFunction(text=item) if item in kernels:
                 return replace(fault, remedy=_IS_KERNEL.format(name=item))
-            case UnknownFunction(name=item):
+            case UnknownFunction(text=item):
                 home = unseen.get(("function", item))
-            case UnknownName(name=item):
+            case UnknownName(text=item):
                 home = unseen.get(("constant", item))
-            case UnknownKernel(name=item) | NothingMatches(pattern=item):
+            case UnknownKernel(text=item) | NothingMatches(pattern=item):
                 named = (name for kind, name in unseen if kind == "kernel")
                 home = unseen.get(("kernel", next(matching(item, named), "")))
-            case UnknownType(name=item):
+            case UnknownType(text=item):
                 home = unseen.get(("struct", item))
             case _:
                 return fault

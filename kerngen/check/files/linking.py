@@ -8,7 +8,7 @@ come along, under another name where theirs is taken.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TypeAlias, final
@@ -17,6 +17,7 @@ from kerngen.check.files.checked_file import CheckedFile
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import ConstRef, Expr, Function, FunctionCall, Kernel
 from kerngen.ir.walk import map_children
+from kerngen.source.order import needed_first
 
 _Items: TypeAlias = Callable[[CheckedFile], Iterable[str]]
 """The functions or the constants of a file, by name."""
@@ -48,17 +49,14 @@ def link(file: CheckedFile) -> Module:
 
 def needed_by(file: CheckedFile) -> tuple[CheckedFile, ...]:
     """Return all other files that a file needs, each after those that it uses itself."""
-    found: dict[str, CheckedFile] = {}
-    # Not by recursion: files may use each other in a chain of any length.
-    waiting = [(use.file, False) for use in reversed(file.uses)]
-    while waiting:
-        each, is_done = waiting.pop()
-        if is_done:
-            found.setdefault(each.name, each)
-        elif each.name not in found:
-            waiting.append((each, True))
-            waiting += [(use.file, False) for use in reversed(each.uses)]
-    return tuple(found.values())
+    files: dict[str, CheckedFile] = {}
+
+    def used_by(name: str) -> Iterator[str]:
+        for use in files.get(name, file).uses:
+            yield files.setdefault(use.file.name, use.file).name
+
+    (*others, _), _ = needed_first((file.name,), used_by)
+    return tuple(files[name] for name in others)
 
 
 def _names(file: CheckedFile) -> tuple[_Names, _Names]:

@@ -41,7 +41,7 @@ from kerngen.check.statements.body import Body
 from kerngen.check.statements.written_parts import all_parts
 from kerngen.check.text import identifiers_in, signature_text
 from kerngen.ir.module import Module
-from kerngen.ir.nodes import Kernel, Role, Tensor
+from kerngen.ir.nodes import Kernel, Role
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
@@ -123,10 +123,15 @@ def _check_items(
     bodies = {function.name: function for function in functions}
     # Kernels, each in a scope of its own; for each schedule, those of other files, too.
     env = replace(env, structs=known, bodies=bodies)
-    heads = _heads(env, items.kernels, outer)
+    names = [item.name for item in items.kernels]
+    heads = {n.name: KernelHead(Scope(faults, outer), n.span) for n in names}
     scheduled = find_scheduled(faults, program, [*heads], uses)
     of_kernels = by_kernel(scheduled)
-    kernels = _check_kernels(env, items.kernels, heads, of_kernels)
+    kernels = tuple(
+        _check_kernel(item, env, heads[name].scope, of_kernels[name])
+        for item in _all(items.kernels, ast.KernelItem)
+        if (name := item.name.name)
+    )
     # Schedules of other files' kernels, and the place of each among the others.
     report_dead(faults, scheduled)
     schedules = check_given(scheduled, heads, uses, outer)
@@ -190,14 +195,6 @@ class _Items:
         }
 
 
-def _heads(
-    env: Environment, kernels: Iterable[_Named], outer: Scope
-) -> dict[str, KernelHead]:
-    """Return the parameters and hosts of each kernel, for schedules in other files."""
-    names = (item.name for item in kernels)
-    return {n.name: KernelHead(Scope(env.faults, outer), n.span) for n in names}
-
-
 def _all(items: Iterable[object], kind: type[_Kind]) -> list[_Kind]:
     return [item for item in items if isinstance(item, kind)]
 
@@ -218,19 +215,6 @@ def _distinct(faults: Faults, kind: str, items: list[_Item]) -> list[_Item]:
             )
         first.setdefault(name.name, item)
     return list(first.values())
-
-
-def _check_kernels(
-    env: Environment,
-    items: Iterable[ast.KernelItem | ast.GradientItem],
-    heads: Mapping[str, KernelHead],
-    scheduled: Mapping[str, Sequence[Scheduled]],
-) -> tuple[Kernel, ...]:
-    named = ((item, item.name.name) for item in _all(items, ast.KernelItem))
-    return tuple(
-        _check_kernel(item, env, heads[name].scope, scheduled[name])
-        for item, name in named
-    )
 
 
 def _check_kernel(
@@ -270,35 +254,19 @@ def _check_kernel(
 
 def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None:
     """Check that every output is written, and anything at all."""
-    outputs = [tensor for tensor in env.tensors if tensor.role is Role.OUTPUT]
-    for tensor in outputs:
-        if tensor.name in env.written:
-            _check_parts(env, tensor)
-        elif tensor.span is not None:
-            env.faults.add(
-                NeverWritten(
-                    span=tensor.span,
-                    name=tensor.name,
-                    example=example_read(env, scope, tensor),
-                )
-            )
+    for tensor in env.tensors:
+        if tensor.role is not Role.OUTPUT or tensor.span is None:
+            continue
+        if tensor.name not in env.written:
+            example = example_read(env, scope, tensor)
+            env.faults.add(NeverWritten(span=tensor.span, example=example))
+        elif missing := env.unwritten(tensor, tensor.memory):
+            parts = tuple(part for part in all_parts(tensor.memory) if part in missing)
+            env.faults.add(MembersNeverWritten(span=tensor.span, missing=parts))
     updates = any(parameter.mutable for parameter in item.parameters)
     assigns = any(isinstance(statement, ast.Assignment) for statement in item.body)
     if updates and not item.outputs and not assigns:
-        env.faults.add(NothingWritten(span=item.name.span, name=item.name.name))
-
-
-def _check_parts(env: Environment, tensor: Tensor) -> None:
-    """Check that every part of an output's elements is written."""
-    missing = env.unwritten(tensor, tensor.memory)
-    if missing and tensor.span is not None:
-        env.faults.add(
-            MembersNeverWritten(
-                span=tensor.span,
-                name=tensor.name,
-                missing=tuple(sorted(missing, key=[*all_parts(tensor.memory)].index)),
-            )
-        )
+        env.faults.add(NothingWritten(span=item.name.span))
 
 
 def _expect_complete(kernels: tuple[Kernel, ...], items: list[ast.KernelItem]) -> None:

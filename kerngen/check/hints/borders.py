@@ -9,9 +9,8 @@ from typing import Final, final
 
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.places import Subscripted
-from kerngen.check.scope import one_line
 from kerngen.ir.analysis.affine import AffineForm, affine_form
-from kerngen.ir.analysis.extremes import Corner, Linear, corners, extremes
+from kerngen.ir.analysis.extremes import Linear, corners, extremes
 from kerngen.ir.nodes import Expr, Extent
 from kerngen.ir.types import Scalar
 from kerngen.syntax import ast
@@ -45,7 +44,7 @@ class Side:
     @property
     def text(self) -> str:
         """The subscript as the user wrote it, or as `i32(...)` of that."""
-        text = one_line(self.node.span.text)
+        text = self.node.span.one_line()
         return text if self.value.type is Scalar.I32 else f"i32({text})"
 
     @property
@@ -77,12 +76,8 @@ def reaches(env: Environment, form: AffineForm, extent: Extent) -> str:
         least, greatest = known
         return f"goes from {least} to {greatest},"
     corner = next(c for c in corners(form) if c.is_below() or c.is_beyond(extent))
-    return f"is {_linear_text(env, corner.value)} {_where(env, corner)},"
-
-
-def _where(env: Environment, corner: Corner) -> str:
     places = (f"'{i.name} = {_linear_text(env, end)}'" for i, end in corner.at)
-    return f"at {', '.join(places)}"
+    return f"is {_linear_text(env, corner.value)} at {', '.join(places)},"
 
 
 def _linear_text(env: Environment, value: Linear) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from kerngen.check.scope import one_line
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.source.text import Span
@@ -13,7 +12,7 @@ from kerngen.syntax import ast
 
 def conversion(node: ast.Expr, actual: ValueType, wanted: ValueType) -> str:
     """Return the hint that turns an expression of one type into another."""
-    text = one_line(node.span.text)
+    text = node.span.one_line()
     if is_composite(actual) or is_composite(wanted):
         return composite_conversion(text, actual, wanted)
     if actual is Scalar.BOOL:
@@ -36,18 +35,19 @@ def _as_count(node: ast.Expr, one: str, zero: str) -> str:
     if not (isinstance(node, ast.Binary) and isinstance(node.left, ast.Reduction)):
         return ""
     added = node.left
-    text = node.span.text
+    text, begin = node.span.text, node.span.start
     if added.kind != "sum" or not text.startswith("sum"):
         return ""
     binder = added.binders[-1]
     last = added.condition or binder.bound or binder.name
-    at = text.index("]", last.span.end - node.span.start)
-    head, body = one_line(text[:at]), one_line(text[at + 1 :])
+    at = begin + text.index("]", last.span.end - begin)
+    head = Span(node.span.source, begin, at).one_line()
+    body = Span(node.span.source, at + 1, node.span.end).one_line()
     word = "and" if added.condition else "when"
     return (
         f"The 'sum' ends before the '{node.op}'. To count, write "
         f"'{head} {word} {body}] {one}'; to compare the sum, "
-        f"'if {one_line(text)} {{ {one} }} else {{ {zero} }}'."
+        f"'if {node.span.one_line()} {{ {one} }} else {{ {zero} }}'."
     )
 
 
@@ -77,13 +77,13 @@ def unification(
     if want is not None and want.is_integer and want in (a_type, b_type):
         node = b if a_type is want else a
         if not isinstance(node, ast.Number):
-            text = one_line(node.span.text)
+            text = node.span.one_line()
             return f"Convert one side: '{want.spelling}({text})'."
     if Scalar.F32 in (a_type, b_type):
         node = b if a_type is Scalar.F32 else a
         return _as_float(node)
     node = a if a_type is Scalar.U32 else b
-    return f"Convert one side: 'i32({one_line(node.span.text)})'."
+    return f"Convert one side: 'i32({node.span.one_line()})'."
 
 
 def _as_float(node: ast.Expr) -> str:
@@ -98,7 +98,7 @@ def _as_float(node: ast.Expr) -> str:
 
 
 def _float_text(node: ast.Expr) -> str:
-    text = one_line(node.span.text)
+    text = node.span.one_line()
     is_whole = isinstance(node, ast.Number) and isinstance(node.value, int)
     return f"{text}.0" if is_whole else f"f32({text})"
 
@@ -121,10 +121,10 @@ def operand_hint(
         )
     if scalar_of(left) is not scalar_of(right) and isinstance(right, Vector):
         wanted = Vector(scalar_of(left), right.width)
-        return f"Convert one side: '{wanted.spelling}({one_line(other[0].text)})'."
+        return f"Convert one side: '{wanted.spelling}({other[0].one_line()})'."
     if isinstance(left, Vector) and isinstance(right, Vector):
         letters = "xyzw"[: min(left.width, right.width)]
-        texts = (text, left), (one_line(other[0].text), right)
+        texts = (text, left), (other[0].one_line(), right)
         (short, narrow), (long, wide) = sorted(texts, key=lambda side: side[1].width)
         zeros = ", 0.0" if wide.scalar is Scalar.F32 else ", 0"
         widened = f"{wide.spelling}({short}{zeros * (wide.width - narrow.width)})"

@@ -10,7 +10,7 @@ from typing import Final
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.places import Subscripted
-from kerngen.check.scope import IndexSymbol, Poison, Scope, one_line
+from kerngen.check.scope import IndexSymbol, Poison, Scope
 from kerngen.ir.nodes import Tensor
 from kerngen.syntax import ast
 
@@ -53,7 +53,7 @@ def completed(
     """
     if len(subscripts) > tensor.rank:
         return example_read(ex.env, ex.scope, tensor)
-    given = [one_line(subscript.span.text) for subscript in subscripts]
+    given = [subscript.span.one_line() for subscript in subscripts]
     # What an index has its range from is not to be this read.
     own = {subscript.span for subscript in subscripts}
     symbols = [ex.scope.get(name) for name in ex.scope.names()]

@@ -14,13 +14,14 @@ from typing import Final, final
 from kerngen.check.environment import Environment
 from kerngen.check.faults.statements import LeftSubscript, RepeatedLeftIndex
 from kerngen.check.hints.examples import example_read, free_names
-from kerngen.check.scope import Scope, Symbol, TensorSymbol, ValueSymbol, one_line
+from kerngen.check.scope import Scope, Symbol, TensorSymbol, ValueSymbol, is_whole
 from kerngen.check.traverse import bare_subscripts, names_in, walk_syntax
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Role
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType
+from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 _LONGEST_TEXT: Final = 80
@@ -47,12 +48,10 @@ def report_left(
     """Report a subscript on the left that is not an index."""
     left = _Left(env, scope, node, symbol)
     what, remedy = left.describe(subscript)
-    text = one_line(subscript.span.text)
     known = scope.of(subscript)
     fault = LeftSubscript(
         span=subscript.span,
         declared=known.span if known else None,
-        text=text,
         what=what,
         remedy=remedy,
     )
@@ -69,10 +68,7 @@ def report_repeated(
     """Report an index that is on the left twice."""
     first = next(s for s in node.subscripts if s == name)
     remedy = _Left(env, scope, node, symbol).chosen()
-    fault = RepeatedLeftIndex(
-        span=name.span, other=first.span, name=name.name, remedy=remedy
-    )
-    env.faults.add(fault)
+    env.faults.add(RepeatedLeftIndex(span=name.span, other=first.span, remedy=remedy))
 
 
 @final
@@ -113,11 +109,12 @@ class _Left:
             remedy = "An index on the left ranges over its whole axis."
             return "a condition", remedy if bare else self.chosen("c")
         if reads:
-            what = f"read from '{one_line(reads[0].span.text)}'"
+            what = f"read from '{reads[0].span.one_line()}'"
             return what, self._gathered(moving) if moving else self.chosen()
         if isinstance(subscript, ast.Name):
             known = self.scope.get(subscript.name)
-            is_number = isinstance(known, ValueSymbol) or _is_rank_0(known)
+            is_scalar = isinstance(known, TensorSymbol) and not is_whole(known)
+            is_number = isinstance(known, ValueSymbol) or is_scalar
             remedy = self.chosen() if is_number else _NO_INDEX
             return known.kind if known else "a value", remedy
         if isinstance(subscript, ast.Number):
@@ -125,7 +122,7 @@ class _Left:
         if not moving:
             return "an expression", self.chosen()
         where = "compute on the right"
-        if "*" in one_line(subscript.span.text):
+        if "*" in subscript.span.one_line():
             where = "use '/' and '%' of the index on the right"
         return "an expression", f"Write '{self._written} = ...', and {where}."
 
@@ -189,7 +186,7 @@ class _Left:
         )
 
     def _text(self, subscript: ast.Expr) -> str:
-        return one_line(subscript.span.text, limit=_LONGEST_TEXT)
+        return subscript.span.one_line(limit=_LONGEST_TEXT)
 
     def _types(self, subscript: ast.Expr) -> set[ValueType | Struct]:
         """Return the types of the names in a subscript that are no new indices."""
@@ -198,7 +195,7 @@ class _Left:
 
     @property
     def _value(self) -> str:
-        return one_line(self.node.value.span.text, limit=_LONGEST_TEXT)
+        return self.node.value.span.one_line(limit=_LONGEST_TEXT)
 
     @property
     def _factor(self) -> str:
@@ -211,10 +208,7 @@ class _Left:
     def _rest(self) -> str:
         if self.node.op == "=" and self._is_kept:
             return self._written
-        return self._typed(_GATHERED[self.node.op][1])
-
-    def _typed(self, number: str) -> str:
-        """Return a whole number as a literal of the element type."""
+        number = _GATHERED[self.node.op][1]
         element = self.symbol.tensor.element if self.symbol else Scalar.F32
         return f"{number}.0" if element is Scalar.F32 else number
 
@@ -234,10 +228,6 @@ def _as_index(text: str, types: set[ValueType | Struct]) -> str:
     return text if types <= {Scalar.I32} else f"i32({text})"
 
 
-def _is_rank_0(symbol: Symbol | None) -> bool:
-    return isinstance(symbol, TensorSymbol) and symbol.tensor.rank == 0
-
-
 def _type_of(symbol: Symbol | None) -> ValueType | Struct:
     match symbol:
         case ValueSymbol(value=value):
@@ -249,6 +239,7 @@ def _type_of(symbol: Symbol | None) -> ValueType | Struct:
 
 
 _LONGEST_EXAMPLE = 80
+_LONGEST_TARGET = 43
 
 
 def free_indices(scope: Scope, node: ast.Assignment) -> tuple[str, ...]:
@@ -269,7 +260,7 @@ def as_sum(scope: Scope, node: ast.Assignment) -> str:
         return ""
     symbol = scope.get(node.name.name)
     is_output = isinstance(symbol, TensorSymbol) and symbol.tensor.role is Role.OUTPUT
-    value = one_line(node.value.span.text, limit=_LONGEST_EXAMPLE)
+    value = node.value.span.one_line(limit=_LONGEST_EXAMPLE)
     if isinstance(node.value, ast.Binary) and node.value.op != "*":
         value = f"({value})"
     written = f"{'' if is_output else 'let '}{target_text(node)}"
@@ -314,6 +305,5 @@ def _is_no_element(env: Environment, scope: Scope, part: ast.Expr) -> bool:
 
 def target_text(node: ast.Assignment) -> str:
     """Return the user's text of the left side, on one line."""
-    source, begin = node.span.source.text, node.name.span.start
-    text = source[begin : node.value.span.start].rstrip()
-    return one_line(text.removesuffix(node.op))
+    target = Span(node.span.source, node.name.span.start, node.value.span.start)
+    return target.one_line(_LONGEST_TARGET).removesuffix(node.op).rstrip()

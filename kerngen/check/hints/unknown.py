@@ -26,7 +26,6 @@ from kerngen.check.scope import (
     TensorSymbol,
     ValueSymbol,
     is_whole,
-    one_line,
 )
 from kerngen.check.traverse import names_in
 from kerngen.ir.builtins.table import BUILTINS
@@ -78,21 +77,16 @@ def report_unknown(ex: Expressions, node: ast.Name, otherwise: str = "") -> None
     if name in env.later:
         env.faults.add(
             UsedBeforeDefinition(
-                span=node.span,
-                other=env.later[name],
-                name=name,
-                case=_why_undefined(ex, name),
+                span=node.span, other=env.later[name], case=_why_undefined(ex, name)
             )
         )
     elif name in env.indices or env.current.binds(name, node.span):
         env.blame_use(name)
-        env.faults.add(
-            IndexAsValue(span=node.span, name=name, declared=env.indices.get(name))
-        )
+        env.faults.add(IndexAsValue(span=node.span, declared=env.indices.get(name)))
         return
     else:
         remedy = _name_remedy(ex, name) or otherwise or _introduction(ex, name)
-        env.faults.add(UnknownName(span=node.span, name=name, remedy=remedy))
+        env.faults.add(UnknownName(span=node.span, remedy=remedy))
     env.reported.add(name)
 
 
@@ -136,8 +130,8 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
     symbol = ex.scope.get(name)
     faults = ex.env.faults
     if name == "bool":
-        text = one_line(node.arguments[0].span.text) if node.arguments else "x"
-        faults.add(CastToBool(span=node.span, text=text))
+        text = node.arguments[0].span.one_line() if node.arguments else "x"
+        faults.add(CastToBool(span=node.span, argument=text))
     elif name in HALVES:
         report_cast_to_half(faults, node)
     elif name in NARROW:
@@ -152,14 +146,10 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
     elif isinstance(symbol, Poison):
         return
     elif symbol is not None:
-        faults.add(
-            TensorAsFunction(
-                span=span, declared=symbol.span, name=name, kind=symbol.kind
-            )
-        )
+        faults.add(TensorAsFunction(span=span, declared=symbol.span, kind=symbol.kind))
     else:
         remedy = _function_remedy(ex, node)
-        faults.add(UnknownFunction(span=span, name=name, remedy=remedy))
+        faults.add(UnknownFunction(span=span, remedy=remedy))
 
 
 def _function_remedy(ex: Expressions, node: ast.Call) -> str:
@@ -170,7 +160,7 @@ def _function_remedy(ex: Expressions, node: ast.Call) -> str:
     if name in foreign.REDUCTIONS:
         return f"Write {reduced_by(ex, node).by(name)}."
     if name in foreign.FUNCTIONS:
-        given = [one_line(part.span.text) for part in node.arguments]
+        given = [part.span.one_line() for part in node.arguments]
         return f"Write {foreign.called(name, given)}."
     known = [*ex.env.functions, *BUILTINS, *GEOMETRY, *CASTS, *COMPOSITES]
     ours = TYPES.get(name, "")
@@ -204,7 +194,7 @@ def reduced_by(ex: Expressions, node: ast.Call) -> foreign.Reduced:
             return whole
     if not isinstance(symbol, TensorSymbol) or not symbol.tensor.extents:
         return foreign.Reduced()
-    names = [one_line(subscript.span.text) for subscript in subscripts]
+    names = [subscript.span.one_line() for subscript in subscripts]
     unused = (name for name in INDEX_NAMES if name not in names)
     tensor = symbol.tensor
     names += [next(unused) for _ in range(tensor.rank - len(names))]
@@ -225,7 +215,7 @@ def report_member(ex: Expressions, node: ast.Member) -> None:
         MemberOfScalar(
             span=node.member.span,
             declared=symbol.span if symbol else None,
-            base=one_line(base.span.text),
+            base=base.span.one_line(),
             kind=symbol.kind if symbol else "a value",
             remedy=_member_remedy(ex, symbol, node.member.name),
         )
@@ -249,43 +239,27 @@ def _member_remedy(ex: Expressions, symbol: Symbol | None, member: str) -> str:
     return f"{length}Elements are read as '{example_read(ex.env, ex.scope, symbol.tensor)}'."
 
 
-def report_module(ex: Expressions, node: ast.Member, module: str) -> None:
+def report_module(ex: Expressions, node: ast.Member) -> None:
     """Report a member of another language's module: `math.pi`."""
     member = node.member.name
     instead = foreign.VALUES.get(
         member, f"'{member}' alone, if it is one of your values"
     )
-    ex.env.faults.add(
-        UnknownName(
-            span=node.span, name=f"{module}.{member}", remedy=f"Write {instead}."
-        )
-    )
+    ex.env.faults.add(UnknownName(span=node.span, remedy=f"Write {instead}."))
 
 
 def report_subscripts(ex: Expressions, node: ast.Subscript) -> None:
     """Report subscripts of a value that has no elements."""
-    base = node.base
-    if isinstance(base, ast.Subscript):
-        _report_separate(ex, node)
+    if isinstance(node.base, ast.Subscript):  # in brackets of their own: `x[i][j]`
+        subscripts: list[str] = []
+        base: ast.Expr = node
+        while isinstance(base, ast.Subscript):
+            subscripts[:0] = [part.span.one_line() for part in base.subscripts]
+            base = base.base
+        joined = f"{base.span.one_line()}[{', '.join(subscripts)}]"
+        ex.env.faults.add(SeparateSubscripts(span=node.span, joined=joined))
         return
-    symbol = ex.scope.of(base)
-    _report_not_subscriptable(ex, node, symbol)
-
-
-def _report_separate(ex: Expressions, node: ast.Subscript) -> None:
-    """Record subscripts in brackets of their own: `x[i][j]`."""
-    subscripts: list[str] = []
-    base: ast.Expr = node
-    while isinstance(base, ast.Subscript):
-        subscripts[:0] = [one_line(part.span.text) for part in base.subscripts]
-        base = base.base
-    joined = f"{one_line(base.span.text)}[{', '.join(subscripts)}]"
-    ex.env.faults.add(SeparateSubscripts(span=node.span, joined=joined))
-
-
-def _report_not_subscriptable(
-    ex: Expressions, node: ast.Subscript, symbol: Symbol | None
-) -> None:
+    symbol = ex.scope.of(node.base)
     remedy = (
         "Only tensors, lets with indices, arrays, vectors and matrices have elements."
     )
@@ -295,7 +269,7 @@ def _report_not_subscriptable(
         NotSubscriptable(
             span=node.span,
             declared=symbol.span if symbol else None,
-            text=one_line(node.base.span.text),
+            base=node.base.span.one_line(),
             kind=symbol.kind if symbol else "a value",
             remedy=remedy,
         )

@@ -8,7 +8,7 @@ from kerngen.check.expressions.rules import CONSTANT
 from kerngen.check.faults.places import NoDefault
 from kerngen.check.faults.types import NotConstant, VectorDefault
 from kerngen.check.items.types import resolve_scalar
-from kerngen.check.scope import Poison, Scope, ValueSymbol, one_line
+from kerngen.check.scope import Poison, Scope, ValueSymbol
 from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.evaluate import Value, constant_value
 from kerngen.ir.memory import Leaf, MemoryType
@@ -49,8 +49,7 @@ def check_default(
     if isinstance(type_, Scalar):
         return _constant(env, scope, node, type_, "A default")
     if not isinstance(type_, Vector):
-        fault = NoDefault(span=node.span, type=type_.spelling)
-        env.faults.add(fault)
+        env.faults.add(NoDefault(span=node.span, type=type_.spelling))
         return None
     arguments = _components(node, type_)
     if not arguments:
@@ -117,4 +116,4 @@ def _culprit(value: ir.Expr, node: ast.Expr) -> str:
                 return name
             case _:
                 pass
-    return one_line(node.span.text)
+    return node.span.one_line()

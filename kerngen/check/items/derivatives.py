@@ -18,10 +18,8 @@ from kerngen.check.faults.gradients import (
 )
 from kerngen.check.items.functions import check_locals, inside_function
 from kerngen.check.scope import Scope
-from kerngen.check.text import collapse
 from kerngen.ir.nodes import Function
 from kerngen.ir.types import Scalar, ValueType
-from kerngen.source.counted import counted
 from kerngen.source.diagnostic import Faults
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
@@ -46,12 +44,11 @@ def check_derivatives(
     for item in items:
         name = item.function.name
         if name not in own:
-            _report_unknown(faults, item, own)
+            meant = closest(name, own)
+            faults.add(UnknownDerivative(span=item.function.span, suggestion=meant))
             continue
         if name in first:
-            faults.add(
-                DerivedTwice(span=item.function.span, other=first[name], name=name)
-            )
+            faults.add(DerivedTwice(span=item.function.span, other=first[name]))
             continue
         first[name] = item.function.span
         made = _partials(of_file, outer, item)
@@ -62,12 +59,6 @@ def check_derivatives(
         )
         partials += [partial for partial in made if partial is not None]
     return (*found.values(), *partials)
-
-
-def _report_unknown(faults: Faults, item: ast.DerivativeItem, own: Signatures) -> None:
-    name, suggestion = item.function, closest(item.function.name, [*own])
-    fault = UnknownDerivative(span=name.span, name=name.name, suggestion=suggestion)
-    faults.add(fault)
 
 
 def _partials(
@@ -112,25 +103,19 @@ def _matches(faults: Faults, item: ast.DerivativeItem, signature: Signature) -> 
     strange: list[ValueType] = [t for t in types if not isinstance(t, Scalar)]
     if result is not Scalar.F32:
         strange = [result]
-    name = signature.name
     if strange:
-        fault = DerivativeOfVectors(
-            span=item.function.span, name=name, type=strange[0].spelling
-        )
+        fault = DerivativeOfVectors(span=item.function.span, type=strange[0].spelling)
         faults.add(fault)
         return False
     expected = _listed(
         [(p.name, p.type.spelling) for p in signature.parameters if p.type]
     )
-    actual = _listed(
-        [(p.name.name, collapse(p.type.span.text)) for p in item.parameters]
-    )
+    actual = _listed([(p.name.name, p.type.span.collapsed) for p in item.parameters])
     if actual != expected:
         faults.add(
             DerivativeParameters(
                 span=item.function.span,
                 other=signature.span,
-                name=name,
                 actual=actual,
                 expected=expected,
             )
@@ -150,8 +135,8 @@ def _report_count(
         DerivativeValues(
             span=item.values[0].span.to(last),
             name=item.function.name,
-            expected=counted(len(floats), "derivative"),
-            actual=counted(len(item.values), "value"),
+            expected=len(floats),
+            actual=len(item.values),
             wanted=", ".join(f"by '{name}'" for name in floats) or "there is none",
         )
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import REDUCE_KINDS, Expr, Function, LocalValue
 from kerngen.ir.types import CASTS, COMPOSITES
 from kerngen.source.diagnostic import Faults
+from kerngen.source.order import around, needed_first
 from kerngen.source.similar import MOST_CHAINED, chained
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -42,7 +43,7 @@ def check_signatures(
     for item in items:
         name = item.name.name
         if name in _TAKEN or name in BUILTINS:
-            faults.add(BuiltinClash(span=item.name.span, name=name))
+            faults.add(BuiltinClash(span=item.name.span))
             continue
         place = "A parameter of a function"
         parameters = tuple(
@@ -152,7 +153,7 @@ def _check_depth(faults: Faults, ordered: list[ast.FunctionItem]) -> None:
         depth = _Depth(max(d.nesting for d in found), max(d.height for d in found))
         name = item.name
         if depth.nesting > MOST_NESTED or depth.height > LONGEST_CHAIN:
-            faults.add(CallsTooDeep(span=name.span, name=name.name, limit=MOST_NESTED))
+            faults.add(CallsTooDeep(span=name.span, limit=MOST_NESTED))
             depth = _Depth(0, 0)
         depths[name.name] = depth
 
@@ -181,54 +182,26 @@ def _callees_first(
 ) -> list[ast.FunctionItem]:
     """Sort functions so that each follows those that it calls; a cycle is a fault.
 
-    Without recursion of our own, so that a long chain can't exhaust Python's stack:
-    `path` holds the functions being visited, each with the callees that are still ahead.
+    It is reported at one of its functions, whichever it was found from.
     """
     by_name = {item.name.name: item for item in reversed(items)}
-    ordered: dict[str, ast.FunctionItem] = {}
-    for item in items:
-        path = {item.name.name: _known_calls(item, by_name)}
-        while path:
-            name = next(reversed(path))
-            callee = next(path[name], None)
-            if callee is None:
-                del path[name]
-                ordered.setdefault(name, by_name[name])
-            elif callee in path:
-                _report_cycle(faults, by_name, tuple(path), callee)
-            elif callee not in ordered:
-                path[callee] = _known_calls(by_name[callee], by_name)
-    return list(ordered.values())
-
-
-def _report_cycle(
-    faults: Faults,
-    by_name: dict[str, ast.FunctionItem],
-    path: tuple[str, ...],
-    callee: str,
-) -> None:
-    """Report a cycle at one of its functions, whichever it was found from."""
-    cycle = path[path.index(callee) :]
-    first = min(cycle)
-    turn = cycle.index(first)
-    steps = (*cycle[turn:], *cycle[:turn], first)
-    calls = tuple(
-        _call_of(by_name[caller], called) for caller, called in pairwise(steps)
+    ordered, cycles = needed_first(
+        (item.name.name for item in items),
+        lambda name: (c.name for c in _calls(by_name[name]) if c.name in by_name),
     )
-    faults.add(
-        Recursion(
-            span=by_name[first].name.span,
-            name=first,
-            chain=chained(steps, "calls"),
-            calls=calls[:MOST_CHAINED],
+    for cycle in cycles:
+        steps = around(cycle, min(cycle))
+        calls = (
+            _call_of(by_name[caller], called) for caller, called in pairwise(steps)
         )
-    )
-
-
-def _known_calls(
-    item: ast.FunctionItem, by_name: dict[str, ast.FunctionItem]
-) -> Iterator[str]:
-    return (name.name for name in _calls(item) if name.name in by_name)
+        faults.add(
+            Recursion(
+                span=by_name[steps[0]].name.span,
+                chain=chained(steps, "calls"),
+                calls=tuple(calls)[:MOST_CHAINED],
+            )
+        )
+    return [by_name[name] for name in ordered]
 
 
 def _call_of(item: ast.FunctionItem, called: str) -> Span:

@@ -17,16 +17,12 @@ from kerngen.check.files.linking import link
 from kerngen.check.items.parameters import KINDS
 from kerngen.check.schedules.matching import Scheduled, report_faults
 from kerngen.check.schedules.options import check_schedule
-from kerngen.check.scope import (
-    Scope,
-    TensorSymbol,
-    ValueSymbol,
-    parameter_symbol,
-)
+from kerngen.check.scope import Scope, TensorSymbol, ValueSymbol, parameter_symbol
 from kerngen.ir import nodes as ir
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children
 from kerngen.source.diagnostic import Faults
+from kerngen.source.order import needed_first
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -115,19 +111,15 @@ def _kept(
         if found:
             wanted.setdefault(item.kernel.name, {}).update(found)
             spans.setdefault(item.kernel.name, item.span)
-    for name, given in wanted.items():
-        source, first = sources[name], next(iter(given.values()))
+    for kernel, given in wanted.items():
+        source, first = sources[kernel], next(iter(given.values()))
         taken = sources.get(kept_name(source.kernel.name))
         if taken is None or taken.file:  # each file that asks has one of its own
-            yield replace(source, kernel=kept(source.kernel, given, spans[name]))
+            yield replace(source, kernel=kept(source.kernel, given, spans[kernel]))
             continue
+        other, name = taken.kernel.span, taken.kernel.name
         faults.add(
-            DuplicateItem(
-                span=first.span,
-                other=taken.kernel.span,
-                kind="kernels",
-                name=taken.kernel.name,
-            )
+            DuplicateItem(span=first.span, other=other, kind="kernels", name=name)
         )
 
 
@@ -163,44 +155,29 @@ def _in_order(
 ) -> list[ast.GradientItem]:
     """Return items after those that they derive again; report what leads nowhere."""
     by_name = {item.name.name: item for item in items}
-    ordered: dict[str, ast.GradientItem] = {}
-    faulty: set[str] = set()
-    for item in items:
-        path: list[str] = []
-        name = item.name.name
-        while name in by_name and name not in ordered and name not in path:
-            path.append(name)
-            name = by_name[name].kernel.name
-        if name in path:
-            _report_circle(faults, by_name, path[path.index(name) :], faulty)
-        elif name not in ordered and name not in known:
-            if name not in faulty:
-                _report_unknown(faults, by_name[path[-1]].kernel, [*known, *by_name])
-            faulty.update(path)
-        elif name not in faulty:
-            ordered |= {each: by_name[each] for each in reversed(path)}
-    return list(ordered.values())
 
+    def derived(name: str) -> tuple[str, ...]:
+        kernel = by_name[name].kernel.name
+        return (kernel,) if kernel in by_name else ()
 
-def _report_circle(
-    faults: Faults,
-    by_name: Mapping[str, ast.GradientItem],
-    circle: list[str],
-    reported: set[str],
-) -> None:
-    if not reported.isdisjoint(circle):
-        return
-    reported.update(circle)
-    names = [*circle[1:], circle[0]]
-    chain = ", and that ".join(f"is of '{name}'" for name in names)
-    name = by_name[circle[0]].name
-    faults.add(DerivedFromItself(span=name.span, name=name.name, chain=f"it {chain}"))
-
-
-def _report_unknown(faults: Faults, name: ast.Identifier, known: Sequence[str]) -> None:
-    suggestion = closest(name.name, known)
-    fault = NoKernelToDerive(span=name.span, name=name.name, suggestion=suggestion)
-    faults.add(fault)
+    names, cycles = needed_first(by_name, derived)
+    faulty = {name for cycle in cycles for name in cycle}
+    for first, *others in cycles:
+        chain = ", and that ".join(f"is of '{name}'" for name in (*others, first))
+        span = by_name[first].name.span
+        faults.add(DerivedFromItself(span=span, chain=f"it {chain}"))
+    ordered: list[ast.GradientItem] = []
+    for item in (by_name[name] for name in names):
+        kernel = item.kernel
+        if kernel.name in faulty:
+            faulty.add(item.name.name)
+        elif kernel.name in known or kernel.name in by_name:
+            ordered.append(item)
+        else:
+            faulty.add(item.name.name)
+            suggestion = closest(kernel.name, [*known, *by_name])
+            faults.add(NoKernelToDerive(span=kernel.span, suggestion=suggestion))
+    return ordered
 
 
 def _declare(scope: Scope, kernel: ir.Kernel) -> None:

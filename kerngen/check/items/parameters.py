@@ -31,7 +31,6 @@ from kerngen.check.scope import (
     Scope,
     TensorSymbol,
     ValueSymbol,
-    one_line,
     parameter_symbol,
 )
 from kerngen.check.traverse import names_in
@@ -77,7 +76,7 @@ class Header:
         assigns = any(isinstance(s, ast.Assignment) for s in item.body)
         updates = any(p.mutable for p in item.parameters)
         if not item.outputs and not updates and not assigns:
-            self.env.faults.add(NoResult(span=item.name.span, name=item.name.name))
+            self.env.faults.add(NoResult(span=item.name.span))
 
     def _reserve(self, parameter: ast.Parameter, kind: str) -> None:
         """Take a name, so that dims and what follows can clash with it.
@@ -107,7 +106,7 @@ class Header:
         if isinstance(symbol, Poison) and symbol.kind == "a constant":
             return
         dim = ValueSymbol("a dim", ir.DimValue(name.name), name.span)
-        if self.scope.declare(ast.Identifier(name.name, name.span), dim):
+        if self.scope.declare(name, dim):
             self.dims[name.name] = name
         else:
             self.env.written.add(name.name)
@@ -129,8 +128,7 @@ class Header:
         symbol = memory and parameter_symbol(name.name, memory, name.span)
         if parameter.mutable:
             kind = symbol.kind if symbol else "a scalar"
-            fault = MutableScalar(span=span, name=name.name, kind=kind)
-            self.env.faults.add(fault)
+            self.env.faults.add(MutableScalar(span=span, name=name.name, kind=kind))
         elif memory and symbol:
             self._add_value(parameter, memory, symbol)
 
@@ -161,7 +159,7 @@ class Header:
     def _report_bool(
         self, parameter: ast.Parameter, place: str, case: NotAllowed
     ) -> None:
-        text, span = one_line(parameter.type.span.text), parameter.type.span
+        text, span = parameter.type.span.one_line(), parameter.type.span
         self.env.faults.add(
             TypeNotAllowed(span=span, case=case, place=place, type=text)
         )
@@ -220,20 +218,19 @@ class Header:
     def _report_no_dim(self, axis: ast.Name) -> None:
         symbol = self.scope.get(axis.name)
         suggestion = closest(axis.name, list(self.dims))
-        listed = ", ".join(f"'{name}'" for name in self.dims)
+        dims = tuple(self.dims)
         fault = OutputOnlyDim(
             span=axis.span,
-            case="dims" if listed else "no dims",
-            name=axis.name,
+            case="dims" if dims else "no dims",
             suggestion=suggestion,
-            dims=listed,
+            dims=dims,
         )
         if isinstance(symbol, TensorSymbol):
             fault = replace(fault, case="tensor")
         elif suggestion:
             fault = replace(fault, case="slip")
         elif symbol is not None:
-            fault = replace(fault, case="taken, dims" if listed else "taken, no dims")
+            fault = replace(fault, case="taken, dims" if dims else "taken, no dims")
         self.env.faults.add(fault)
 
     def _computed(self, axis: ast.Expr, role: ir.Role, name: str) -> ir.Extent | None:

@@ -10,8 +10,7 @@ from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.host_rules import RequireRules
 from kerngen.check.faults.statements import AlwaysMet, NeverMet, RequireType
-from kerngen.check.scope import Scope, one_line
-from kerngen.check.text import collapse
+from kerngen.check.scope import Scope
 from kerngen.ir.analysis.requirements import Known
 from kerngen.ir.nodes import Expr, Parameter, Requirement
 from kerngen.ir.types import Scalar
@@ -42,7 +41,7 @@ def check_requires(
             condition = _condition(ex, node)
             if condition is None or not _tells(env, item, known, node, condition):
                 continue
-            text = one_line(collapse(node.span.text), limit=_LONGEST)
+            text = node.span.one_line(limit=_LONGEST)
             requirement = Requirement(condition, text, node.span)
             known = replace(known, requires=(*known.requires, requirement))
     return known
@@ -65,7 +64,7 @@ def _condition(ex: Expressions, node: ast.Expr) -> Expr | None:
         return None
     if value.type is Scalar.BOOL:
         return value
-    text = one_line(node.span.text)
+    text = node.span.one_line()
     example = f"{text} == 0" if "%" in text else f"{text} > 0"
     ex.env.faults.add(RequireType(span=node.span, example=example))
     return None
@@ -84,8 +83,7 @@ def _tells(
     if found is None:
         return True
     alone = replace(known, requires=()).facts.decide(guard) is not None
-    kernel, text = item.name.name, f"'{one_line(collapse(node.span.text))}'"
     case: Literal["alone", "beside"] = "alone" if alone else "beside"
     kind = AlwaysMet if found else NeverMet
-    env.faults.add(kind(span=node.span, case=case, kernel=kernel, text=text))
+    env.faults.add(kind(span=node.span, case=case, kernel=item.name.name))
     return False

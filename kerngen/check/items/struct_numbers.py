@@ -15,7 +15,7 @@ from kerngen.check.faults.structs import (
     NumberNotConstant,
     UnknownAttribute,
 )
-from kerngen.check.scope import Poison, Scope, ValueSymbol, one_line
+from kerngen.check.scope import Poison, Scope, ValueSymbol
 from kerngen.check.traverse import walk_syntax
 from kerngen.ir.builtins.evaluate import NotFiniteError, constant_value
 from kerngen.ir.builtins.table import BUILTINS
@@ -60,10 +60,7 @@ def check_attributes(
         name = attribute.name
         if name.name not in ATTRIBUTES:
             suggestion = closest(name.name, ATTRIBUTES)
-            fault = UnknownAttribute(
-                span=name.span, name=name.name, suggestion=suggestion
-            )
-            env.faults.add(fault)
+            env.faults.add(UnknownAttribute(span=name.span, suggestion=suggestion))
             values[name.name] = None
         elif name.name in first:
             twice = AttributeTwice(
@@ -143,7 +140,7 @@ def _reads_what_varies(
 def _report_varying(
     env: Environment, node: ast.Expr, place: str, remedy: str = ""
 ) -> None:
-    what = f"'{one_line(node.span.text)}' is not"
+    what = f"'{node.span.one_line()}' is not"
     fault = NumberNotConstant(span=node.span, place=place, what=what, remedy=remedy)
     env.faults.add(fault)
 

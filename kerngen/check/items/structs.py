@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import Final, final
 
@@ -42,6 +41,7 @@ from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout, uniform_layout
 from kerngen.layout.types import lay_out, nesting
 from kerngen.source.diagnostic import Diagnostic, Faults
+from kerngen.source.order import around, needed_first
 from kerngen.source.similar import MOST_CHAINED, chained
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -104,7 +104,7 @@ def uniform_faults(type_: MemoryType, span: Span) -> Iterator[Diagnostic]:
         return
     depth = nesting(lay_out(type_, Space.UNIFORM)) + 1
     if depth > DEEPEST:
-        yield UniformTooDeep(span=span, struct=type_.name, depth=depth, limit=DEEPEST)
+        yield UniformTooDeep(span=span, depth=depth, limit=DEEPEST)
     for struct, member, needed in _members_in_uniform(type_):
         if member.size is not None and member.size < needed:
             yield SizeInUniform(
@@ -146,45 +146,32 @@ def _members_in_uniform(type_: MemoryType) -> Iterator[tuple[Struct, Member, int
 def _inner_first(
     faults: Faults, items: Mapping[str, ast.StructItem]
 ) -> list[ast.StructItem]:
-    """Return the items, inner ones first; those in a cycle, a fault, are left out."""
-    cyclic: set[str] = set()
-    while True:
-        rest = {
-            name: [f.type.name.name for f in item.fields]
-            for name, item in items.items()
-            if name not in cyclic
-        }
-        known = {name: [n for n in needs if n in rest] for name, needs in rest.items()}
-        try:
-            order = [*TopologicalSorter(known).static_order()]
-        except CycleError as error:
-            cycle: list[str] = error.args[1][::-1]
-            _report_cycle(faults, items, cycle)
-            cyclic.update(cycle)
-        else:
-            return [items[name] for name in order]
+    """Return the items, inner ones first; those in a cycle, a fault, are left out.
 
+    A cycle is reported once, at the first of its structs.
+    """
 
-def _report_cycle(
-    faults: Faults, items: Mapping[str, ast.StructItem], cycle: list[str]
-) -> None:
-    """Report a cycle once, at the first of its structs; `cycle` ends as it begins."""
-    names = cycle[:-1]
-    first = min(names, key=lambda name: items[name].span.start)
-    at = names.index(first)
-    names = [*names[at:], *names[:at], first]
-    held, *others = (
-        next(f for f in items[outer].fields if f.type.name.name == inner)
-        for outer, inner in pairwise(names)
-    )
-    fault = HoldsItself(
-        span=held.type.span,
-        name=first,
-        chain=chained(names, "holds"),
-        field=held.name.name,
-        others=tuple(field.type.span for field in others[:MOST_CHAINED]),
-    )
-    faults.add(fault)
+    def held(name: str) -> dict[str, ast.StructField]:
+        fields = reversed(items[name].fields)
+        known = ((f.type.name.name, f) for f in fields)
+        return {inner: field for inner, field in known if inner in items}
+
+    ordered, cycles = needed_first(items, held)
+    for cycle in cycles:
+        first = min(cycle, key=lambda name: items[name].span.start)
+        names = around(cycle, first)
+        field, *others = (held(outer)[inner] for outer, inner in pairwise(names))
+        faults.add(
+            HoldsItself(
+                span=field.type.span,
+                name=first,
+                chain=chained(names, "holds"),
+                field=field.name.name,
+                others=tuple(other.type.span for other in others[:MOST_CHAINED]),
+            )
+        )
+    cyclic = {name for cycle in cycles for name in cycle}
+    return [items[name] for name in ordered if name not in cyclic]
 
 
 # One struct
@@ -214,19 +201,15 @@ class _Checker:
     def _check_names(self, item: ast.StructItem) -> None:
         name = item.name
         if name.name in LEAVES or name.name == "bool":
-            fault = StructNamedLikeType(span=name.span, name=name.name)
-            self.env.faults.add(fault)
+            self.env.faults.add(StructNamedLikeType(span=name.span))
         if not item.fields:
-            self.env.faults.add(NoFields(span=name.span, name=name.name))
+            self.env.faults.add(NoFields(span=name.span))
         first: dict[str, Span] = {}
         for each in item.fields:
             field_ = each.name
             if field_.name in first:
                 twice = DuplicateField(
-                    span=field_.span,
-                    other=first[field_.name],
-                    struct=name.name,
-                    name=field_.name,
+                    span=field_.span, other=first[field_.name], struct=name.name
                 )
                 self.env.faults.add(twice)
             first.setdefault(field_.name, field_.span)
@@ -291,9 +274,7 @@ class _Checker:
         )
         for count, limit, within in limits:
             if count > limit:
-                many = TooManyFields(
-                    span=span, name=struct.name, within=within, count=count, limit=limit
-                )
+                many = TooManyFields(span=span, within=within, count=count, limit=limit)
                 self.env.faults.add(many)
                 return False
         depth = nesting(lay_out(struct, Space.STORAGE))

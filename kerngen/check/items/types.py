@@ -7,8 +7,6 @@ from typing import Final, TypeAlias
 
 from kerngen.check.faults.names import UnknownType
 from kerngen.check.faults.types import NotAllowed, TypeNotAllowed
-from kerngen.check.scope import one_line
-from kerngen.check.text import collapse
 from kerngen.ir.memory import LEAVES, NARROW, Struct
 from kerngen.ir.types import COMPOSITES, Scalar, ValueType
 from kerngen.source.diagnostic import Faults
@@ -54,7 +52,7 @@ def report_unknown_type(
 ) -> None:
     """Report an unknown type; `array` is how arrays are written at its place."""
     remedy = unknown_type_hint(name.name, known, array)
-    faults.add(UnknownType(span=name.span, name=name.name, remedy=remedy))
+    faults.add(UnknownType(span=name.span, remedy=remedy))
 
 
 def resolve_element(
@@ -74,9 +72,9 @@ def report_narrow(faults: Faults, name: ast.Identifier, place: str) -> None:
 
 def report_cast_to_half(faults: Faults, call: ast.Call) -> None:
     """Report a cast to a type that only memory has, such as f16."""
-    text = call.arguments[0].span.text if len(call.arguments) == 1 else "x"
+    text = call.arguments[0].span.one_line() if len(call.arguments) == 1 else "x"
     name = call.function.name
-    _report(faults, call.span, "cast", "A value", name, one_line(text))
+    _report(faults, call.span, "cast", "A value", name, text)
 
 
 def resolve_scalar(faults: Faults, written: ast.TypeName, place: str) -> Scalar | None:
@@ -87,7 +85,7 @@ def resolve_scalar(faults: Faults, written: ast.TypeName, place: str) -> Scalar 
     if isinstance(type_, Scalar) and written.axes is None:
         return type_
     case: NotAllowed = "constant" if written.axes is None else "constants"
-    text = collapse(written.span.text)
+    text = written.span.collapsed
     _report(faults, written.span, case, place, text, type_.spelling)
     return None
 
@@ -97,13 +95,13 @@ def resolve_value(
 ) -> ValueType | None:
     """Return the type of a function's parameter or result, or None after a fault."""
     if written.name.name in structs:
-        _report(faults, written.span, "struct", place, collapse(written.span.text))
+        _report(faults, written.span, "struct", place, written.span.collapsed)
         return None
     type_ = resolve_type(faults, written.name)
     assert not isinstance(type_, Struct), "none are given"
     if type_ is None or written.axes is None:
         return type_
-    text = collapse(written.span.text)
+    text = written.span.collapsed
     _report(faults, written.span, "tensor", place, text, type_.spelling)
     return None
 

@@ -100,7 +100,7 @@ def _unknown(target: ast.Identifier, known: Collection[str]) -> Diagnostic:
     if is_pattern(name):
         return NothingMatches(span=target.span, pattern=name, remedy=there)
     remedy = did_you_mean(closest(name, known)) or there
-    return UnknownKernel(span=target.span, name=name, remedy=remedy)
+    return UnknownKernel(span=target.span, remedy=remedy)
 
 
 # Faults of one schedule in several kernels
@@ -129,7 +129,7 @@ def _joined(kernels: Sequence[Scheduled]) -> Iterator[Diagnostic]:
         names = enumerated([*of_kernels])
         first, *others = of_kernels.values()
         if len(of_kernels) < number or any(o.message != first.message for o in others):
-            yield GuardOfSome(span=span, name=span.text, kernels=names)
+            yield GuardOfSome(span=span, kernels=names)
         elif isinstance(first, UnknownName) and any(
             o.help != first.help for o in others
         ):

@@ -20,7 +20,7 @@ from kerngen.check.faults.schedules import (
 )
 from kerngen.check.files.checked_file import CheckedFile, KernelHead, UsedModule
 from kerngen.check.schedules.matching import Scheduled
-from kerngen.check.scope import Scope, one_line
+from kerngen.check.scope import Scope
 from kerngen.check.traverse import names_in
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Expr, Kernel, Schedule
@@ -41,8 +41,18 @@ def check_schedule(
     """
     item, faults = scheduled.item, scheduled.faults
     env = replace(env, faults=faults)
-    known = _check_strategy(faults, item.strategy)
-    options = _check_options(faults, item) if known else None
+    strategy = item.strategy
+    options = None
+    if strategy.name in OPTIONS:
+        options = _check_options(faults, item)
+    else:
+        faults.add(
+            UnknownStrategy(
+                span=strategy.span,
+                known=tuple(OPTIONS),
+                suggestion=closest(strategy.name, tuple(OPTIONS)),
+            )
+        )
     guard = None
     if item.guard is not None:
         guard = _check_guard(env, scope, item.guard)
@@ -50,60 +60,39 @@ def check_schedule(
             return None
     if options is None:
         return None
-    stage, strategy = scheduled.target.stage, item.strategy
+    stage = scheduled.target.stage
     asked = strategy.span.to(item.options[-1].span) if item.options else strategy.span
     name, span = (stage.name, stage.span) if stage else (None, None)
     return Schedule(name, guard, strategy.name, options, asked, span)
 
 
-def _check_strategy(faults: Faults, strategy: ast.Identifier) -> bool:
-    if strategy.name in OPTIONS:
-        return True
-    faults.add(
-        UnknownStrategy(
-            span=strategy.span,
-            name=strategy.name,
-            known=", ".join(f"'{name}'" for name in OPTIONS),
-            suggestion=closest(strategy.name, tuple(OPTIONS)),
-        )
-    )
-    return False
-
-
 def _check_options(
     faults: Faults, item: ast.ScheduleItem
 ) -> tuple[tuple[str, tuple[int, ...]], ...] | None:
-    rules = OPTIONS[item.strategy.name]
+    strategy = item.strategy.name
+    rules = OPTIONS[strategy]
     first: dict[str, Span] = {}
     before = len(faults)
     for option in item.options:
         name = option.name.name
         if name in first:
-            fault = RepeatedOption(span=option.name.span, other=first[name], name=name)
-            faults.add(fault)
+            faults.add(RepeatedOption(span=option.name.span, other=first[name]))
         first.setdefault(name, option.name.span)
         if name in rules:
             _check_values(faults, option, rules[name])
         else:
-            _report_option(faults, item.strategy.name, option.name, tuple(rules))
+            faults.add(
+                UnknownOption(
+                    span=option.name.span,
+                    strategy=strategy,
+                    options=tuple(rules),
+                    suggestion=closest(name, rules),
+                    instead=REPLACED.get((strategy, name), ""),
+                )
+            )
     if len(faults) > before:
         return None
     return tuple((option.name.name, option.values) for option in item.options)
-
-
-def _report_option(
-    faults: Faults, strategy: str, name: ast.Identifier, known: tuple[str, ...]
-) -> None:
-    faults.add(
-        UnknownOption(
-            span=name.span,
-            strategy=strategy,
-            name=name.name,
-            options=known,
-            suggestion=closest(name.name, known),
-            instead=REPLACED.get((strategy, name.name), ""),
-        )
-    )
 
 
 def _check_values(faults: Faults, option: ast.Option, rule: OptionRule) -> None:
@@ -147,7 +136,7 @@ def _check_guard(env: Environment, scope: Scope, node: ast.Expr) -> Expr | None:
     value = Expressions(env, scope, GUARD).check(node)
     if value is None or value.type is Scalar.BOOL:
         return value
-    example = f"{one_line(node.span.text)} {_LIKELY.get(node.span.text, '== 1')}"
+    example = f"{node.span.one_line()} {_LIKELY.get(node.span.text, '== 1')}"
     env.faults.add(GuardType(span=node.span, example=example))
     return None
 
@@ -203,7 +192,6 @@ def _ambiguous(
         if value is not None and constant is not None:
             yield AmbiguousInGuard(
                 span=node.span,
-                name=node.name,
                 kind=value.kind,
                 kernel=scheduled.kernel,
                 value=value.span,

@@ -34,7 +34,6 @@ from kerngen.check.scope import (
     ValueSymbol,
     is_dim,
     is_whole,
-    one_line,
 )
 from kerngen.check.statements.positions import LeftSide, check_position, has_position
 from kerngen.check.statements.recurrences import check_let_value
@@ -101,11 +100,7 @@ class Body:
         if first is not None and self.scope.get(name.name) is None:
             self.env.faults.add(
                 NameClash(
-                    span=name.span,
-                    other=first,
-                    name=name.name,
-                    wanted=symbol.kind,
-                    taken="an index",
+                    span=name.span, other=first, wanted=symbol.kind, taken="an index"
                 )
             )
         if not self.scope.declare(name, symbol):
@@ -248,7 +243,8 @@ class Body:
             return None
         tensor = symbol.tensor
         updates = node.op != "="
-        if updates and left is not None and self._unwritten(tensor, spot):
+        place = spot.memory, spot.path, spot.component
+        if updates and left is not None and self.env.unwritten(tensor, *place):
             self._report_unwritten(inner, node, symbol)
         value = inner.check(node.value, scalar_of(spot.type))
         if value is None:
@@ -259,8 +255,8 @@ class Body:
                 sides = (node.name.span, spot.type), (node.value.span, value.type)
                 report_operands(inner, node.span, _OPERATORS[node.op], *sides)
                 return None
-            place = f"An element of '{tensor.name}'"
-            inner.report_mismatch(node.value, value, spot.type, place, symbol.span)
+            what = f"An element of '{tensor.name}'"
+            inner.report_mismatch(node.value, value, spot.type, what, symbol.span)
             return None
         if node.op == "=":
             self._check_range(value, node.value, spot)
@@ -294,14 +290,10 @@ class Body:
         if constant is None or not ends or ends[0] <= constant <= ends[1]:
             return
         low, high = map(str, ends)
-        text, type_ = one_line(node.span.text), spot.memory.spelling
+        text, type_ = node.span.one_line(), spot.memory.spelling
         self.env.faults.add(
             LiteralRange(span=node.span, value=text, type=type_, low=low, high=high)
         )
-
-    def _unwritten(self, tensor: ir.Tensor, spot: Place) -> bool:
-        place = spot.memory, spot.path, spot.component
-        return bool(self.env.unwritten(tensor, *place))
 
     # Left sides
 
@@ -322,8 +314,7 @@ class Body:
         indices: list[ir.Index] = []
         told = symbol is not None and not fits
         for axis, subscript in enumerate(node.subscripts):
-            name = _new_index(inner.scope, subscript)
-            if name is None:
+            if not isinstance(subscript, ast.Name) or inner.scope.of(subscript):
                 if not told:
                     self._report_left(inner, node, symbol, subscript)
                 told = True
@@ -332,10 +323,10 @@ class Body:
             introduced: IndexSymbol | Poison
             introduced = Poison("an index", subscript.span)
             if symbol is not None and fits:
-                index = ir.Index(name.name, symbol.tensor.extents[axis])
+                index = ir.Index(subscript.name, symbol.tensor.extents[axis])
                 introduced = IndexSymbol(index, subscript.span, subscript.span)
                 indices.append(index)
-            introduce(inner, name, introduced)
+            introduce(inner, subscript, introduced)
         complete = fits and len(indices) == len(node.subscripts)
         places = tuple(map(ir.IndexValue, indices))
         return LeftSide(tuple(indices), places) if complete else None
@@ -369,13 +360,6 @@ class Body:
             report_repeated(self.env, self.scope, node, target, subscript)
         else:
             report_left(self.env, self.scope, node, target, subscript)
-
-
-def _new_index(scope: Scope, subscript: ast.Expr) -> ast.Identifier | None:
-    """Return a subscript of the left side that is a new name."""
-    if isinstance(subscript, ast.Name) and scope.get(subscript.name) is None:
-        return ast.Identifier(subscript.name, subscript.span)
-    return None
 
 
 def _poison_right(scope: Scope, node: ast.Assignment) -> None:

@@ -17,14 +17,7 @@ from kerngen.check.expressions.subscripts import check_subscript, is_out_of_boun
 from kerngen.check.faults.statements import LeftSubscript, PositionRange
 from kerngen.check.hints.examples import free_names
 from kerngen.check.hints.left_sides import report_left, report_repeated
-from kerngen.check.scope import (
-    IndexSymbol,
-    Poison,
-    Scope,
-    TensorSymbol,
-    ends_axis,
-    one_line,
-)
+from kerngen.check.scope import IndexSymbol, Poison, Scope, TensorSymbol, ends_axis
 from kerngen.check.traverse import names_in, walk_syntax
 from kerngen.ir.analysis.positions import moving_index
 from kerngen.ir.nodes import Index, Role, Subscript
@@ -89,7 +82,7 @@ class _Position:
                     return
                 index = Index(subscript.name, extent)
                 known = IndexSymbol(index, subscript.span, subscript.span)
-                self._declare(subscript, known)
+                introduce(self.ex, subscript, known)
         for subscript in self.node.subscripts:
             if any(isinstance(part, ast.Reduction) for part in walk_syntax(subscript)):
                 self._report_reduction(subscript)
@@ -108,24 +101,21 @@ class _Position:
                 yield part
 
     def _introduce_moving(self, subscript: ast.Expr, name: ast.Name) -> None:
-        identifier = ast.Identifier(name.name, name.span)
-        found = ranged_by_reads(self.ex, identifier, self.node.value)
+        found = ranged_by_reads(self.ex, name, self.node.value)
         if found is None:
             fault = PositionRange(
                 span=name.span,
-                name=name.name,
-                text=one_line(subscript.span.text),
+                position=subscript.span.one_line(),
                 let=self._free_name(),
             )
             self.ex.env.faults.add(fault)
-        self._declare(name, found or Poison("an index", name.span))
+        introduce(self.ex, name, found or Poison("an index", name.span))
 
     def _report_reduction(self, subscript: ast.Expr) -> None:
-        text, name = one_line(subscript.span.text), self._free_name()
+        text, name = subscript.span.one_line(), self._free_name()
         fault = LeftSubscript(
             span=subscript.span,
             declared=None,
-            text=text,
             what="a reduction",
             remedy=f"Name the number first: 'let {name} = {text};'.",
         )
@@ -134,9 +124,6 @@ class _Position:
     def _free_name(self) -> str:
         names = {n.name for n in names_in(*self.node.subscripts, self.node.value)}
         return next(free_names(self.ex.env, self.ex.scope, names))
-
-    def _declare(self, name: ast.Name, symbol: IndexSymbol | Poison) -> None:
-        introduce(self.ex, ast.Identifier(name.name, name.span), symbol)
 
     def checked(self) -> LeftSide | None:
         """Return the subscripts as places, each index in one of them."""

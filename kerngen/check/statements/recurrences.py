@@ -19,7 +19,7 @@ from kerngen.check.faults.statements import (
     UnguardedBorder,
 )
 from kerngen.check.items.parameters import KINDS
-from kerngen.check.scope import Poison, TensorSymbol, one_line
+from kerngen.check.scope import Poison, TensorSymbol
 from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.ir.analysis.affine import affine_form, as_literal
 from kerngen.ir.analysis.borders import Borders, Condition, reads_under
@@ -200,7 +200,6 @@ class _Reads:
             span=self._span(load),
             index=index.name,
             border="first" if shift < 0 else "last",
-            read=one_line(self._span(load).text),
             condition=f"{index.name} >= {-shift}" if shift < 0 else forward,
         )
 
@@ -210,8 +209,7 @@ class _Reads:
         name, own = self.tensor.name, tuple(map(IndexValue, self.indices))
         for load in loads:
             if load.subscripts == own:
-                text = one_line(self._span(load).text)
-                return ReadsItself(span=self._span(load), name=name, text=text)
+                return ReadsItself(span=self._span(load), name=name)
         for axis, index in enumerate(self.indices):
             shifts = [self._shift(load, axis) for load in loads]
             if all(shifts):
@@ -239,7 +237,7 @@ class _Reads:
             span=self._span(loads[0]) if loads else self.node.name.span,
             name=name,
             reads=", ".join(
-                dict.fromkeys(f"'{one_line(self._span(load).text)}'" for load in loads)
+                dict.fromkeys(f"'{self._span(load).one_line()}'" for load in loads)
             ),
         )
 

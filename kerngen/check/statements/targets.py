@@ -19,19 +19,11 @@ from kerngen.check.faults.structs import TooMuchCopied
 from kerngen.check.hints.examples import unused_names
 from kerngen.check.hints.left_sides import as_sum, target_text
 from kerngen.check.items.structs import DEEPEST
-from kerngen.check.scope import (
-    IndexSymbol,
-    Poison,
-    Scope,
-    TensorSymbol,
-    ValueSymbol,
-    one_line,
-)
+from kerngen.check.scope import IndexSymbol, Poison, Scope, TensorSymbol, ValueSymbol
 from kerngen.ir import nodes as ir
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.operators import swizzle_type
 from kerngen.ir.types import Scalar, Vector
-from kerngen.source.counted import counted
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -61,7 +53,9 @@ def written_tensor(
         }:
             return symbol
         case TensorSymbol(tensor=tensor) if tensor.role is ir.Role.INPUT:
-            _report_input(env, name, symbol)
+            axes = ", ".join(map(env.length_text, tensor.extents))
+            type_ = f"{tensor.memory.spelling}[{axes}]"
+            env.faults.add(WriteToInput(span=name.span, other=symbol.span, type=type_))
         case Poison():
             pass
         case None:
@@ -73,25 +67,12 @@ def written_tensor(
                 span=name.span,
                 case="sum" if summed else _KINDS.get(symbol.kind, "other"),
                 declared=symbol.span,
-                name=name.name,
                 kind=symbol.kind,
                 sum=summed,
                 type=value.type.spelling if value else "",
             )
             env.faults.add(fault)
     return None
-
-
-def _report_input(env: Environment, name: ast.Identifier, symbol: TensorSymbol) -> None:
-    axes = ", ".join(env.length_text(extent) for extent in symbol.tensor.extents)
-    env.faults.add(
-        WriteToInput(
-            span=name.span,
-            other=symbol.span,
-            name=name.name,
-            type=f"{symbol.tensor.memory.spelling}[{axes}]",
-        )
-    )
 
 
 def _report_unknown(env: Environment, scope: Scope, node: ast.Assignment) -> None:
@@ -107,7 +88,7 @@ def _report_unknown(env: Environment, scope: Scope, node: ast.Assignment) -> Non
         introduced = as_sum(scope, node) if node.op == "+=" else ""
         target = target_text(node)
         remedy = introduced or f"To name a value, write 'let {target} = ...;'."
-    env.faults.add(UnknownName(span=name.span, name=name.name, remedy=remedy))
+    env.faults.add(UnknownName(span=name.span, remedy=remedy))
 
 
 def check_target_parts(
@@ -131,7 +112,7 @@ def report_whole(ex: Expressions, node: ast.Assignment, place: Place) -> None:
     if isinstance(place.memory, Struct):
         part = f".{place.memory.members[0].name}"
     case: TargetCase = "copy" if node.op == "=" else "update"
-    value = one_line(node.value.span.text)
+    value = node.value.span.one_line()
     _Target(ex, node).refuse(node.name.span, place, case, value=value, part=part)
 
 
@@ -149,7 +130,7 @@ class _Target:
         place: Place,
         case: TargetCase,
         *,
-        listed: str = "",
+        listed: tuple[str, ...] = (),
         value: str = "",
         part: str = "",
         length: int = 0,
@@ -159,7 +140,7 @@ class _Target:
             TargetPart(
                 span=span,
                 case=case,
-                text=one_line(self.node.span.text.split("=")[0].strip(" +-*/")),
+                target=target_text(self.node),
                 type=place.memory.spelling,
                 listed=listed,
                 value=value,
@@ -184,7 +165,7 @@ class _Target:
                     self.refuse(member.span, place, "components")
                     return None
                 if type_ is None:
-                    listed = ", ".join(f"'{x}'" for x in "xyzw"[: vector.width])
+                    listed = (*"xyzw"[: vector.width],)
                     self.refuse(member.span, place, "letters", listed=listed)
                     return None
                 return replace(place, component=letters)
@@ -199,8 +180,7 @@ class _Target:
         match place.memory:
             case FixedArray(lengths=lengths):
                 if len(member.subscripts) != len(lengths):
-                    axes = counted(len(lengths), "axis", "axes")
-                    self.refuse(member.span, place, "axes", listed=axes)
+                    self.refuse(member.span, place, "axes", length=len(lengths))
                     return None
             case Leaf(type=Vector()):
                 self.refuse(member.span, place, "subscripted")
@@ -226,7 +206,7 @@ class _Target:
             case ast.Name(name=name) if ex.scope.get(name) is None:
                 index = ir.Index(name, array.length)
                 symbol = IndexSymbol(index, node.span, node.span)
-                introduce(ex, ast.Identifier(name, node.span), symbol)
+                introduce(ex, node, symbol)
                 element = place.element(ir.IndexValue(index))
                 return replace(element, indices=(*place.indices, index))
             case _:

@@ -102,7 +102,10 @@ class _Laid:
 
 
 def _laid(printer: Printer, found: Keyed, reduce: Reduce, frame: Frame) -> _Laid | None:
-    """Lay a reduction along axes; None where no tensor has as many elements as terms."""
+    """Return the axes along which NumPy computes a reduction by key.
+
+    None where no tensor that is read has as many elements as there are terms.
+    """
     chosen = frozenset[Index]().union(*(free_indices(k.value) for k in found.keys))
     rows = tuple(index for index in frame if index in chosen)
     keys = (*(Key(IndexValue(row), row) for row in rows), *found.keys)

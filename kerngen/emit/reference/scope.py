@@ -119,7 +119,10 @@ class Scope:
         return self._namer.claim(wanted)
 
     def gather_source(self, wanted: str, text: str) -> str:
-        """Define an array before the statements, and return its name."""
+        """Return the name of an array that many statements gather from.
+
+        Its definition, `text`, is written once, before all statements.
+        """
         if text not in self.gathered:
             self.gathered[text] = self.fresh(wanted)
         return self.gathered[text]

@@ -96,7 +96,12 @@ def without_needless_clamps(kernel: ir.Kernel) -> ir.Kernel:
         if not isinstance(node, ir.Load):
             return node
         pairs = zip(node.subscripts, node.tensor.extents, strict=True)
-        return replace(node, subscripts=tuple(place(s, e) for s, e in pairs))
+        subscripts = tuple(place(s, e) for s, e in pairs)
+        return (
+            node
+            if subscripts == node.subscripts
+            else replace(node, subscripts=subscripts)
+        )
 
     body = tuple(replace(s, value=visit(s.value)) for s in kernel.body)
     return replace(kernel, body=body)

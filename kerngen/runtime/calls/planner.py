@@ -29,7 +29,7 @@ from kerngen.runtime.calls.call_plan import (
 )
 from kerngen.runtime.calls.checks import Signature
 from kerngen.runtime.calls.choices import Choice
-from kerngen.runtime.calls.ranges import shape_of
+from kerngen.runtime.calls.ranges import is_zero, shape_of
 from kerngen.runtime.device.shaders import Bound, ShaderKey, Shaders
 from kerngen.runtime.errors import Error, FeatureError, LimitError
 from kerngen.runtime.tensor import STORAGE_ALIGNMENT
@@ -68,7 +68,7 @@ class Planner:
         names = [spec.name for spec in kernel.tensors]
         names += [spec.name for spec, _ in temporaries]
         slots = {name: slot for slot, name in enumerate(names)}
-        running = _recorded(kernel, selection, dims)
+        running = [] if is_zero(kernel, dims) else _recorded(kernel, selection, dims)
         steps = tuple(self._step(kernel, each, slots, dims) for each in running)
         outputs = [
             Inner(spec.element, shape)

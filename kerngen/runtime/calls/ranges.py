@@ -69,6 +69,8 @@ def check_ranges(kernel: Kernel, lengths: Mapping[str, int]) -> None:
 
 def check_gathers(kernel: Kernel, lengths: Mapping[str, int]) -> None:
     """Refuse gathers from an empty axis: there is no element to clamp to."""
+    if is_zero(kernel, lengths):
+        return
     for gather in kernel.gathers:
         (length,) = shape_of((gather.extent,), lengths)
         if length == 0 and all(shape_of(gather.around, lengths)):
@@ -76,6 +78,15 @@ def check_gathers(kernel: Kernel, lengths: Mapping[str, int]) -> None:
                 f"{kernel.place}: axis {gather.axis} of '{gather.tensor}' is gathered "
                 f"from, and it is empty ({show_axis(kernel, gather.extent, lengths)})."
             )
+
+
+def is_zero(kernel: Kernel, lengths: Mapping[str, int]) -> bool:
+    """Whether a gradient is 0, as it adds up elements of empty tensors alone."""
+    if kernel.gradient is None:
+        return False
+    summed = {own for _, own in kernel.gradient.from_}
+    axes = (spec.axes for spec in kernel.inputs if spec.name in summed)
+    return all(0 in shape_of(each, lengths) for each in axes)
 
 
 def shape_of(axes: tuple[str | int, ...], lengths: Mapping[str, int]) -> Shape:

@@ -16,13 +16,31 @@ CHUNK_BYTES = 256 * 1024
 class Chunk:
     """A buffer of uniform structs and the bytes that will be uploaded to it."""
 
-    __slots__ = ("block", "data", "used")
+    __slots__ = ("_uploaded", "block", "data", "used")
 
     def __init__(self, block: Block[Buffer]) -> None:
         """Start empty."""
         self.block = block
         self.data = bytearray(CHUNK_BYTES)
         self.used = 0
+        self._uploaded = bytearray()
+
+    def upload(self, queue: Queue) -> None:
+        """Write the structs to the device, unless it has them from the last submission.
+
+        A step that is repeated with the same scalars writes nothing.  wgpu makes a staging
+        buffer for each write: WRITE_US.
+        """
+        used = memoryview(self.data)[: self.used]
+        if self._uploaded.startswith(used):
+            return
+        self.invalidate()  # An interrupt may end the write at any point.
+        queue.write_buffer(self.block.memory, 0, used)
+        self._uploaded += used
+
+    def invalidate(self) -> None:
+        """Forget what the device has, so that the next upload writes."""
+        self._uploaded.clear()
 
 
 @final
@@ -59,15 +77,18 @@ class UniformArena:
     def upload(self, queue: Queue) -> None:
         """Write the structs packed so far to the device."""
         for chunk in self._chunks[: self._current + 1]:
-            if chunk.used:
-                used = memoryview(chunk.data)[: chunk.used]
-                queue.write_buffer(chunk.block.memory, 0, used)
+            chunk.upload(queue)
 
     def reset(self) -> None:
         """Reuse all chunks, from the first one on."""
         for chunk in self._chunks[: self._current + 1]:
             chunk.used = 0
         self._current = -1
+
+    def invalidate(self) -> None:
+        """Forget what the device has of each chunk, as after a submission that failed."""
+        for chunk in self._chunks:
+            chunk.invalidate()
 
     def clear(self) -> None:
         """Drop all chunks."""

@@ -26,9 +26,6 @@ TESTED = {(0, 32): 29}
 
 _NO_CHECKS = 0
 
-_MOST_OFFSETS = 64
-"""The most dynamic offsets of a bind group; WebGPU promises 12, adapters have more."""
-
 PATIENCE = 0.5
 """How many seconds pass before a wait looks whether its device is still there."""
 
@@ -99,49 +96,6 @@ def unchecked_modules(device: gpu.Device) -> MakeModule | str:
     return make
 
 
-@final
-class DirectPass:
-    """A compute pass whose commands go straight to the library.
-
-    wgpu checks for errors after each call, which takes thrice as long; errors of a
-    pass's commands are found when its encoder finishes.
-    """
-
-    __slots__ = ("_compute", "_lib", "_offsets", "handle")
-
-    def __init__(self, compute: gpu.ComputePass, api: Any) -> None:
-        """Stand in front of a pass of wgpu's."""
-        self._compute = compute
-        self.handle: object = handle_of(compute)
-        self._lib: Any = api.lib
-        self._offsets: Any = api.ffi.new("uint32_t []", _MOST_OFFSETS)
-
-    def set_pipeline(self, pipeline: gpu.Pipeline) -> None:
-        """Choose the shader."""
-        self._lib.wgpuComputePassEncoderSetPipeline(self.handle, handle_of(pipeline))
-
-    def set_bind_group(
-        self, index: int, bind_group: gpu.BindGroup, offsets: Sequence[int]
-    ) -> None:
-        """Choose the buffers; kernels have one offset at most, of the uniform struct."""
-        held = self._offsets
-        if len(offsets) == 1:
-            held[0] = offsets[0]  # every call of a kernel passes here
-        else:
-            held[0 : len(offsets)] = offsets
-        self._lib.wgpuComputePassEncoderSetBindGroup(
-            self.handle, index, handle_of(bind_group), len(offsets), held
-        )
-
-    def dispatch_workgroups(self, x: int, y: int, z: int = 1, /) -> None:
-        """Run x times y times z workgroups."""
-        self._lib.wgpuComputePassEncoderDispatchWorkgroups(self.handle, x, y, z)
-
-    def end(self) -> None:
-        """Close the pass."""
-        self._compute.end()
-
-
 class MakeBindGroup(Protocol):
     """A function that makes bind groups, as `Device.create_bind_group` does."""
 
@@ -200,7 +154,7 @@ class Commands(Protocol):
         ...
 
     def encode(self, compute: gpu.ComputePass, start: int, stop: int) -> None:
-        """Encode dispatches `start` to `stop` in a pass that `direct_passes` made."""
+        """Encode dispatches `start` to `stop` in a pass of an encoder that `encoders_of` made."""
         ...
 
 
@@ -274,13 +228,6 @@ def commands_for(device: gpu.Device) -> Callable[[Sequence[Command]], Commands]:
     if untested(device):
         return PlainCommands
     return partial(DirectCommands, api=import_module(API))
-
-
-def direct_passes(device: gpu.Device) -> Callable[[gpu.ComputePass], gpu.ComputePass]:
-    """Return a function that wraps a device's passes to record faster, if tested."""
-    if untested(device):
-        return lambda compute: compute
-    return partial(DirectPass, api=import_module(API))
 
 
 def tick_seconds(device: gpu.Device) -> float:

@@ -11,6 +11,7 @@ from kerngen.runtime.backend import AnyTensor
 from kerngen.runtime.calls.call_plan import CallPlan, Step
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.device.arena import UniformArena
+from kerngen.runtime.device.direct import encoders_of
 from kerngen.runtime.device.gpu import (
     BindGroup,
     Buffer,
@@ -20,7 +21,6 @@ from kerngen.runtime.device.gpu import (
     translate,
 )
 from kerngen.runtime.device.limits import Limits
-from kerngen.runtime.device.native import direct_passes
 from kerngen.runtime.device.pool import Pool
 from kerngen.runtime.device.shaders import CompiledShader
 from kerngen.runtime.device.storage import Block
@@ -154,7 +154,7 @@ class Recorder:
         self._stamps: list[Stamps] = []
         self._staged: list[Block[Buffer]] = []
         self._device = device
-        self._direct = direct_passes(device)
+        self._make_encoder = encoders_of(device)
         self._arena = arena
         self._probe = probe
         self._staging = staging
@@ -164,7 +164,7 @@ class Recorder:
     def open_pass(self) -> ComputePass:
         """Return the open compute pass, beginning one if there is none."""
         if self.compute is None:
-            self.compute = self._direct(self._open_encoder().begin_compute_pass())
+            self.compute = self._open_encoder().begin_compute_pass()
             self.bound = None
             self._counters.passes += 1
         return self.compute
@@ -420,6 +420,7 @@ class Recorder:
     def lose(self) -> None:
         """Drop the recorded work after an error."""
         self._count_losses()
+        self._arena.invalidate()
         self._begin_anew()
 
     def _count_losses(self) -> None:
@@ -469,7 +470,7 @@ class Recorder:
         if self._encoder is None:
             if perf_counter() - self._submitted_at > _PAUSE:
                 self.note_idle()
-            self._encoder = self._device.create_command_encoder()
+            self._encoder = self._make_encoder()
             self._counters.encoders += 1
         return self._encoder
 
@@ -478,8 +479,8 @@ class Recorder:
         if stamps not in self._stamps[-1:]:
             self._stamps.append(stamps)
         encoder = self._open_encoder()
-        compute = encoder.begin_compute_pass(timestamp_writes=stamps.next_pass())
-        self.compute = opened = self._direct(compute)
+        opened = encoder.begin_compute_pass(timestamp_writes=stamps.next_pass())
+        self.compute = opened
         self.bound = None
         self._counters.passes += 1
         return opened

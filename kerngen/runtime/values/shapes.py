@@ -14,8 +14,11 @@ Shape: TypeAlias = tuple[int, ...]
 
 def normalise_shape(shape: int | Sequence[int]) -> Shape:
     """Return a shape as a tuple of lengths; an integer is a shape of rank 1."""
-    lengths = _integers(shape)
-    if any(length < 0 for length in lengths):
+    return _without_negative(_integers(shape))
+
+
+def _without_negative(lengths: Shape) -> Shape:
+    if lengths and min(lengths) < 0:
         raise ShapeError(f"A shape has no negative lengths, got {lengths}.")
     return lengths
 
@@ -30,16 +33,17 @@ def resolve_shape(shape: int | Sequence[int], size: int) -> Shape:
         if rest == 0 or size % rest:
             raise ShapeError(f"{size} elements do not fill the shape {wanted}.")
         wanted = tuple(size // rest if length == -1 else length for length in wanted)
-    lengths = normalise_shape(wanted)
-    if math.prod(lengths) != size:
-        raise ShapeError(f"{size} elements do not fit the shape {lengths}.")
-    return lengths
+    if math.prod(_without_negative(wanted)) != size:
+        raise ShapeError(f"{size} elements do not fit the shape {wanted}.")
+    return wanted
 
 
 def _integers(shape: int | Sequence[int]) -> Shape:
     try:
-        lengths = (index(shape),) if not isinstance(shape, Sequence) else tuple(shape)
-        return tuple(index(length) for length in lengths)
+        # What is a sequence is asked last: that takes longer than all else of a view.
+        if type(shape) is tuple or isinstance(shape, Sequence):
+            return tuple(map(index, shape))
+        return (index(shape),)
     except TypeError:
         raise ShapeError(f"A shape is a tuple of integers, got {shape!r}.") from None
 

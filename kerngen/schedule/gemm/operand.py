@@ -271,9 +271,9 @@ class Operand:
     # The edge
 
     def _declare_vector_from(self, linear: Linear) -> str:
-        """Declare the function that reads four neighbours from an address on.
+        """Declare a WGSL function that reads four neighbours from an address on.
 
-        Beyond an end it is all the same which elements are read, if there are any.
+        Past the end of the tensor it reads the last element, whose value does not matter.
         """
         s = self.builder
         name = s.fresh(f"{self.name}_vector")
@@ -429,7 +429,7 @@ class _Unit:
             yield from self._digits.begin(first + self._over)
 
     def guarded(self, body: list[t.Stmt]) -> list[t.Stmt]:
-        """Leave out the invocations that have nothing to bring in this turn."""
+        """Return statements, under a condition if some invocations have no unit now."""
         o = self._operand
         if (self._number + 1) * o.tiling.invocations <= o.count:
             return body

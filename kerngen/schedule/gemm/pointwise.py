@@ -125,7 +125,7 @@ def _without_calls(expr: ir.Expr, function: Callable[[str], ir.Function]) -> ir.
 
 
 def _is_met(part: ir.Expr, places: _Places) -> bool:
-    """Whether a condition holds where each place is its index, as that is on the axis."""
+    """Whether a condition holds wherever each place equals its index, which is on its axis."""
     match part:
         case ir.Binary(">=", left, ir.Constant(0)):
             return any(affine_form(left) == place.form for place in places)

@@ -79,7 +79,10 @@ def _of_vectors(task: Task, tiling: Tiling, vectors: Guard) -> Iterator[Variant]
 
 
 def _padded(aligned: Variant, when: Guard) -> Variant:
-    """Return the variant whose pipeline pads the terms: the text is the same."""
+    """Return a variant for numbers of terms that are no multiple of the tile's k.
+
+    Its shader has the same text: a constant of the pipeline makes it read 0 past the end.
+    """
     first, *others = aligned.shaders
     constants = tuple((name, 1) for name, _ in first.constants)
     shaders = (replace(first, constants=constants), *others)

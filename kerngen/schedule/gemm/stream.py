@@ -304,7 +304,10 @@ def _finished_each(
     stride: t.Expr,
     total: t.Ident,
 ) -> t.Stmt:
-    """Return the loop over the components of a total, `stride` columns apart."""
+    """Return a loop that does the stage's steps for each component of a vector of totals.
+
+    Components that follow one another belong to columns that are `stride` apart.
+    """
     number = t.Ident(shader.fresh("number"))
     here = place[0], place[1] + number * stride
     steps = _finished(shader, at, here, Value(total[number]))

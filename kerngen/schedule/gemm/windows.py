@@ -27,7 +27,10 @@ from kerngen.shader import tree as t
 
 @final
 class Neighbours:
-    """The places of four neighbours along a group of indices, the last place at most."""
+    """Four neighbouring positions in the row-major order of several indices.
+
+    A position beyond the last one is the last one.
+    """
 
     def __init__(
         self, builder: ShaderBuilder, group: tuple[Index, ...], name: str, gap: int
@@ -78,7 +81,7 @@ class Digits:
 
     @property
     def at(self) -> dict[Index, t.Expr]:
-        """The current indices; beyond the last term, those of any term."""
+        """The indices of the current term; past the last term, those of some other one."""
         first = self._over[0]
         last = t.Binary("-", self._builder.extent(first.extent), t.ONE)
         return {**self._named, first: t.call("min", self._named[first], last)}

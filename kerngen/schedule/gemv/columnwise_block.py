@@ -176,7 +176,7 @@ class _Columnwise:
         return f"first of two dispatches: a part of {what}" if self.split else what
 
     def _trips(self) -> Size:
-        """Return the trips of the loops of a slice, which end with a few single terms."""
+        """Return how often the loops of a slice run: by blocks of terms, then the rest singly."""
         first, *rest = self.reduce.indices
         shared = self._part_count * (self.slices * TERMS)
         own = ceil_div(extent_size(first.extent), shared) + (TERMS - 1)
@@ -331,7 +331,10 @@ class _Columnwise:
             self.body += [*before, t.If(mine, tuple(held))]
 
     def _sum_slices(self, shared: t.Expr) -> Iterator[t.Stmt]:
-        """Sum what all slices have of this lane's columns, in the row of its slice."""
+        """Yield the statements that add up a row's partial sums, one from each slice.
+
+        The lanes of slice n do so for row n, each for its own columns.
+        """
         s = self.builder
         own, other, joined = (
             t.Ident(s.name(name, "join")) for name in ("own", "other", "joined")

@@ -169,7 +169,7 @@ class RunReader:
                 return all(map(self._is_same, children(expr)))
 
     def _with_locals(self, expr: ir.Expr) -> ir.Expr:
-        """Put locals for the integers, and for what is read once for the whole run."""
+        """Replace narrow integers, and what is read once for the whole run, by local variables."""
         match expr:
             case ir.Binary(
                 "-", ir.Cast(ir.Load()) as codes, ir.Cast(ir.Load(tensor)) as zero

@@ -107,7 +107,10 @@ def _addressed(
     named: list[Value],
     component: str = "",
 ) -> tuple[t.Expr, list[t.Expr]]:
-    """Return the address of one of four positions, and what holds if it is inside."""
+    """Return the address that a subscripted store writes, and when it lies in the tensor.
+
+    Where a lane stores four elements at once, `component` chooses one of them.
+    """
     shader, at = lowerer.shader, [value.lane(component) for value in named]
     inside = [
         lane < shader.extent(extent)

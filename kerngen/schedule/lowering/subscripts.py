@@ -37,7 +37,10 @@ def lower_subscript(to: Lowerer, subscript: ir.Subscript, extent: ir.Extent) -> 
 
 
 def _is_block(to: Lowerer, index: ir.Index, by: int | None, extent: ir.Extent) -> bool:
-    """Whether `p / 32` lies in an axis: of (d + 31) / 32 elements, where p is below d."""
+    """Whether the number of an index's block, `p / by`, is always inside of an axis.
+
+    It is if p is below d, and the axis has (d + by - 1) / by elements.
+    """
     if by is None or by < 1:
         return False
     if isinstance(index.extent, int):

@@ -93,7 +93,7 @@ def store_written(lowerer: Lowerer, stage: Stage, written: dict[str, t.Expr]) ->
 
 
 def _read_whole(lowerer: Lowerer, stage: Stage, names: set[str]) -> dict[Load, t.Expr]:
-    """Read the vectors of a block; return what each is called."""
+    """Write the reads of a block's vectors; return the variable for each."""
     found: dict[Load, t.Expr] = {}
     for load in in_blocks(stage, names):
         name = lowerer.shader.fresh(f"{load.tensor.name}_4")

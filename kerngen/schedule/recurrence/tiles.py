@@ -120,9 +120,10 @@ class Lane:
 @final
 @dataclass(frozen=True)
 class _Tile:
-    """Reads of a block in workgroup memory: a row for each turn, of so many `columns`.
+    """A tile in workgroup memory with what the turns of a block read, a row for each turn.
 
-    Each of `registers` has a lane's share of the next block, by `INVOCATIONS` places.
+    A row has `columns` elements. `registers` hold what a lane has read of the next block:
+    every `INVOCATIONS`-th element.
     """
 
     columns: int

@@ -264,7 +264,7 @@ class RowWriter:
         self._body.append(t.Let(name.name, value))
 
     def _name_block(self) -> t.Ident | None:
-        """Name where a lane is in its row, if a loop takes it along."""
+        """Return the variable for a lane's place in its row; None where no loop moves it."""
         if self._shape.chunks:
             return None
         columns = self._plan.columns

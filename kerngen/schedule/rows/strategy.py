@@ -157,7 +157,7 @@ class _RowTask:
 
     @classmethod
     def of(cls, task: Task, run: Run, wanted: RowOptions) -> _RowTask:
-        """Plan a run."""
+        """Return the task of several stages that share one pass over their rows."""
         stages = task.staged.stages
         written = (tensor for stage in run.stages for tensor in writes(stage))
         kept = frozenset(x for x in written if run.outlives(x, stages))
@@ -224,9 +224,9 @@ class _RowTask:
         return self._climbed(self._ladders[ladder], ladder, shape)
 
     def _climbed(self, shader: Shader, ladder: Ladder, shape: Shape) -> Shader:
-        """Return the shader of a ladder for one of its shapes.
+        """Return a shader that several shapes share, with the constants of one of them.
 
-        Its workgroup memory has this many bytes for each lane.
+        Its workgroup memory grows with the number of lanes.
         """
         names = (name for name, _ in shader.constants)
         values = ladder.constants(shape).values()

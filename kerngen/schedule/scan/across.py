@@ -217,7 +217,7 @@ class _Lane:
         )
 
     def take_earlier(self) -> None:
-        """Take the totals of the parts before the own one."""
+        """Write a loop that adds the totals of all earlier parts to this part's total."""
         shader, kind = self.shader, self.terms.scan.reduce.kind
         own, earlier = (t.Ident(shader.fresh(name)) for name in ("own", "earlier"))
         first = t.Binary("-", self.number, self.part * self.beside)

@@ -269,7 +269,7 @@ class _Tiles:
         return total
 
     def write(self, start: t.Expr, end: t.Expr, carried: t.Expr | None) -> None:
-        """Take all steps from one place to another, from what is carried there."""
+        """Write the loop that does the steps from `start` to `end`; the state begins as `carried`."""
         state, first = (t.Ident(self.shader.fresh(n)) for n in ("state", "first"))
         tile = list[t.Stmt]()
         own, place, whole = self._own(first, end, tile)

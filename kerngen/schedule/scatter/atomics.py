@@ -257,7 +257,10 @@ def _at_bin(
     change: tuple[t.Stmt, ...],
     slice_: tuple[t.Expr, t.Expr] | None,
 ) -> t.Stmt:
-    """Return the statement that names a term's bin, and changes it if the term counts."""
+    """Return the statement that finds the address of a term's bin, then does `change`.
+
+    It does nothing for a term that does not count.
+    """
     counts, number = chosen
     name = lowerer.shader.name("bin", "bin")
     address = found.result_at(lowerer.shader, number, lowerer.at)

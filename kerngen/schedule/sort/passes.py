@@ -94,7 +94,10 @@ class Terms:
 @final
 @dataclass(frozen=True)
 class _Digit:
-    """Finds eight bits of a key, from one on: the pipeline has its number."""
+    """Reads the digit of a key that a pass sorts by: eight bits from bit `by` on.
+
+    `by` is a constant of the pipeline, so that all passes share one shader.
+    """
 
     terms: Terms
     shader: ShaderBuilder

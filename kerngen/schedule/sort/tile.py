@@ -87,7 +87,7 @@ class TileSort:
         return self._shared[t.call(self._swizzled, slot)]
 
     def sort(self, many: t.Expr) -> Iterator[t.Stmt]:
-        """Yield the sort of the words that lanes have read; the first `many` are terms.
+        """Yield the statements that sort a tile's words by one digit; the first `many` are terms.
 
         Afterwards each word is that of `slot(number)`, and the keys are at their slots.
         """

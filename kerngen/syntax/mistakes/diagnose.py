@@ -237,7 +237,7 @@ def _reserved_word(mistake: Mistake) -> Diagnostic | None:
     if not is_word or "NAME" not in mistake.accepts:
         return None
     return faults_foreign.ReservedWord(
-        span=mistake.span, word=mistake.span.text, remedy=_reserved_remedy(mistake)
+        span=mistake.span, remedy=_reserved_remedy(mistake)
     )
 
 
@@ -309,8 +309,7 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     ),
     _when(Pattern(is_="follows"), foreign_syntax.foreign_type),
     _when(
-        Pattern(found="ASSIGN", inside="(", after2="( ,"),
-        foreign_syntax.named_argument,
+        Pattern(found="ASSIGN", inside="(", after2="( ,"), foreign_syntax.named_argument
     ),
     _of(faults_foreign.MissingElse, Pattern(takes_only="ELSE"), _behind),
     _hinted(faults_foreign.ForeignIf, hints.IFS, Pattern()),

@@ -215,15 +215,15 @@ def foreign_reduction(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind == "STRING":
         return _foreign_reduction(mistake, mistake.preceding[-2])
     named, brackets = mistake.subscripted() or (mistake.last, ())
-    known = named.text in REDUCTIONS or _gives_ranges(brackets)
-    if known or _introduces_index(mistake, named, brackets):
+    # Indices are introduced, as in `[i < 3, j]`: no subscript is compared.
+    gives_ranges = len(brackets) > 2 and brackets[2].text in {"<", "<="}
+    if (
+        named.text in REDUCTIONS
+        or gives_ranges
+        or _introduces_index(mistake, named, brackets)
+    ):
         return _foreign_reduction(mistake, named)
     return None
-
-
-def _gives_ranges(brackets: tuple[Lexeme, ...]) -> bool:
-    """Whether indices are introduced, as in `[i < 3, j]`: no subscript is compared."""
-    return len(brackets) > 2 and brackets[2].text in {"<", "<="}
 
 
 def _introduces_index(
@@ -248,7 +248,6 @@ def _introduces_index(
 def _foreign_reduction(mistake: Mistake, named: Lexeme) -> Diagnostic:
     return faults_foreign.ForeignReduction(
         span=mistake.lexeme_span(named),
-        name=named.text,
         instead=(
             _reduced_by(mistake, named).by(named.text)
             if named.text in REDUCTIONS

@@ -12,29 +12,21 @@ OWN_TYPE: Final = re.compile(
     r"(?:[fiu]32|f16|[iu][48]|bool|vec[234][fiuh]|mat[234]x[234][fh])"
 )
 
+
+def each(words: str, ours: str) -> dict[str, str]:
+    """Return a table in which several words have one entry."""
+    return dict.fromkeys(words.split(), ours)
+
+
 TYPES = {
-    "float": "f32",
-    "float32": "f32",
-    "Float32": "f32",
-    "Int32": "i32",
-    "UInt32": "u32",
-    "size_t": "u32",
-    "number": "f32",
+    **each("float float32 Float32 number", "f32"),
+    **each("Int32 int int32", "i32"),
+    **each("UInt32 size_t uint uint32 unsigned usize", "u32"),
     "boolean": "bool",
-    "half": "f16",
-    "float16": "f16",
-    "int": "i32",
-    "int32": "i32",
-    "uint": "u32",
-    "uint32": "u32",
-    "unsigned": "u32",
-    "usize": "u32",
-    "vec2": "vec2f",
-    "vec3": "vec3f",
-    "vec4": "vec4f",
-    "float2": "vec2f",
-    "float3": "vec3f",
-    "float4": "vec4f",
+    **each("half float16", "f16"),
+    **each("vec2 float2", "vec2f"),
+    **each("vec3 float3", "vec3f"),
+    **each("vec4 float4", "vec4f"),
     **{f"float{c}x{r}": f"mat{c}x{r}f" for c in (2, 3, 4) for r in (2, 3, 4)},
     **{f"{kind}{n}": f"vec{n}{kind[0]}" for kind in ("int", "uint") for n in (2, 3, 4)},
     **{f"{kind}vec{n}": f"vec{n}{kind}" for kind in "iu" for n in (2, 3, 4)},
@@ -44,16 +36,12 @@ TYPES = {
     "mat2": "mat2x2f",
     "mat3": "mat3x3f",
     "mat4": "mat4x4f",
-    "tensor": "f32[n]",
-    "Tensor": "f32[n]",
-    "ndarray": "f32[n]",
-    "array": "f32[n]",
+    **each("tensor Tensor ndarray array", "f32[n]"),
 }
 """What other languages call our types."""
 
 _SIZED: Final = re.compile(
-    r"(bf|bfloat|f|float|i|int|u|uint|complex)_?(8|16|64|128|256)(?:_t)?",
-    re.IGNORECASE,
+    r"(bf|bfloat|f|float|i|int|u|uint|complex)_?(8|16|64|128|256)(?:_t)?", re.IGNORECASE
 )
 _BITS: Final = {
     "double": "float64", "long": "int64", "short": "int16", "char": "int8", "byte": "uint8",

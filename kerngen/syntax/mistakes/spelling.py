@@ -72,7 +72,7 @@ def _misspelt(
     if not suggestion or lexeme.text in words:
         return None
     span = mistake.lexeme_span(lexeme)
-    return faults.UnknownWord(span=span, word=lexeme.text, suggestion=suggestion)
+    return faults.UnknownWord(span=span, suggestion=suggestion)
 
 
 def not_a_name(mistake: Mistake) -> Diagnostic | None:

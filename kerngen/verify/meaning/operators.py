@@ -38,7 +38,10 @@ def operation(op: str, left: Number, right: Number, scalar: Scalar) -> Number:
 
 
 def _logic(op: str, left: Number, right: Number) -> Number:
-    """Join truth values: one that is known may decide."""
+    """Return `and` or `or` of two truth values that may be unknown.
+
+    A known false makes `and` false, and a known true makes `or` true, whatever the other is.
+    """
     stop = op == "or"
     decided = (~left.unsure & (left.value == stop)) | (
         ~right.unsure & (right.value == stop)

@@ -18,7 +18,6 @@ from functools import cached_property
 from itertools import combinations, permutations
 from typing import final
 
-from kerngen.gradient.borders import Borders, Let, border_of
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.facts import Facts
 from kerngen.gradient.integers.forms import (
@@ -34,6 +33,8 @@ from kerngen.gradient.integers.forms import (
 )
 from kerngen.gradient.integers.solve import solved
 from kerngen.gradient.render import is_bare, rendered
+from kerngen.gradient.sums.borders import Borders, Let, border_of
+from kerngen.gradient.sums.quotients import with_quotients
 from kerngen.gradient.terms import ONE, Term, indices_of
 from kerngen.ir.nodes import (
     Affine,
@@ -49,16 +50,21 @@ from kerngen.ir.walk import children
 @final
 @dataclass(frozen=True)
 class Keys:
-    """Makes lets of what sums by keys add up; `fresh` makes an index with a new range."""
+    """Makes lets of what sums by keys add up.
+
+    `fresh` makes an index with a new range. The program may have several outputs, of which
+    some are empty and others not.
+    """
 
     facts: Facts
     fresh: Callable[[str, Expr], Index]
+    several: bool
 
     def parts(self, term: Term, indices: tuple[Index, ...], let: Let) -> list[Term]:
         """Return a term, over the `indices` of the result, as terms of lets."""
-        # A gather from an axis that is empty is refused; a sum over it is 0.
-        doubtful = frozenset(term.bound)
-        term = self._with_let(term, indices, let)
+        # A gather from an axis that is empty is refused, unless all of them are empty.
+        doubtful = frozenset(term.bound if self.several else ())
+        term = self._with_let(with_quotients(term, indices, let), indices, let)
         borders = [border_of(key, term, self.facts) for key in _keys(term)]
         known = [
             border

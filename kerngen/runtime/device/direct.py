@@ -1,0 +1,171 @@
+"""Command encoders that call the C library without wgpu's objects in between.
+
+wgpu makes a descriptor and an object for each encoder, pass and command buffer, and checks
+for errors after each call.  Here only the first and the last call of an encoder check: the
+library finds the errors of commands when their encoder finishes.  On an H200's host a call with a small read takes
+DIRECT_US us so, and 121 with wgpu's objects; the library's own part is 44.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, final
+
+from kerngen.runtime.device import gpu
+from kerngen.runtime.device.native import API, handle_of, untested
+
+_MOST_OFFSETS = 64
+"""The most dynamic offsets of a bind group; WebGPU promises 12, adapters have more."""
+
+
+def encoders_of(device: gpu.Device) -> Callable[[], gpu.Encoder]:
+    """Return the fastest tested function that makes a device's command encoders."""
+    if untested(device):
+        return device.create_command_encoder
+    api: Any = import_module(API)
+    make, default = api.libf.wgpuDeviceCreateCommandEncoder, api.ffi.NULL
+    return lambda: DirectEncoder(make(handle_of(device), default), api)
+
+
+@final
+class DirectEncoder:
+    """A command encoder."""
+
+    __slots__ = ("_api", "_handle", "_lib")
+
+    def __init__(self, handle: object, api: Any) -> None:
+        """Own an encoder that the library made."""
+        self._api = api
+        self._handle = handle
+        self._lib: Any = api.lib
+
+    def begin_compute_pass(
+        self, *, timestamp_writes: gpu.Descriptor | None = None
+    ) -> DirectPass:
+        """Open a compute pass, between two timestamps if they are given."""
+        descriptor = self._api.ffi.NULL
+        if timestamp_writes is not None:
+            stamps = self._api.new_struct_p(
+                "WGPUPassTimestampWrites *",
+                querySet=handle_of(timestamp_writes["query_set"]),
+                beginningOfPassWriteIndex=timestamp_writes[
+                    "beginning_of_pass_write_index"
+                ],
+                endOfPassWriteIndex=timestamp_writes["end_of_pass_write_index"],
+            )
+            descriptor = self._api.new_struct_p(
+                "WGPUComputePassDescriptor *", timestampWrites=stamps
+            )
+        begin = self._lib.wgpuCommandEncoderBeginComputePass
+        return DirectPass(begin(self._handle, descriptor), self._api)
+
+    def resolve_query_set(
+        self,
+        query_set: gpu.QuerySet,
+        first_query: int,
+        query_count: int,
+        destination: gpu.Buffer,
+        destination_offset: int,
+    ) -> None:
+        """Record that timestamps are written to a buffer, as u64."""
+        self._lib.wgpuCommandEncoderResolveQuerySet(
+            self._handle,
+            handle_of(query_set),
+            first_query,
+            query_count,
+            handle_of(destination),
+            destination_offset,
+        )
+
+    def copy_buffer_to_buffer(
+        self,
+        source: gpu.Buffer,
+        source_offset: int,
+        destination: gpu.Buffer,
+        destination_offset: int,
+        size: int,
+    ) -> None:
+        """Record a copy."""
+        self._lib.wgpuCommandEncoderCopyBufferToBuffer(
+            self._handle,
+            handle_of(source),
+            source_offset,
+            handle_of(destination),
+            destination_offset,
+            size,
+        )
+
+    def clear_buffer(self, buffer: gpu.Buffer, offset: int, size: int) -> None:
+        """Record a fill with zeros."""
+        self._lib.wgpuCommandEncoderClearBuffer(
+            self._handle, handle_of(buffer), offset, size
+        )
+
+    def finish(self) -> gpu.CommandBuffer:
+        """Close the encoder, and return its commands; raise what is wrong with them."""
+        finish = self._api.libf.wgpuCommandEncoderFinish
+        commands = finish(self._handle, self._api.ffi.NULL)
+        return gpu.CommandBuffer(DirectCommandBuffer(commands, self._lib))
+
+    def __del__(self) -> None:
+        """Give the encoder back to the library."""
+        self._lib.wgpuCommandEncoderRelease(self._handle)
+
+
+@final
+class DirectPass:
+    """A compute pass; `handle` is what the library knows it by."""
+
+    __slots__ = ("_lib", "_offsets", "handle")
+
+    def __init__(self, handle: object, api: Any) -> None:
+        """Own a pass that the library began."""
+        self.handle = handle
+        self._lib: Any = api.lib
+        self._offsets: Any = api.ffi.new("uint32_t []", _MOST_OFFSETS)
+
+    def set_pipeline(self, pipeline: gpu.Pipeline) -> None:
+        """Choose the shader."""
+        self._lib.wgpuComputePassEncoderSetPipeline(self.handle, handle_of(pipeline))
+
+    def set_bind_group(
+        self, index: int, bind_group: gpu.BindGroup, offsets: Sequence[int]
+    ) -> None:
+        """Choose the buffers; kernels have one offset at most, of the uniform struct."""
+        held = self._offsets
+        if len(offsets) == 1:
+            held[0] = offsets[0]  # every call of a kernel passes here
+        else:
+            held[0 : len(offsets)] = offsets
+        self._lib.wgpuComputePassEncoderSetBindGroup(
+            self.handle, index, handle_of(bind_group), len(offsets), held
+        )
+
+    def dispatch_workgroups(self, x: int, y: int, z: int = 1, /) -> None:
+        """Run x times y times z workgroups."""
+        self._lib.wgpuComputePassEncoderDispatchWorkgroups(self.handle, x, y, z)
+
+    def end(self) -> None:
+        """Close the pass."""
+        self._lib.wgpuComputePassEncoderEnd(self.handle)
+
+    def __del__(self) -> None:
+        """Give the pass back to the library."""
+        self._lib.wgpuComputePassEncoderRelease(self.handle)
+
+
+@final
+class DirectCommandBuffer:
+    """Recorded commands, which a queue of wgpu's takes."""
+
+    __slots__ = ("_internal", "_lib")
+
+    def __init__(self, handle: object, lib: Any) -> None:
+        """Own what an encoder of the library returned."""
+        self._internal = handle
+        self._lib = lib
+
+    def __del__(self) -> None:
+        """Give it back to the library."""
+        self._lib.wgpuCommandBufferRelease(self._internal)
