@@ -17,6 +17,8 @@ class AdapterInfo:
     invocations: int
     subgroups: bool
     f16: bool
+    tensor_bytes: int = 1 << 27
+    """How many bytes a shader binds as one tensor: 128 MiB is what WebGPU promises."""
 
     @property
     def facts(self) -> dict[str, int]:

@@ -58,13 +58,14 @@ export interface Selection {
 
 /** Return what a plan runs for the lengths and scalars of a call. */
 export function select(kernel: Kernel, lengths: Lengths, { limits }: Context): Selection {
-  const { workgroupBytes, invocations, subgroups, f16 } = limits;
+  const { workgroupBytes, invocations, subgroups, f16, tensorBytes } = limits;
   const values = valuesOf({
     ...lengths,
     "adapter.workgroup_bytes": workgroupBytes,
     "adapter.invocations": invocations,
     "adapter.subgroups": Number(subgroups),
     "adapter.f16": Number(f16),
+    "adapter.tensor_bytes": tensorBytes,
   });
   const dispatches: Planned[] = [];
   const scratch: Selection["scratch"] = [];

@@ -121,6 +121,7 @@ ADAPTER_FACTS: Final = {
     "invocations": Scalar.I32,
     "subgroups": Scalar.BOOL,
     "f16": Scalar.BOOL,
+    "tensor_bytes": Scalar.I32,
 }
 
 

@@ -95,8 +95,8 @@ class GuardReads(Diagnostic, code="KG0607"):
     MESSAGE = "A guard can't use {what}."
     HELP = (
         "A guard is made of dims, integer scalars, literals, "
-        "'adapter.workgroup_bytes', '.invocations', '.subgroups', '.f16', arithmetic "
-        "and comparisons."
+        "'adapter.workgroup_bytes', '.invocations', '.subgroups', '.f16', "
+        "'.tensor_bytes', arithmetic and comparisons."
     )
     declared: Span | None = related("declared here", default=None)
     what: str

@@ -216,6 +216,9 @@ def capabilities(
             ),
             subgroups="subgroup" in features,
             f16="shader-f16" in features,
+            tensor_bytes=min(
+                limits["max-storage-buffer-binding-size"], limits["max-buffer-size"]
+            ),
         ),
         storage_buffers=min(
             limits["max-storage-buffers-per-shader-stage"],

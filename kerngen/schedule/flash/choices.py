@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Final
 
-from kerngen.schedule.choice import Choice, both, compare, size_of
+from kerngen.ir.nodes import Binary, Constant, Expr, Index, UniformValue
+from kerngen.ir.types import Scalar
+from kerngen.schedule.choice import (
+    Choice,
+    both,
+    compare,
+    either,
+    extent_of,
+    size_of,
+)
 from kerngen.schedule.flash.attention_sums import AttentionSums, TileSum
+from kerngen.schedule.flash.chunks import (
+    FOR_EACH,
+    LEAST_STORED,
+    MOST_STORED,
+    Chunks,
+    chunks_of,
+)
 from kerngen.schedule.flash.key_bounds import mask_of
 from kerngen.schedule.flash.strategy import flash_of, suits_flash
+from kerngen.schedule.flash.tiling import flash_tiling
 from kerngen.schedule.task import Options, Task
 
 FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
@@ -44,9 +61,8 @@ fewer keys leave more out.  Those of 2 x 16 x 2048 x 128 take 7.9 ms with 32 row
 """
 
 FLASH_CHUNK_TILES: Final[tuple[tuple[int, Options], ...]] = (
-    (64, {"micro": (8, 4), "chunk": (2048,)}),
-    (256, {"tile": (32, 128, 128), "micro": (4, 8), "chunk": (2048,)}),
-    (256, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}),
+    (64, {"micro": (8, 4), "chunk": (1024,)}),
+    (256, {"tile": (32, 128, 128), "micro": (4, 8), "chunk": (1024,)}),
 )
 """The same where one pass stores the gradients of scores for another."""
 
@@ -54,7 +70,13 @@ IN_CHUNKS: Final = (
     "gradients of attention by tiles of scores, whose own gradients are stored in chunks"
 )
 MOST_IN_CHUNKS: Final = 2**34
-"""Of more scores there would be thousands of chunks, each of three dispatches."""
+LONGEST_IN_CHUNKS: Final = 2**18
+"""Of more scores there would be thousands of chunks, each of three dispatches; of more keys,
+a chunk would take more than its bound."""
+
+ELEMENT: Final = 4
+_TILE: Final = Constant(127, Scalar.I32)
+_BYTES: Final = Constant(FOR_EACH * ELEMENT, Scalar.I32)
 
 FLASH_ROWS: Final[Options] = {"tile": (64, 64, 128), "rows": (4,)}
 FLASH_NARROW_ROWS: Final[Options] = {"tile": (64, 64, 64), "rows": (4,)}
@@ -97,25 +119,58 @@ def _attention_sums(task: Task, found: AttentionSums) -> Iterator[Choice]:
     reason = "gradients of attention by tiles of scores, which are not stored"
     together = len(found.stages)
     sums = [each for pass_ in found.passes for each in pass_.sums]
+    for most, options in FLASH_CHUNK_TILES:
+        chunks = chunks_of(task, found, flash_tiling(options))
+        if isinstance(chunks, Chunks):
+            fits = both(_narrow(sums, most), _fits_chunks(chunks))
+            yield Choice("flash", IN_CHUNKS, fits, options, together)
+    # Of a mask, tiles with fewer keys leave more out.
+    masked = any(mask_of(each.weight) for each in sums)
+    for most, options in FLASH_SUM_TILES[1:] if masked else FLASH_SUM_TILES:
+        yield Choice("flash", reason, _narrow(sums, most), options, together)
     tiles, outer = found.passes[0].tiles, found.passes[0].outer
     scores = size_of((*tiles.batch, *outer, tiles.row, tiles.key))
-    for most, options in _sum_tiles(task, sums):
-        few = reduce(both, (compare(x.column.extent, "<=", most) for x in sums))
-        if "chunk" in options:
-            few = both(few, compare(scores, "<=", MOST_IN_CHUNKS))
-            yield Choice("flash", IN_CHUNKS, few, options, together)
-        else:
-            yield Choice("flash", reason, few, options, together)
     many = compare(scores, ">", MANY_SCORES)
     widest = FLASH_SUM_TILES[-1][1]
     yield Choice("flash", f"{reason}: they are many", many, widest, together)
 
 
-def _sum_tiles(task: Task, sums: Sequence[TileSum]) -> tuple[tuple[int, Options], ...]:
-    """Return the tiles of gradients, by what their passes have in common."""
-    (_, options), *_ = FLASH_CHUNK_TILES
-    if not suits_flash(task, options):
-        return FLASH_CHUNK_TILES
-    # Of a mask, tiles with fewer keys leave more out.
-    masked = any(mask_of(each.weight) for each in sums)
-    return FLASH_SUM_TILES[1:] if masked else FLASH_SUM_TILES
+def _narrow(sums: Sequence[TileSum], most: int) -> Expr:
+    return reduce(both, (compare(x.column.extent, "<=", most) for x in sums))
+
+
+def _fits_chunks(chunks: Chunks) -> Expr:
+    """Return the guard that chunks are not too many, and one is what a shader binds.
+
+    Chunks are as large as the tensors of the call allow: in smaller ones, workgroups would
+    be too few for a large device.
+    """
+    tiles = chunks.taker.tiles
+    width = _added(each.column for each in chunks.maker.sums)
+    rows = _added((tiles.row, tiles.key))
+    wanted = Binary("*", Binary("*", rows, width, Scalar.I32), _BYTES, Scalar.I32)
+    bound = UniformValue("adapter.tensor_bytes", Scalar.I32)
+    within = Binary("<=", _times(wanted, tiles.batch), bound, Scalar.BOOL)
+    tiled = Binary("*", _tiled(tiles.row), _tiled(tiles.key), Scalar.I32)
+    small = compare(_times(tiled, tiles.batch), "<=", LEAST_STORED)
+    large = compare(bound, ">=", MOST_STORED * ELEMENT)
+    scores = size_of((*tiles.batch, tiles.row, tiles.key))
+    few = compare(scores, "<=", MOST_IN_CHUNKS)
+    short = compare(tiles.key.extent, "<=", LONGEST_IN_CHUNKS)
+    return both(both(either(small, either(large, within)), few), short)
+
+
+def _times(value: Expr, indices: tuple[Index, ...]) -> Expr:
+    lengths = (extent_of(index.extent) for index in indices)
+    return reduce(lambda a, b: Binary("*", a, b, Scalar.I32), lengths, value)
+
+
+def _tiled(index: Index) -> Expr:
+    """Return a length no less than that of the tiles along an axis."""
+    return Binary("+", extent_of(index.extent), _TILE, Scalar.I32)
+
+
+def _added(indices: Iterable[Index]) -> Expr:
+    """Return the sum of the lengths of some axes."""
+    first, *rest = (extent_of(index.extent) for index in indices)
+    return reduce(lambda a, b: Binary("+", a, b, Scalar.I32), rest, first)

@@ -87,10 +87,10 @@ class ChunkPlace:
         self, shader: ShaderBuilder, key: t.Expr, query: t.Expr, value: t.Ident
     ) -> tuple[t.Stmt, ...]:
         """Return statements that store four neighbouring queries' gradients for a key."""
-        line = self.head * shader.extent(self.chunks.key.extent) + key
+        line = self.head * to_wgsl(self.chunks.lines, shader) + key
         within = t.Binary("-", query, self.first)
         if self.buffer.lanes > 1:
-            at = (line * self.queries + within) // VECTOR
+            at = line * (self.queries // VECTOR) + within // VECTOR
             return (self.buffer.store(at, value),)
         start = t.Ident(shader.fresh("start"))
         stores = (

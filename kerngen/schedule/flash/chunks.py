@@ -28,6 +28,7 @@ from kerngen.plan.size import (
     Apply,
     Literal,
     Size,
+    add,
     ceil_div,
     maximum,
     minimum,
@@ -48,8 +49,13 @@ from kerngen.schedule.flash.tiling import FlashTiling
 from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Task
 
-MOST_STORED: Final = 1 << 25
-"""So many gradients of scores are stored at once: 128 MiB, which WebGPU promises."""
+LEAST_STORED: Final = 1 << 25
+MOST_STORED: Final = 1 << 27
+"""A chunk may always take 128 MiB, which WebGPU promises of a binding, and at most 512."""
+
+FOR_EACH: Final = 4
+"""A chunk may have as many elements for each row of q, k, v and dy together: twice the bytes
+that these tensors and the results have."""
 
 IS_FIRST: Final = ir.LocalValue("is of the first chunk", Scalar.BOOL)
 """Whether a sum is of its row's first queries: nothing has been stored before."""
@@ -62,7 +68,7 @@ class Chunks:
 
     - `name`: the buffer; `numbers`: the numbers of rows, with that of the chunk behind them
     - `most`: how many queries of each head a chunk has at most
-    - `step`: how many of them a workgroup has at a time
+    - `step`, `tile_keys`: how many queries and keys a workgroup has at a time
     - `maker`: the pass that makes them, in its sum number `number`; `taker`: the pass of
       the sum that reads them
     """
@@ -71,6 +77,7 @@ class Chunks:
     numbers: ir.Tensor
     most: int
     step: int
+    tile_keys: int
     maker: SumPass
     number: int
     taker: SumPass
@@ -91,12 +98,30 @@ class Chunks:
         return self.taker.sums[0]
 
     @property
+    def bound(self) -> Size:
+        """How many elements a chunk may have: in proportion to the tensors of the call."""
+        batch, tiles = domain_size(self.taker.tiles.batch), self.taker.tiles
+        rows = multiply(
+            batch, add(extent_size(tiles.row.extent), extent_size(tiles.key.extent))
+        )
+        width = add(*(extent_size(x.column.extent) for x in self.maker.sums))
+        # Shaders compute it, too: the product has to stay below 2^32.
+        many = Apply("/", (Literal(MOST_STORED // FOR_EACH), maximum(width, 1)))
+        elements = multiply(minimum(rows, add(many, 1)), width, FOR_EACH)
+        return minimum(maximum(elements, LEAST_STORED), MOST_STORED)
+
+    @property
+    def lines(self) -> Size:
+        """How many lines a head has, one for each key of its tiles."""
+        keys = maximum(extent_size(self.key.extent), 1)
+        return multiply(ceil_div(keys, self.tile_keys), self.tile_keys)
+
+    @property
     def queries(self) -> Size:
         """How many queries of each head a chunk has: all, if they are not too many."""
-        steps = Apply("/", (Literal(MOST_STORED // self.step), self._keys))
-        fitting = multiply(maximum(steps, 1), self.step)
-        rows = multiply(ceil_div(self._rows, self.step), self.step)
-        return minimum(minimum(rows, self.most), fitting)
+        fitting = Apply("/", (self.bound, multiply(self.lines, self.step)))
+        rows = minimum(ceil_div(self._rows, self.step), self.most // self.step)
+        return multiply(minimum(rows, maximum(fitting, 1)), self.step)
 
     @property
     def heads(self) -> Size:
@@ -116,18 +141,12 @@ class Chunks:
     @property
     def scratch(self) -> Scratch:
         """The buffer of a chunk."""
-        keys = extent_size(self.key.extent)
-        return Scratch(self.name, multiply(self.heads, keys, self.queries))
+        return Scratch(self.name, multiply(self.heads, self.lines, self.queries))
 
     @property
     def counter(self) -> Size:
         """Where the number of the chunk is: behind the numbers of rows."""
         return product_of(map(extent_size, self.numbers.extents))
-
-    @property
-    def _keys(self) -> Size:
-        """How many keys there are, or 1."""
-        return maximum(extent_size(self.key.extent), 1)
 
     @property
     def _rows(self) -> Size:
@@ -137,8 +156,7 @@ class Chunks:
     @property
     def _parts(self) -> Size:
         """How many parts the heads make."""
-        a_head = multiply(self._keys, self.queries)
-        most = Apply("/", (Literal(MOST_STORED), a_head))
+        most = Apply("/", (self.bound, multiply(self.lines, self.queries)))
         return ceil_div(domain_size(self.taker.tiles.batch), maximum(most, 1))
 
 
@@ -157,9 +175,9 @@ def chunks_of(task: Task, found: AttentionSums, tiling: FlashTiling) -> Chunks |
             reason = _unfit(taker, maker)
             if not reason:
                 name = task.scratch_name("score_gradients")
-                step = tiling.keys
+                tile = tiling.keys, tiling.queries
                 return Chunks(
-                    name, found.numbers, tiling.chunk, step, maker, number, taker
+                    name, found.numbers, tiling.chunk, *tile, maker, number, taker
                 )
     return reason
 

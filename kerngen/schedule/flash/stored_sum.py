@@ -30,6 +30,7 @@ from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
 _QUERIES: Final = "queries of a chunk"
+_KEYS: Final = "keys of a chunk"
 _HEADS: Final = "heads of a chunk"
 """Lengths of the stored gradients' axes; no dim has a name with a space."""
 
@@ -66,7 +67,7 @@ class StoredSumShader(KeyPass):
         row = ir.Index(task.scratch_name("stored_row"), _QUERIES)
         self.head = ir.Index(task.scratch_name("stored_head"), _HEADS)
         stored = (self.head, tiles.key, row)
-        extents = tuple(index.extent for index in stored)
+        extents = (_HEADS, _KEYS, _QUERIES)
         tensor = ir.Tensor(chunks.name, Scalar.F32, extents, ir.Role.LET)
         weights = ir.Load(tensor, tuple(map(ir.IndexValue, stored)))
         column = self.sum.column
@@ -77,6 +78,7 @@ class StoredSumShader(KeyPass):
         wide.add(chunks.name)
         super().__init__(task, tiling, ends, tiles.batch, wide, whole=whole)
         self.builder.set_length(_QUERIES, to_wgsl(chunks.queries, self.builder))
+        self.builder.set_length(_KEYS, to_wgsl(chunks.lines, self.builder))
         self.builder.set_length(_HEADS, to_wgsl(chunks.heads, self.builder))
         self.chunks = ChunkPlace.of(self.builder, chunks, written=False)
         query, keys = self.operands(self.found)

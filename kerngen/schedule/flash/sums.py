@@ -396,9 +396,7 @@ class SumShader(_Remade):
         vectors = (v for row in stored for v in row)
         places = self.products[0].sums.results()
         for value, (i, columns, _) in zip(vectors, places, strict=True):
-            row = self.tile_row + i
-            one = chunks.store(s, row, self.first + columns[0], value)
-            body.append(t.If(row < s.extent(self.row_index.extent), one))
+            body += chunks.store(s, self.tile_row + i, self.first + columns[0], value)
         return [t.If(self.tile_column.equals(0), (*body,))]
 
     def needed(self, number: int) -> t.Expr | None:

@@ -23,7 +23,7 @@ schedule product when adapter.workgroup_bytes >= 32768 {
 }
 ```
 
-A guard compares dims and integer scalars, with arithmetic, `and`, `or` and `not`. It may ask the adapter: `adapter.workgroup_bytes`, `adapter.invocations`, `adapter.subgroups` and `adapter.f16`.
+A guard compares dims and integer scalars, with arithmetic, `and`, `or` and `not`. It may ask the adapter: `adapter.workgroup_bytes`, `adapter.invocations`, `adapter.tensor_bytes`, `adapter.subgroups` and `adapter.f16`.
 """
 
 
