@@ -124,7 +124,7 @@ install_web() {
         npm --prefix web ci --no-audit --no-fund --ignore-scripts --loglevel=error >&2
         cp "$lock" "$stamp"
     fi
-    web/node_modules/.bin/tsc -p web
+    npm --prefix web run --silent build >&2
 }
 
 # Vulkan and EGL complain about a missing run-time folder, on every start.

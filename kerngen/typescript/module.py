@@ -35,7 +35,7 @@ from kerngen.typescript.names import RUNTIME, js_module, js_name, js_string
 from kerngen.typescript.plans import Additions, plan_function
 from kerngen.typescript.structs import struct_text
 
-ABI = 2
+ABI = 3
 """The ABI of the npm package that modules are printed for."""
 
 

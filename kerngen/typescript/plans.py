@@ -13,7 +13,20 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
 from kerngen.plan import tree
-from kerngen.plan.size import ALWAYS, ZERO, Guard, Size, symbols
+from kerngen.plan.size import (
+    ALWAYS,
+    NEVER,
+    ZERO,
+    Guard,
+    Operand,
+    Size,
+    Symbol,
+    all_of,
+    any_of,
+    compare,
+    negate,
+    symbols,
+)
 from kerngen.plan.text import Printer, sides_of, to_text
 from kerngen.plan.write import named_sizes, taken_names
 from kerngen.typescript.literals import Code, Literal, js_literal
@@ -62,6 +75,7 @@ class _Plan:
 
     def entries(self, plan: tree.KernelPlan) -> Iterator[tuple[str, Literal]]:
         """Yield the entries, without those that are empty."""
+        is_zero = _is_zero(plan)
         lists: dict[str, Sequence[Literal]] = {
             "dims": plan.dims,
             "inputs": [self._tensor(x) for x in plan.tensors if x.access != "write"],
@@ -73,11 +87,12 @@ class _Plan:
             "requires": [*map(self._require, plan.requires)],
             "lengths": [[x.name, x.text, self._size(x.value)] for x in plan.derived],
             "ranges": [dict(self._range(each)) for each in plan.checks],
-            "gathers": [_check(each) for each in plan.gathers],
-            "seeds": _seeds(plan),
+            "gathers": [self._gather(each, is_zero) for each in plan.gathers],
             "halves": self.module.halves,
         }
         yield "origin", plan.origin
+        if is_zero not in (ALWAYS, NEVER):
+            yield "zero", self._size(is_zero)
         yield from ((name, each) for name, each in lists.items() if each)
         yield from ((name, Code(text)) for name, text in self.module.parts.items())
         yield "body", [*map(self._step, plan.body)]
@@ -118,11 +133,18 @@ class _Plan:
     def _range(self, check: tree.RangeCheck) -> Iterator[tuple[str, Literal]]:
         yield from _check(check).items()
         yield "text", check.text
+        runs = _runs(check)
+        if runs != ALWAYS:
+            yield "runs", self._size(runs)
         if check.is_guarded:
             yield "guarded", True
         if check.offset != ZERO:
             yield "offset", self._size(check.offset)
         yield "terms", [[x.extent, self._size(x.coefficient)] for x in check.terms]
+
+    def _gather(self, check: tree.Gather, is_zero: Guard) -> Literal:
+        empty = all_of(_is_empty(check.extent), _runs(check), negate(is_zero))
+        return {**_check(check), "empty": self._size(empty)}
 
     def _step(self, step: tree.Step) -> Literal:
         match step:
@@ -164,16 +186,32 @@ class _Plan:
         return [dispatch.wgsl, " ".join(bound), groups, *([more] if more else [])]
 
 
-def _seeds(plan: tree.KernelPlan) -> tuple[str, ...]:
-    """Return the inputs that a gradient adds up, if it also gathers from something."""
+def _is_zero(plan: tree.KernelPlan) -> Guard:
+    """Return whether a gradient is 0, as all that it adds up elements of is empty.
+
+    Only one that also gathers from something has to know.
+    """
+    axes = {each.name: each.axes for each in plan.tensors}
     pairs = plan.gradient.from_ if plan.gradient and plan.gathers else ()
-    return tuple(own for _, own in pairs)
+    return (
+        all_of(*(any_of(*map(_is_empty, axes[own])) for _, own in pairs))
+        if pairs
+        else NEVER
+    )
+
+
+def _runs(check: tree.RangeCheck | tree.Gather) -> Guard:
+    """Return whether anything is read: no axis around it is empty."""
+    return all_of(*(compare("!=", _length(axis), 0) for axis in check.around))
+
+
+def _is_empty(axis: str | int) -> Guard:
+    return compare("==", _length(axis), 0)
+
+
+def _length(axis: str | int) -> Operand:
+    return axis if isinstance(axis, int) else Symbol(axis)
 
 
 def _check(check: tree.RangeCheck | tree.Gather) -> dict[str, Literal]:
-    return {
-        "tensor": check.tensor,
-        "axis": check.axis,
-        "extent": check.extent,
-        "around": check.around,
-    }
+    return {"tensor": check.tensor, "axis": check.axis, "extent": check.extent}

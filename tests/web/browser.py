@@ -163,8 +163,11 @@ def command(name: str, profile: Path, url: str) -> list[str]:
 
 
 @contextmanager
-def browser(name: str, generated: Path) -> Generator[Browser]:
-    """Start a browser; `generated` are the modules that it may import."""
+def browser(name: str, generated: Path, start: str = "index") -> Generator[Browser]:
+    """Start a browser; `generated` are the modules that it may import.
+
+    With `production` as its start, they import what production loads of the package.
+    """
     page = Browser(
         {
             "page": Path(__file__).parent / "page",
@@ -177,7 +180,7 @@ def browser(name: str, generated: Path) -> Generator[Browser]:
     Thread(target=server.serve_forever, daemon=True).start()
     page.host = f"127.0.0.1:{server.server_port}"
     profile = Path(tempfile.mkdtemp())
-    url = f"http://{page.host}/page/index.html"
+    url = f"http://{page.host}/page/{start}.html"
     environment = {**os.environ, "HOME": str(profile), "MOZ_CRASHREPORTER_DISABLE": "1"}
     process = subprocess.Popen(
         command(name, profile, url),

@@ -20,6 +20,7 @@ def package() -> Path:
     tsc = web / "node_modules" / ".bin" / "tsc"
     assert tsc.exists(), "run tools/test-web, which installs what is needed"
     subprocess.run([tsc, "-p", web], check=True)
+    subprocess.run(["node", "bundle.mjs"], cwd=web, check=True)
     return web / "dist"
 
 
@@ -44,4 +45,12 @@ def chromium(package: Path, generated: Path) -> Iterator[Browser]:
     """Chromium, on its own software adapter, SwiftShader."""
     assert package.is_dir()
     with browser("chromium", generated) as page:
+        yield page
+
+
+@pytest.fixture(scope="session")
+def production(package: Path, generated: Path) -> Iterator[Browser]:
+    """Firefox, with the file of the package that production loads."""
+    assert package.is_dir()
+    with browser("firefox", generated, "production") as page:
         yield page

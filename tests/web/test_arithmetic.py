@@ -119,13 +119,7 @@ def draw(rng: random.Random, case: Case) -> dict[str, Any]:
         shapes[0] = [*shapes[0], 2]
     guards = {name: _scalar(rng, kernel, name, dims) for name in kernel.guard_scalars}
     info = rng.choice(ADAPTERS)
-    limits = {
-        "workgroupBytes": info.workgroup_bytes,
-        "invocations": info.invocations,
-        "subgroups": info.subgroups,
-        "f16": info.f16,
-    }
-    return {"shapes": shapes, "guards": guards, "limits": limits, "info": info}
+    return {"shapes": shapes, "guards": guards, "limits": info.facts, "info": info}
 
 
 def _computed(kernel: Kernel, dims: dict[str, int]) -> dict[str, int]:

@@ -38,11 +38,11 @@ def test_production_has_the_texts_a_moment_later(package: Path, tmp_path: Path) 
     stale, large = node.run(tmp_path, PRODUCTION, None)
     text = (
         "A generated module is for version 1 of the npm package 'kerngen', and this one "
-        "is 2. Run 'kerngen build' with the kerngen that the package belongs to."
+        "is 3. Run 'kerngen build' with the kerngen that the package belongs to."
     )
-    assert stale == ["AbiError", True, True, "abi (1,2)", text]
+    assert stale == ["AbiError", True, True, "abi (1,3)", text]
     assert large[:4] == ["UniformRangeError", True, False, large[3]]
-    assert large[3].startswith("outside (struct,Pair,.a,1e+39,")
+    assert large[3].startswith("limit (struct,Pair,.a,1e+39,")
     assert large[4] == (
         "'Pair.a' is 1e+39; f32 holds -3.4028234663852886e+38 to 3.4028234663852886e+38."
     )

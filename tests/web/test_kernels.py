@@ -39,7 +39,7 @@ def hold_to_oracle(page: Browser, way: Way) -> None:
     """Run a kernel one way at several sizes; a device without subgroups refuses some."""
     case = way.case
     waiting: list[tuple[int, Arrays, Scalars]] = []
-    has_subgroups = page.do("describe")["limits"]["subgroups"]
+    has_subgroups = page.do("describe")["limits"]["adapter.subgroups"]
     lacking = not has_subgroups and any(s.needs.subgroups for s in way.strategies)
     plan = replace(plans(case.module)[case.kernel.name], body=way.way.body, computed=())
     made = plan_function(plan, Additions())
@@ -94,7 +94,7 @@ def spread() -> Iterator[Any]:
 def test_schedule_in_chromium(chromium: Browser, way: Way) -> None:
     """By Tint, and with subgroups; what needs more than SwiftShader has is refused."""
     limits = chromium.do("describe")["limits"]
-    if any(s.needs.invocations > limits["invocations"] for s in way.strategies):
+    if any(s.needs.invocations > limits["adapter.invocations"] for s in way.strategies):
         with pytest.raises(JobError, match=r"LimitError: .* fits the adapter"):
             hold_to_oracle(chromium, way)
     else:
@@ -110,8 +110,8 @@ def called() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("case", list(called()))
-def test_as_called(firefox: Browser, case: Case) -> None:
-    """With all choices left to the runtime, as users call it."""
+def test_as_called(production: Browser, case: Case) -> None:
+    """With all choices left to the runtime, as users call it in production."""
     sums = [each for way in ways(case) for each in way.summations]
     arithmetic = shader_arithmetic(lambda n: max(each.depth(n) for each in sums))
     longest = min((each.longest for each in sums if each.longest), default=5000)
@@ -119,7 +119,9 @@ def test_as_called(firefox: Browser, case: Case) -> None:
     dims = dict.fromkeys(case.kernel.dims, min(36, longest))
     scalars = case.scalars(rng)
     arrays = case.arrays(rng, case.fit(dims, scalars))
-    number = begin(firefox, case.module, case.kernel, arrays.values(), scalars)
+    number = begin(production, case.module, case.kernel, arrays.values(), scalars)
     expected = expect(case.oracle, arithmetic, arrays, scalars)
-    for want, got in zip(expected, results(firefox, case.kernel, number), strict=True):
+    for want, got in zip(
+        expected, results(production, case.kernel, number), strict=True
+    ):
         want.check(got, str(case))

@@ -181,6 +181,27 @@ def test_wrong_calls_are_explained_as_in_python(firefox: Browser, call: str) -> 
     assert said.endswith(end)
 
 
+def test_production_explains_them_a_moment_later(production: Browser) -> None:
+    """By texts that it loads with the first error."""
+    calls = ", ".join(f"() => {call}" for call in WRONG)
+    found = run(
+        production,
+        f"""
+        const errors = [];
+        for (const call of [{calls}])
+          try {{ call(); }} catch (error) {{ errors.push(error); }}
+        for (let i = 0; i < 100 && errors[0].message.startsWith("axes ("); i++)
+          await new Promise((done) => setTimeout(done, 20));
+        return errors.map((error) => `${{error.name}}: ${{error.message}}`);
+        """,
+    )
+    assert len(found) == len(WRONG)
+    for said, text in zip(found, WRONG.values(), strict=True):
+        start, _, end = text.partition("LINE")
+        assert said.startswith(start)
+        assert said.endswith(end)
+
+
 def test_after_an_error_the_next_call_works(firefox: Browser) -> None:
     found = run(
         firefox,

@@ -41,7 +41,7 @@ def page(
     out = tmp_path_factory.mktemp("spread")
     (out / "spread.kern").write_text(SOURCE, "utf-8")
     build([out / "spread.kern"], out, Target.TYPESCRIPT)
-    with browser(request.param, out) as started:
+    with browser(request.param, out, "production") as started:
         yield started
 
 

@@ -8,7 +8,7 @@ import {
 } from "./errors.js";
 import type { Context } from "./context.js";
 import type { Kernel } from "./kernel.js";
-import type { Axis, Range, TensorPlan } from "./plan.js";
+import type { Axis, Range } from "./plan.js";
 import { valuesOf, type Size, type Values } from "./sizes.js";
 import { typeOf } from "./struct.js";
 import { sameShape, Tensor, type Shape } from "./tensor.js";
@@ -25,81 +25,63 @@ const length = (axis: Axis, lengths: Lengths): number =>
 export const shapeOf = (axes: readonly Axis[], lengths: Lengths): number[] =>
   axes.map((axis) => length(axis, lengths));
 
-/** Return whether a gradient is 0, as it adds up elements of empty tensors alone. */
-export const isZero = ({ inputs, seeds }: Kernel, lengths: Lengths): boolean =>
-  seeds.length > 0 &&
-  inputs
-    .filter((each) => seeds.includes(each.name))
-    .every((each) => shapeOf(each.axes, lengths).includes(0));
-
 /** Refuse arguments that are no tensors, or that belong to another context. */
-export function checkTensors(
-  kernel: Kernel,
-  ctx: Context,
-  specs: readonly TensorPlan[],
-  given: readonly unknown[],
-  role: "argument" | "out",
-): void {
-  if (given.length !== specs.length)
-    refuse(ShapeError, "tensors", kernel, specs.length, given.length);
-  specs.forEach((spec, i) => {
+export const checkTensors = (kernel: Kernel, ctx: Context, given: readonly unknown[]): void => {
+  const { args, inputs, outputs } = kernel;
+  if (given.length !== args.length)
+    refuse(ShapeError, "inputs", kernel, given.length - outputs.length);
+  args.forEach((spec, i) => {
     const tensor = given[i];
-    if (tensor === undefined && role === "out") return;
-    if (!(tensor instanceof Tensor)) refuse(DtypeError, "noTensor", kernel, role, spec, tensor);
-    if (tensor.ctx !== ctx) refuse(ContextError, "elsewhere", kernel, role, spec);
+    if (tensor === undefined && i >= inputs.length) return;
+    if (!(tensor instanceof Tensor && tensor.element === typeOf(spec.element)))
+      return refuse(DtypeError, "tensor", kernel, spec, tensor);
+    if (tensor.ctx !== ctx) refuse(ContextError, "context", kernel, spec);
     tensor.check();
-    if (tensor.element !== typeOf(spec.element))
-      refuse(DtypeError, "elements", kernel, role, spec, tensor);
   });
-}
+};
 
-/** Check ranks, dims and subscripts; return all lengths, and the guard scalars. */
-export function resolve(kernel: Kernel, shapes: readonly Shape[], guards: Lengths): Lengths {
+/**
+ * Check ranks, dims and subscripts; return all lengths, and the guard scalars.
+ *
+ * `shapes` are those of inputs, and of outputs that are given.
+ */
+export const resolve = (
+  kernel: Kernel,
+  shapes: readonly (Shape | undefined)[],
+  guards: Lengths,
+): Lengths => {
   const lengths: Lengths = { ...guards };
-  const { inputs } = kernel;
-  inputs.forEach((spec, i) => {
+  kernel.inputs.forEach(({ axes }, i) => {
     const shape = shapes[i]!;
-    if (shape.length !== spec.axes.length) refuse(ShapeError, "rank", kernel, i, shapes, guards);
-    spec.axes.forEach((axis, number) => {
-      if (kernel.lengths.some((each) => each[0] === axis)) return;
-      const wanted =
-        typeof axis === "number" ? axis : (lengths[axis] ??= Math.min(shape[number]!, LONGEST));
-      if (shape[number] !== wanted) refuse(ShapeError, "axis", kernel, i, number, shapes, guards);
-    });
+    const fits = axes.every(
+      (axis, number) =>
+        kernel.lengths.some(([name]) => name === axis) ||
+        shape[number] ===
+          (typeof axis === "number" ? axis : (lengths[axis] ??= Math.min(shape[number]!, LONGEST))),
+    );
+    if (!fits || shape.length !== axes.length)
+      refuse(ShapeError, "axes", kernel, i, shapes as Shape[], guards);
   });
   const values = derive(kernel, lengths);
-  inputs.forEach((spec, i) => {
-    if (!sameShape(shapes[i]!, shapeOf(spec.axes, lengths)))
-      refuse(ShapeError, "computed", kernel, spec, shapes[i]!, lengths);
+  shapes.forEach((shape, i) => {
+    const spec = kernel.args[i]!;
+    if (shape && !sameShape(shape, shapeOf(spec.axes, lengths)))
+      refuse(ShapeError, "computed", kernel, spec, shape, lengths);
   });
   kernel.ranges.forEach((each) => checkRange(kernel, each, lengths, values));
-  for (const each of isZero(kernel, lengths) ? [] : kernel.gathers)
-    if (!length(each.extent, lengths) && shapeOf(each.around, lengths).every(Boolean))
-      refuse(ShapeError, "empty", kernel, each, lengths);
+  for (const each of kernel.gathers)
+    if (each.empty(values)) refuse(ShapeError, "empty", kernel, each, lengths);
   return lengths;
-}
-
-/** Refuse outputs of other shapes. */
-export function checkOut(
-  kernel: Kernel,
-  lengths: Lengths,
-  out: readonly (Tensor<any> | undefined)[],
-): void {
-  kernel.outputs.forEach((spec, i) => {
-    const tensor = out[i];
-    if (tensor && !sameShape(tensor.shape, shapeOf(spec.axes, lengths)))
-      refuse(ShapeError, "out", kernel, spec, tensor, lengths);
-  });
-}
+};
 
 /** Add computed lengths; refuse what the kernel does not allow.  Return what sizes read. */
-export function derive(kernel: Kernel, lengths: Lengths): Values {
+export const derive = (kernel: Kernel, lengths: Lengths): Values => {
   for (const [name, compute] of kernel.computed) lengths[name] = compute(lengths) as number;
   const values = valuesOf(lengths);
   for (const each of kernel.requires)
     if (!each.holds(values)) {
       const isOfDims = each.reads.some((name) => kernel.dims.includes(name));
-      refuse(isOfDims ? ShapeError : ArgumentError, "require", kernel, each, values);
+      refuse(isOfDims ? ShapeError : ArgumentError, "requires", kernel, each, values);
     }
   for (const [name, text, value] of kernel.lengths) {
     const found = (values[name] = value(values));
@@ -107,10 +89,10 @@ export function derive(kernel: Kernel, lengths: Lengths): Values {
     lengths[name] = Number(found);
   }
   return values;
-}
+};
 
-function checkRange(kernel: Kernel, check: Range, lengths: Lengths, values: Values): void {
-  if (!shapeOf(check.around, lengths).every(Boolean)) return;
+const checkRange = (kernel: Kernel, check: Range, lengths: Lengths, values: Values): void => {
+  if (check.runs?.(values) === false) return;
   const wrapped = (size: Size): bigint => BigInt.asIntN(32, size(values));
   let least = check.offset ? wrapped(check.offset) : 0n;
   let greatest = least;
@@ -121,5 +103,5 @@ function checkRange(kernel: Kernel, check: Range, lengths: Lengths, values: Valu
   }
   const size = length(check.extent, lengths);
   if (least < 0n || greatest >= size)
-    refuse(ShapeError, "range", kernel, check, least, greatest, size, lengths);
-}
+    refuse(ShapeError, "ranges", kernel, check, least, greatest, size, lengths);
+};

@@ -1,25 +1,23 @@
 /** Contexts: a device, with the memory, shaders and recordings on it. */
-import { bytesOf, impliedBy, leafType, product, type Leaf } from "./element.js";
+import { bytesOf, impliedBy, product, type Leaf } from "./element.js";
 import {
   ArgumentError,
   ContextError,
   DeviceLost,
   DtypeError,
-  KerngenError,
-  LimitError,
   NoAdapter,
   refuse,
 } from "./errors.js";
-import { Launcher, type KernelFunction } from "./launch.js";
+import { makeLauncher, type KernelFunction, type Launcher } from "./launch.js";
 import type { Kernel } from "./kernel.js";
-import { Memory, USAGE, type Block } from "./memory.js";
-import { Recorder } from "./recorder.js";
+import { checkedBytes } from "./planner.js";
+import { blockOf, makeMemory, USAGE, type Memory } from "./memory.js";
+import { makeRecorder, type Recorder } from "./recorder.js";
 import { fetchShader, makeShaders } from "./shaders.js";
-import type { ElementType, StructType } from "./struct.js";
+import { typeOf, type ElementType, type StructType } from "./struct.js";
 import {
   checkShape,
   encode,
-  roundUp,
   Tensor,
   type ElementOf,
   type Shape,
@@ -39,12 +37,12 @@ export interface Options {
 
 /** What plans ask of a device, and what checks know of it. */
 export interface Limits {
-  readonly workgroupBytes: number;
-  readonly invocations: number;
-  readonly subgroups: boolean;
-  readonly f16: boolean;
+  readonly "adapter.workgroup_bytes": number;
+  readonly "adapter.invocations": number;
+  readonly "adapter.subgroups": number;
+  readonly "adapter.f16": number;
+  readonly "adapter.tensor_bytes": number;
   readonly storageBuffers: number;
-  readonly tensorBytes: number;
   readonly workgroups: number;
   readonly loopTurns: number;
 }
@@ -59,24 +57,21 @@ const RAISED = [
   "maxComputeWorkgroupsPerDimension",
 ] as const;
 const FEATURES = ["shader-f16", "subgroups"] as const;
-const READ = 0x1 | 0x8; // MAP_READ and COPY_DST
-const WRITE = 0x4; // COPY_SRC
 
 /** Open a context on one's own device, or on one that is requested. */
-export async function open(options: Options = {}): Promise<Context> {
+export const open = async (options: Options = {}): Promise<Context> => {
   return new Context(options.device ?? (await request(options)), options);
-}
+};
 
-async function request({ powerPreference }: Options): Promise<GPUDevice> {
+const request = async ({ powerPreference }: Options): Promise<GPUDevice> => {
   const gpu = (globalThis.navigator as Navigator | undefined)?.gpu as GPU | undefined;
-  if (!gpu) return refuse(NoAdapter, "noWebGPU");
-  const adapter = await gpu.requestAdapter(powerPreference ? { powerPreference } : {});
-  if (!adapter) return refuse(NoAdapter, "noAdapter");
+  const adapter = await gpu?.requestAdapter({ powerPreference } as GPURequestAdapterOptions);
+  if (!adapter) return refuse(NoAdapter, "adapter", gpu);
   return adapter.requestDevice({
     requiredFeatures: FEATURES.filter((each) => adapter.features.has(each)),
     requiredLimits: Object.fromEntries(RAISED.map((each) => [each, adapter.limits[each]])),
   });
-}
+};
 
 /** Where tensors and calls of kernels belong. */
 export class Context {
@@ -85,8 +80,8 @@ export class Context {
   readonly memory: Memory;
   readonly recorder: Recorder;
   readonly launcher: Launcher;
-  private ended: KerngenError | undefined;
-  private scopes: Tensor<any>[][] = [];
+  /** The tensors that the innermost scope has made. */
+  made: Tensor<any>[] | undefined;
 
   constructor(
     readonly device: GPUDevice,
@@ -95,25 +90,26 @@ export class Context {
     const { limits, features } = device;
     this.alignment = limits.minStorageBufferOffsetAlignment;
     this.limits = {
-      workgroupBytes: limits.maxComputeWorkgroupStorageSize,
-      invocations: Math.min(
+      "adapter.workgroup_bytes": limits.maxComputeWorkgroupStorageSize,
+      "adapter.invocations": Math.min(
         limits.maxComputeInvocationsPerWorkgroup,
         limits.maxComputeWorkgroupSizeX,
       ),
-      subgroups: features.has("subgroups"),
-      f16: features.has("shader-f16"),
+      "adapter.subgroups": +features.has("subgroups"),
+      "adapter.f16": +features.has("shader-f16"),
+      "adapter.tensor_bytes": Math.min(
+        limits.maxStorageBufferBindingSize,
+        limits.maxBufferSize,
+      ),
       storageBuffers: limits.maxStorageBuffersPerShaderStage,
-      tensorBytes: Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize),
       workgroups: limits.maxComputeWorkgroupsPerDimension,
       loopTurns: options.loopTurns ?? Infinity,
     };
-    this.memory = new Memory(device, limits.maxBufferSize, (error) => {
-      this.recorder.fault ??= error;
-    });
-    this.recorder = new Recorder(device, this.memory);
-    this.launcher = new Launcher(this, makeShaders(device, options.read ?? fetchShader));
+    this.memory = makeMemory(device, limits.maxBufferSize);
+    this.recorder = makeRecorder(device, this.memory);
+    this.launcher = makeLauncher(this, makeShaders(device, options.read ?? fetchShader));
     void device.lost.then(({ message, reason }) => {
-      this.ended ??= new DeviceLost("lost", message || reason);
+      this.recorder.ended ??= new DeviceLost("reason", message || reason);
     });
   }
 
@@ -132,19 +128,19 @@ export class Context {
     element: StructType<E>,
   ): Tensor<E, S["length"]>;
   tensor(values: Values, shape: Shape, element?: string | StructType<any>): Tensor<any, any> {
-    const type = this.element(element ?? impliedBy(values));
+    const type = this.element(element ?? impliedBy(values), values);
     checkShape(shape);
     const bytes = encode(values, type, product(shape));
     const tensor = this.make(type, shape);
-    this.upload(tensor.block, 0, bytes);
+    this.recorder.upload(tensor.block, 0, bytes);
     return tensor;
   }
 
   /** Make a tensor of zeros. */
   zeros<const S extends Shape, E>(shape: S, element: ElementOf<E>): Tensor<E, S["length"]> {
     const tensor = this.empty<S, E>(shape, element);
-    const { block, nbytes } = tensor;
-    this.recorder.add((encoder) => encoder.clearBuffer(block.buffer, 0, roundUp(nbytes, 4)));
+    const { block, offset, bound } = tensor;
+    this.recorder.add((encoder) => encoder.clearBuffer(block.buffer, offset, bound));
     return tensor;
   }
 
@@ -161,38 +157,36 @@ export class Context {
     element: ElementOf<E>,
     offset = 0,
   ): Tensor<E, S["length"]> {
-    this.check();
+    this.recorder.check();
     checkShape(shape);
     const type = this.element(element as string | StructType<any>);
     const nbytes = bytesOf(type, product(shape));
-    if ((buffer.usage & USAGE) !== USAGE) refuse(ArgumentError, "usages");
-    if (offset % 4 || offset < 0 || offset + nbytes > buffer.size)
-      refuse(ArgumentError, "place", nbytes, offset, buffer.size);
-    const block = this.memory.adopt(buffer, nbytes, buffer.size, true);
-    return this.note(new Tensor<E, S["length"]>(this, type, shape, block, offset));
+    const fits = offset % 4 === 0 && offset >= 0 && offset + nbytes <= buffer.size;
+    if (!fits || (buffer.usage & USAGE) !== USAGE)
+      refuse(ArgumentError, "buffer", fits, nbytes, offset, buffer.size);
+    const block = blockOf(buffer, nbytes, buffer.size, true);
+    return new Tensor<E, S["length"]>(this, type, shape, block, offset);
   }
 
   /** Run a function, and free the tensors that it made but those it returns. */
   scope<T>(run: () => T): T {
-    const made: Tensor<any>[] = [];
-    this.scopes.push(made);
+    const outer = this.made;
+    const made: Tensor<any>[] = (this.made = []);
     let result: T | undefined;
     try {
       return (result = run());
     } finally {
-      this.scopes.pop();
-      const kept = new Set<unknown>([result, ...Object.values((result ?? {}) as object)]);
+      this.made = outer;
+      const kept: unknown[] = [result, ...Object.values((result ?? {}) as object)];
       for (const tensor of made)
-        if (kept.has(tensor)) this.scopes.at(-1)?.push(tensor);
+        if (kept.includes(tensor)) outer?.push(tensor);
         else tensor.free();
     }
   }
 
   /** Submit what is recorded; resolve when the device has taken it, reject if it did not. */
-  async submit(): Promise<void> {
-    this.check();
-    await this.recorder.submit();
-    this.raise();
+  submit(): Promise<void> {
+    return this.recorder.flush();
   }
 
   /** Return which shaders a kernel would run for some dims, and scalars that it asks for. */
@@ -202,94 +196,21 @@ export class Context {
 
   /** End the context; a device of one's own stays. */
   close(): void {
-    this.ended ??= new ContextError("closed");
+    this.recorder.ended ??= new ContextError("close");
   }
 
   // What follows is the runtime's.
 
-  /** Refuse to go on without a device. */
-  check(): void {
-    if (this.ended) throw this.ended;
-  }
-
   make(element: ElementType, shape: Shape): Tensor<any, any> {
-    this.check();
-    const nbytes = bytesOf(element, product(shape));
-    if (roundUp(nbytes, 16) > this.limits.tensorBytes)
-      refuse(LimitError, "allocated", shape, nbytes, this.limits.tensorBytes);
+    this.recorder.check();
+    const nbytes = checkedBytes(this.limits, shape, element.size);
     const block = this.memory.acquire(Math.max(nbytes, element.size));
     block.used = nbytes;
-    return this.note(new Tensor(this, element, shape, block));
+    return new Tensor(this, element, shape, block);
   }
 
-  upload(block: Block, offset: number, bytes: Uint8Array<ArrayBuffer>): void {
-    const { device, recorder, memory } = this;
-    const size = roundUp(bytes.length, 4);
-    if (!size) return;
-    this.checkWords(block, offset, bytes.length);
-    let data = bytes;
-    if (size > bytes.length) (data = new Uint8Array(size)).set(bytes);
-    if (!recorder.pending) {
-      device.queue.writeBuffer(block.buffer, offset, data);
-      return;
-    }
-    const staging = device.createBuffer({ size, usage: WRITE, mappedAtCreation: true });
-    new Uint8Array(staging.getMappedRange()).set(data);
-    staging.unmap();
-    recorder.copy(staging, 0, block.buffer, offset, size);
-    memory.doomed.push(staging);
-  }
-
-  /** Record a copy between blocks. */
-  copy(from: Block, start: number, to: Block, end: number, nbytes: number): void {
-    this.checkWords(from, start, nbytes);
-    this.checkWords(to, end, nbytes);
-    const size = roundUp(nbytes, 4);
-    if (size) this.recorder.copy(from.buffer, start, to.buffer, end, size);
-  }
-
-  async download(block: Block, offset: number, nbytes: number): Promise<Uint8Array<ArrayBuffer>> {
-    this.check();
-    const { device, recorder } = this;
-    const before = offset % 4;
-    const size = roundUp(before + nbytes, 4);
-    if (!size) return new Uint8Array();
-    const staging = device.createBuffer({ size, usage: READ });
-    recorder.copy(block.buffer, offset - before, staging, 0, size);
-    try {
-      const submitted = recorder.submit();
-      await recorder.encoded;
-      const mapped = staging.mapAsync(1).catch((error: Error) => error);
-      await submitted;
-      this.raise();
-      const error = await mapped;
-      this.check();
-      if (error) throw error;
-      return new Uint8Array(staging.getMappedRange().slice(before, before + nbytes));
-    } finally {
-      staging.destroy();
-    }
-  }
-
-  note<T extends Tensor<any, any>>(tensor: T): T {
-    this.scopes.at(-1)?.push(tensor);
-    return tensor;
-  }
-
-  private raise(): void {
-    this.check();
-    const { fault } = this.recorder;
-    this.recorder.fault = undefined;
-    if (fault) throw fault;
-  }
-
-  private element(element: string | StructType<any>): ElementType {
-    const type = typeof element === "string" ? leafType(element) : element;
-    return type?.strides ? type : refuse(DtypeError, "element", element);
-  }
-
-  private checkWords(block: Block, offset: number, nbytes: number): void {
-    if (offset % 4 || (nbytes % 4 && nbytes !== block.used))
-      refuse(LimitError, "words", nbytes, offset);
+  private element(element: string | StructType<any> | undefined, values?: Values): ElementType {
+    const type: ElementType | undefined = typeOf(element as ElementType);
+    return type?.strides ? type : refuse(DtypeError, "element", element, values);
   }
 }

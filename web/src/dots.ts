@@ -1,11 +1,11 @@
 /** Dot products of bytes, for browsers whose WGSL has none; few shaders call them. */
 
-/** Return the functions of those that a text calls. */
-export const dotsOf = (text: string): string =>
+/** Return a text with the functions of those that it calls, where a browser lacks them. */
+export const withDots = (text: string, features = navigator.gpu.wgslLanguageFeatures): string =>
   ["i", "u"]
     .filter((kind) => text.includes(`dot4${kind.toUpperCase()}8Packed(`))
-    .map(dot)
-    .join("");
+    .filter(() => !features?.has("packed_4x8_integer_dot_product"))
+    .reduce((all, kind) => all + dot(kind), text);
 
 /** Return a function of the name of WGSL's own, which it hides: bytes shifted up, and down. */
 function dot(kind: string): string {

@@ -48,12 +48,11 @@ const ARRAYS: Record<string, Kind["array"]> = {
 /** What rounds to infinity: half of a last place above the greatest number. */
 const LIMITS: Record<string, number> = { f32: 2 ** 128 - 2 ** 103, f16: 65520 };
 
-/** Return the element type that the class of an array implies, or the name of that class. */
-export function impliedBy(values: object): string {
-  const { constructor } = Object(values) as object;
-  const letter = Object.keys(ARRAYS).find((each) => ARRAYS[each] === constructor);
-  return letter ? `${letter}32` : constructor.name;
-}
+/** Return the element type that the class of an array implies; none of other values. */
+export const impliedBy = (values: object): string | undefined => {
+  for (const letter in ARRAYS) if (values instanceof ARRAYS[letter]!) return `${letter}32`;
+  return undefined;
+};
 
 /**
  * A leaf as memory keeps it: vectors lie `stride` bytes apart, elements `size`; half a byte,
@@ -68,31 +67,47 @@ export interface LeafType {
   readonly shape: readonly number[];
   /** The bytes between its numbers, along each axis of the shape. */
   readonly strides: readonly number[];
+  /** How many numbers a vector has, or a column; 1 of a number. */
+  readonly lanes: number;
   readonly stride: number;
   readonly size: number;
 }
 
-/** Return what a map has for a key; what it lacks is made. */
-export function cached<K, V extends {}>(
-  map: { get(key: K): V | undefined; set(key: K, value: V): unknown },
-  key: K,
-  make: () => V,
-): V {
-  let found = map.get(key);
-  if (!found) map.set(key, (found = make()));
-  return found;
+/** Beyond so many entries, caches begin again. */
+const MOST_CACHED = 4096;
+
+interface Cache<K, V> {
+  readonly size?: number;
+  get(key: K): V | undefined;
+  set(key: K, value: V): unknown;
+  clear?(): void;
 }
+
+/** Return what a map has for a key; what it lacks is made. */
+export const cached = <K, V extends {}>(map: Cache<K, V>, key: K, make: () => V): V => {
+  let found = map.get(key);
+  if (!found) {
+    found = make();
+    if (map.size! >= MOST_CACHED) map.clear!();
+    map.set(key, found);
+  }
+  return found;
+};
+
+let uids = 0;
+/** Return a number that nothing else of the runtime has. */
+export const newUid = (): number => ++uids;
 
 const LEAVES = new Map<string, LeafType>();
 const NAME = /^(?:([fiu]32|f16|[iu][48])|(?:vec|mat([234])x(?=.[fh]))([234])([fhiu]))$/;
 
 /** Return the type of a leaf's name; none if it is no such name. */
-export function leafType(name: string): LeafType | undefined {
+export const leafType = (name: string): LeafType | undefined => {
   const match = NAME.exec(name);
   return match ? cached(LEAVES, name, () => makeLeaf(match)) : undefined;
-}
+};
 
-function makeLeaf([name, scalar, columns, rows, letter]: readonly string[]): LeafType {
+const makeLeaf = ([name, scalar, columns, rows, letter]: readonly string[]): LeafType => {
   const number = scalar ?? (letter === "h" ? "f16" : `${letter}32`);
   const [first, bits] = [number[0]!, Number(number.slice(1))];
   const least = first === "i" ? -(2 ** (bits - 1)) : 0;
@@ -105,20 +120,22 @@ function makeLeaf([name, scalar, columns, rows, letter]: readonly string[]): Lea
     limit: LIMITS[number] ?? 0,
   };
   const shape = [columns, rows].filter(Boolean).map(Number);
-  const lanes = shape.at(-1) ?? 1;
+  const lanes = Number(rows ?? 1);
   const stride = (bits / 8) * (lanes === 3 ? 4 : lanes);
   const strides = [stride, bits / 8].slice(2 - shape.length);
-  return { name: name!, key: name!, kind, shape, strides, stride, size: stride * Number(columns ?? 1) };
-}
+  return { name: name!, key: name!, kind, lanes, shape, strides, stride, size: stride * Number(columns ?? 1) };
+};
 
 export const product = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1);
+
+export const roundUp = (size: number, to: number): number => Math.ceil(size / to) * to;
 
 /** Return how many bytes elements take; two of 4 bits share one. */
 export const bytesOf = (type: { readonly size: number }, count: number): number =>
   Math.ceil(type.size * count);
 
 /** Write a number that is in range; of 4 bits, at a half of a byte that is 0. */
-export function put(view: DataView, at: number, { name, bits }: Kind, value: number): void {
+export const put = (view: DataView, at: number, { name, bits }: Kind, value: number): void => {
   const byte = Math.floor(at);
   // An engine's NaN may have any bits.
   if (name === "f32" && !Number.isNaN(value)) view.setFloat32(at, value, true);
@@ -126,38 +143,32 @@ export function put(view: DataView, at: number, { name, bits }: Kind, value: num
   else if (bits > 8) view.setUint16(at, toHalf(value), true);
   else if (bits > 4) view.setUint8(at, value);
   else view.setUint8(byte, view.getUint8(byte) | ((value & 15) << (at > byte ? 4 : 0)));
-}
+};
 
 /** Read a number. */
-export function take(view: DataView, at: number, { name, bits, least }: Kind): number {
+export const take = (view: DataView, at: number, { name, bits, least }: Kind): number => {
   if (name === "f32") return view.getFloat32(at, true);
   if (name === "f16") return fromHalf(view.getUint16(at, true));
   const byte = Math.floor(at);
   const word = bits > 8 ? view.getUint32(at, true) : view.getUint8(byte) >> (at > byte ? 4 : 0);
   const [up, shift] = [word << (32 - bits), 32 - bits];
   return least ? up >> shift : up >>> shift;
-}
-
-/** The nearest integer of a number above 0; of two, the even one. */
-function round(x: number): number {
-  const up = Math.round(x);
-  return up - x === 0.5 && up % 2 ? up - 1 : up;
-}
+};
 
 /** Return the bits of the nearest f16; of two, the even one. */
-export function toHalf(value: number): number {
+export const toHalf = (value: number): number => {
   const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;
   const size = Math.abs(value);
   if (!(size < 65520)) return Number.isNaN(value) ? 0x7e00 : sign | 0x7c00;
   // Where the logarithm is one off, the size rounds to that power of two.
   const exponent = Math.max(Math.floor(Math.log2(size)), -14);
-  return sign | (((exponent + 14) << 10) + round(size * 2 ** (10 - exponent)));
-}
+  // A sum beyond 2^52 has no fraction: it is rounded, of two neighbours to the even one.
+  return sign | (((exponent + 14) << 10) + (size * 2 ** (10 - exponent) + 2 ** 52 - 2 ** 52));
+};
 
 /** Return the number that the bits of an f16 are. */
-export function fromHalf(bits: number): number {
+export const fromHalf = (bits: number): number => {
   const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
-  const sign = bits & 0x8000 ? -1 : 1;
-  if (exponent === 31) return fraction ? NaN : sign * Infinity;
-  return sign * (exponent ? fraction + 1024 : fraction) * 2 ** (Math.max(exponent, 1) - 25);
-}
+  const size = exponent === 31 ? (fraction ? NaN : Infinity) : fraction + (exponent && 1024);
+  return (bits & 0x8000 ? -size : size) * 2 ** (Math.max(exponent, 1) - 25);
+};

@@ -10,9 +10,9 @@ type Texts = typeof TEXTS;
 
 let texts: Record<string, (...given: any[]) => string> | undefined;
 
-export function setTexts(all: typeof texts): void {
+export const setTexts = (all: typeof texts): void => {
   texts = all;
-}
+};
 
 /** The root of everything that the runtime throws on purpose. */
 export class KerngenError extends Error {
@@ -39,34 +39,50 @@ export function refuse<K extends keyof Texts>(
 // A minifier renames classes, but not what they say of themselves.
 const named = (name: string) =>
   class extends KerngenError {
-    override readonly name = name;
+    override get name(): string {
+      return name;
+    }
   };
 
 /** A rank or a length does not fit. */
-export class ShapeError extends named("ShapeError") {}
+export const ShapeError = named("ShapeError");
+export type ShapeError = KerngenError;
 /** An argument has the wrong type or element type. */
-export class DtypeError extends named("DtypeError") {}
+export const DtypeError = named("DtypeError");
+export type DtypeError = KerngenError;
 /** A tensor that a kernel writes overlaps another of its arguments. */
-export class AliasError extends named("AliasError") {}
+export const AliasError = named("AliasError");
+export type AliasError = KerngenError;
 /** An argument has a value that is not allowed. */
-export class ArgumentError extends named("ArgumentError") {}
+export const ArgumentError = named("ArgumentError");
+export type ArgumentError = KerngenError;
 /** The adapter's limits do not allow the call. */
-export class LimitError extends named("LimitError") {}
+export const LimitError = named("LimitError");
+export type LimitError = KerngenError;
 /** The device lacks a feature that the call needs. */
-export class FeatureError extends named("FeatureError") {}
+export const FeatureError = named("FeatureError");
+export type FeatureError = KerngenError;
 /** Arguments of different contexts, a closed context, or none at all. */
-export class ContextError extends named("ContextError") {}
+export const ContextError = named("ContextError");
+export type ContextError = KerngenError;
 /** A call comes too late: a tensor was freed. */
-export class StateError extends named("StateError") {}
+export const StateError = named("StateError");
+export type StateError = KerngenError;
 /** A number does not fit the type of its scalar, field or element. */
-export class UniformRangeError extends named("UniformRangeError") {}
+export const UniformRangeError = named("UniformRangeError");
+export type UniformRangeError = KerngenError;
 /** The adapter has no memory left for a buffer. */
-export class OutOfMemoryError extends named("OutOfMemoryError") {}
+export const OutOfMemoryError = named("OutOfMemoryError");
+export type OutOfMemoryError = KerngenError;
 /** The device is gone: open a new context. */
-export class DeviceLost extends named("DeviceLost") {}
+export const DeviceLost = named("DeviceLost");
+export type DeviceLost = KerngenError;
 /** There is no WebGPU here, or no adapter. */
-export class NoAdapter extends named("NoAdapter") {}
+export const NoAdapter = named("NoAdapter");
+export type NoAdapter = KerngenError;
 /** The adapter refused a shader or recorded work, in its own words. */
-export class ValidationError extends named("ValidationError") {}
+export const ValidationError = named("ValidationError");
+export type ValidationError = KerngenError;
 /** A generated module and this runtime have different versions, or a shader is missing. */
-export class AbiError extends named("AbiError") {}
+export const AbiError = named("AbiError");
+export type AbiError = KerngenError;

@@ -2,20 +2,20 @@
 import { AbiError, ArgumentError, refuse } from "./errors.js";
 import type { Lengths } from "./check.js";
 import { launch } from "./launch.js";
-import type { Given, KernelPlan } from "./plan.js";
+import type { Given, KernelPlan, TensorPlan } from "./plan.js";
 import type { ShaderUrl } from "./shaders.js";
 import { fit } from "./struct.js";
 
 /** The version of what generated modules call, and of their plans. */
-const ABI = 2;
+const ABI = 3;
 
 /** One kernel. */
 export interface Kernel extends KernelPlan {
   readonly name: string;
-  /** Its name with its place in the source, as errors begin. */
-  readonly place: string;
   readonly shader: ShaderUrl;
-  /** Return its place. */
+  /** Its inputs, and its outputs. */
+  readonly args: readonly TensorPlan[];
+  /** Return its name with its place in the source, as errors begin. */
   readonly toString: () => string;
 }
 
@@ -33,7 +33,6 @@ const EMPTY = {
   lengths: NONE,
   ranges: NONE,
   gathers: NONE,
-  seeds: NONE,
   halves: NONE,
 };
 
@@ -41,34 +40,35 @@ const EMPTY = {
 export const makeKernel = (
   name: string,
   shader: ShaderUrl,
-  plan: Omit<KernelPlan, keyof typeof EMPTY> & Partial<KernelPlan>,
+  own: Omit<KernelPlan, keyof typeof EMPTY> & Partial<KernelPlan>,
 ): Kernel => {
-  const place = `${name} (${plan.origin})`;
-  return { ...EMPTY, ...plan, name, place, shader, toString: () => place };
+  const plan: KernelPlan = { ...EMPTY, ...own };
+  const args = [...plan.inputs, ...plan.outputs];
+  return { ...plan, name, shader, args, toString: () => `${name} (${plan.origin})` };
 };
 
 /** Refuse a name that is none of those known. */
-export function checkNames(
+export const checkNames = (
   kernel: Kernel,
   what: "option" | "output",
   given: Given,
   known: readonly string[],
-): void {
+): void => {
   for (const name in given)
     if (!known.includes(name)) refuse(ArgumentError, "name", kernel, what, name, known);
-}
+};
 
 /** Return the scalars of a call in order, checked. */
-export function scalarsOf(kernel: Kernel, options: Given): unknown[] {
-  const { scalars, outputs, place } = kernel;
+export const scalarsOf = (kernel: Kernel, options: Given): unknown[] => {
+  const { scalars, outputs } = kernel;
   const out = outputs.length ? ["out"] : [];
   checkNames(kernel, "option", options, [...scalars.map(([name]) => name), ...out, "ctx"]);
   return scalars.map(([name, type, initial]) => {
     const value = options[name] ?? initial;
-    fit([name, type, 0], value, [place, name]);
+    fit([name, type, 0], value, [kernel, name]);
     return value;
   });
-}
+};
 
 /** Return the scalars that guards read, by name. */
 export const guardsOf = ({ guards, scalars }: Kernel, values: readonly unknown[]): Lengths =>
@@ -81,7 +81,7 @@ export const guardsOf = ({ guards, scalars }: Kernel, values: readonly unknown[]
   );
 
 /** Begin a generated module; its kernels are made when they are first called. */
-export function module(abi: number, shader: ShaderUrl) {
+export const module = (abi: number, shader: ShaderUrl) => {
   if (abi !== ABI) refuse(AbiError, "abi", abi, ABI);
   return {
     /** Return the function that calls a kernel. */
@@ -92,4 +92,4 @@ export function module(abi: number, shader: ShaderUrl) {
       return Object.defineProperties(call, { kernel: { get: kernel }, name: { value: name } });
     },
   };
-}
+};

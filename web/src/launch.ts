@@ -1,12 +1,12 @@
 /** A call: check, plan, pack, bind, and only then record. */
-import { checkOut, checkTensors, derive, resolve, type Lengths } from "./check.js";
+import { checkTensors, derive, resolve, type Lengths } from "./check.js";
 import type { Context } from "./context.js";
 import { cached } from "./element.js";
 import { AliasError, ContextError, refuse, UniformRangeError } from "./errors.js";
 import { checkNames, guardsOf, scalarsOf, type Kernel } from "./kernel.js";
 import type { Block } from "./memory.js";
 import type { Given, TensorPlan } from "./plan.js";
-import { makePlan, recorded, select, type CallPlan, type Step } from "./planner.js";
+import { makePlan, type CallPlan, type Step } from "./planner.js";
 import type { Chunk } from "./recorder.js";
 import type { Shaders } from "./shaders.js";
 import { fit } from "./struct.js";
@@ -29,160 +29,143 @@ type Any = Tensor<any>;
 /** Where a slot's memory is. */
 type Place = readonly [block: Block, offset: number, bytes: number];
 
-/** Bind groups beyond so many are made again when they are needed. */
-const MOST_GROUPS = 4096;
-
 /** Call a kernel with tensors, and options behind them. */
-export function launch(kernel: Kernel, given: unknown[]): unknown {
+export const launch = (kernel: Kernel, given: unknown[]): unknown => {
   const { length } = kernel.inputs;
   // One too many is refused as such: it is no object of options.
   const tensors = (given[length] instanceof Tensor ? given : given.slice(0, length)) as Any[];
   const options = (given[length] ?? {}) as Given;
   const ctx: Context | undefined =
     options["ctx"] ?? tensors.find((each) => each instanceof Tensor)?.ctx;
-  if (!ctx) return refuse(ContextError, "noContext", kernel);
+  if (!ctx) return refuse(ContextError, "ctx", kernel);
   return ctx.launcher.launch(kernel, tensors, options);
-}
+};
 
-/** Launches the kernels of a context. */
-export class Launcher {
-  /** How many bind groups were made. */
-  groupsMade = 0;
-  private readonly plans = new WeakMap<Kernel, Map<string, CallPlan>>();
-  private readonly groups = new Map<string, GPUBindGroup>();
+/** What launches the kernels of a context. */
+export type Launcher = ReturnType<typeof makeLauncher>;
 
-  constructor(
-    private readonly ctx: Context,
-    private readonly shaders: Shaders,
-  ) {}
+/** Make what launches the kernels of a context. */
+export const makeLauncher = (ctx: Context, shaders: Shaders) => {
+  const { memory, recorder } = ctx;
+  const plans = new WeakMap<Kernel, Map<string, CallPlan>>();
+  const groups = new Map<string, GPUBindGroup>();
 
-  /** Record a call and return its result. */
-  launch(kernel: Kernel, tensors: readonly Any[], options: Given): unknown {
-    const { ctx } = this;
-    const { memory, recorder } = ctx;
-    ctx.check();
-    const out = outOf(kernel, options);
-    checkTensors(kernel, ctx, kernel.inputs, tensors, "argument");
-    checkTensors(kernel, ctx, kernel.outputs, out, "out");
-    const scalars = scalarsOf(kernel, options);
-    const plan = this.planOf(kernel, tensors, scalars, out);
-    const detours = detoursOf(kernel, plan, [...tensors, ...out]);
-    const chunk = kernel.uniform && recorder.room(plan.stride);
-    const at = chunk?.used ?? 0;
-    if (chunk) pack(kernel, plan.lengths, scalars, chunk.view, at);
-    // Whatever throws has thrown before this line: what follows only records.
-    if (chunk) chunk.used += plan.stride;
-    const outputs = plan.outputs.map(([type, shape], i) => out[i] ?? ctx.make(type, shape));
-    const args = [...tensors, ...outputs];
-    const inner: Block[] = [];
-    const place = (nbytes: number): Place => {
-      const block = memory.acquire(nbytes);
-      inner.push(block);
-      return [block, 0, boundBytes(nbytes)];
-    };
-    const places = args.map((each): Place => [each.block, each.offset, each.bound]);
-    for (const slot of detours) {
-      const { block, offset, nbytes } = args[slot]!;
-      const [other] = (places[slot] = place(nbytes));
-      if (specOf(kernel, slot).access !== "write") ctx.copy(block, offset, other, 0, nbytes);
-    }
-    places.push(...plan.inner.map(place));
-    for (const step of plan.steps) {
-      const { shader, x, y } = step;
-      recorder.add({ shader, group: this.groupOf(step, places, chunk), offset: at, x, y });
-    }
-    if (!plan.steps.length)
-      for (const { block, offset, nbytes } of outputs)
-        recorder.add((encoder) => encoder.clearBuffer(block.buffer, offset, nbytes));
-    for (const slot of detours) {
-      const { block, offset, nbytes } = args[slot]!;
-      if (specOf(kernel, slot).access !== "read")
-        ctx.copy(places[slot]![0], 0, block, offset, nbytes);
-    }
-    // What is recorded next runs after this, so that it may have the same memory.
-    inner.forEach((block) => memory.release(block));
-    recorder.relieve();
-    return resultOf(kernel, outputs);
-  }
-
-  /** Return the shaders that would run. */
-  choices(kernel: Kernel, dims: Readonly<Record<string, number>>): string[] {
-    const lengths = { ...dims };
-    derive(kernel, lengths);
-    return recorded(kernel, select(kernel, lengths, this.ctx)).map(([each]) => each.wgsl);
-  }
-
-  private planOf(
+  const planOf = (
     kernel: Kernel,
-    tensors: readonly Any[],
+    given: readonly (Any | undefined)[],
     scalars: readonly unknown[],
-    out: readonly (Any | undefined)[],
-  ): CallPlan {
+  ): CallPlan => {
     const guards = guardsOf(kernel, scalars);
-    const own = cached(this.plans, kernel, () => new Map<string, CallPlan>());
-    let key = "";
-    for (const each of tensors) key += each.key;
-    for (const each of out) key += each?.key ?? "-";
-    for (const name in guards) key += `,${JSON.stringify(guards[name], spelled)}`;
-    let plan = own.get(key);
-    if (!plan || plan.steps.some((each) => each.shader.error)) {
-      const shapes = tensors.map((each) => each.shape);
-      const lengths = resolve(kernel, shapes, guards);
-      checkOut(kernel, lengths, out);
-      plan = makePlan(kernel, lengths, this.ctx, this.shaders);
-      if (own.size > 1000) own.clear();
-      own.set(key, plan);
-    }
-    return plan;
-  }
+    const own = cached(plans, kernel, () => new Map<string, CallPlan>());
+    const key = given.map((each) => each?.key) + JSON.stringify(guards, spelled);
+    if (own.get(key)?.steps.some((each) => each.shader.error)) own.delete(key);
+    return cached(own, key, () => {
+      const shapes = given.map((each) => each?.shape);
+      return makePlan(kernel, resolve(kernel, shapes, guards), ctx, shaders);
+    });
+  };
 
-  private groupOf(
+  const groupOf = (
     { shader: { uid, layout, uniformBytes }, slots }: Step,
     places: readonly Place[],
-    chunk: Chunk | undefined,
-  ): GPUBindGroup {
-    const arena = uniformBytes ? chunk : undefined;
-    let key = `${uid},${arena?.uid}`;
-    for (const slot of slots) {
-      const [block, offset, bytes] = places[slot]!;
-      key += `|${block.uid},${offset},${bytes}`;
-    }
-    const { ctx, groups } = this;
-    return cached(groups, key, () => {
-      if (groups.size >= MOST_GROUPS) groups.clear();
-      const entries: GPUBindGroupEntry[] = slots.map((slot, i) => {
-        const [{ buffer, capacity }, offset, bytes] = places[slot]!;
+    chunk: Chunk,
+  ): GPUBindGroup => {
+    const own = slots.map((slot) => places[slot]!);
+    const key = own.map(([block, offset, bytes]) => [block.uid, offset, bytes]);
+    return cached(groups, `${uid},${uniformBytes && chunk.uid},${key}`, () => {
+      const entries: GPUBindGroupEntry[] = own.map(([{ buffer, capacity }, offset, bytes], i) => {
         const size = Math.min(bytes, capacity - offset);
         return { binding: i + 1, resource: { buffer, offset, size } };
       });
-      if (arena)
-        entries.push({ binding: 0, resource: { buffer: arena.buffer, size: uniformBytes } });
-      this.groupsMade++;
+      if (uniformBytes)
+        entries.push({ binding: 0, resource: { buffer: chunk.buffer, size: uniformBytes } });
+      launcher.groupsMade++;
       return ctx.device.createBindGroup({ layout, entries });
     });
-  }
-}
+  };
+
+  const launcher = {
+    /** How many bind groups were made. */
+    groupsMade: 0,
+
+    /** Record a call and return its result. */
+    launch(kernel: Kernel, tensors: readonly Any[], options: Given): unknown {
+      recorder.check();
+      const out = outOf(kernel, options);
+      const given = [...tensors, ...out];
+      checkTensors(kernel, ctx, given);
+      const scalars = scalarsOf(kernel, options);
+      const plan = planOf(kernel, given, scalars);
+      const detours = detoursOf(kernel, plan, given);
+      const chunk = recorder.room(plan.stride);
+      const at = chunk.used;
+      pack(kernel, plan.lengths, scalars, chunk.view, at);
+      // Whatever throws has thrown before this line: what follows only records.
+      chunk.used += plan.stride;
+      const outputs = plan.outputs.map(([type, shape], i) => out[i] ?? ctx.make(type, shape));
+      const args = [...tensors, ...outputs];
+      const inner: Block[] = [];
+      const place = (nbytes: number): Place => {
+        const block = memory.acquire(nbytes);
+        inner.push(block);
+        return [block, 0, boundBytes(nbytes)];
+      };
+      const places = args.map((each): Place => [each.block, each.offset, each.bound]);
+      for (const slot of detours) {
+        const { block, offset, nbytes } = args[slot]!;
+        const [other] = (places[slot] = place(nbytes));
+        if (kernel.args[slot]!.access !== "write")
+          recorder.copy(block, offset, other, 0, nbytes);
+      }
+      places.push(...plan.inner.map(place));
+      // A gradient of empty tensors is 0.
+      if (!plan.steps.length)
+        for (const [block, offset, bound] of places.slice(tensors.length, args.length))
+          recorder.add((encoder) => encoder.clearBuffer(block.buffer, offset, bound));
+      for (const step of plan.steps)
+        recorder.add({ ...step, group: groupOf(step, places, chunk), offset: at });
+      for (const slot of detours) {
+        const { block, offset, nbytes } = args[slot]!;
+        if (kernel.args[slot]!.access !== "read")
+          recorder.copy(places[slot]![0], 0, block, offset, nbytes);
+      }
+      // What is recorded next runs after this, so that it may have the same memory.
+      inner.forEach(memory.release);
+      return resultOf(kernel, outputs);
+    },
+
+    /** Return the shaders that would run. */
+    choices(kernel: Kernel, dims: Readonly<Record<string, number>>): string[] {
+      const lengths = { ...dims };
+      derive(kernel, lengths);
+      const names: string[] = [];
+      makePlan(kernel, lengths, ctx, ({ wgsl }) => {
+        names.push(wgsl);
+        return undefined as never;
+      });
+      return names;
+    },
+  };
+  return launcher;
+};
 
 /** Numbers of which JSON knows none; 0 and -0 are equal, but 1 / x tells them apart. */
 const spelled = (_: string, x: unknown): unknown =>
   typeof x === "number" ? (Object.is(x, -0) ? "-0" : `${x}`) : x;
 
-const specOf = ({ inputs, outputs }: Kernel, slot: number): TensorPlan =>
-  inputs[slot] ?? outputs[slot - inputs.length]!;
-
 /** Refuse overlaps; return the arguments that a copy stands in for. */
-function detoursOf(
+const detoursOf = (
   kernel: Kernel,
   plan: CallPlan,
   given: readonly (Any | undefined)[],
-): Set<number> {
+): Set<number> => {
   const found = new Set<number>();
   given.forEach((first, i) => {
     if (!first) return;
     if (!first.direct && first.nbytes) found.add(i);
     given.slice(0, i).forEach((second, j) => {
       if (second?.block.buffer !== first.block.buffer) return;
-      const [one, other] = [specOf(kernel, j), specOf(kernel, i)];
+      const [one, other] = [kernel.args[j]!, kernel.args[i]!];
       const isRead = one.access === "read";
       if (isRead && other.access === "read") return;
       const start = Math.max(first.offset, second.offset);
@@ -197,18 +180,18 @@ function detoursOf(
     });
   });
   return found;
-}
+};
 
 /** Return what an output is called in a result of several. */
 export const fieldOf = ({ field, name }: TensorPlan): string => field ?? name;
 
 /** Return the tensors to put results in, in the order of the outputs. */
-function outOf(kernel: Kernel, { out }: Given): (Any | undefined)[] {
-  if (kernel.outputs.length < 2) return kernel.outputs.map(() => out);
+const outOf = (kernel: Kernel, { out }: Given): (Any | undefined)[] => {
   const fields = kernel.outputs.map(fieldOf);
+  if (fields.length < 2) return fields.map(() => out);
   checkNames(kernel, "output", out, fields);
   return fields.map((each) => out?.[each]);
-}
+};
 
 const resultOf = ({ outputs }: Kernel, tensors: readonly Any[]): unknown =>
   outputs.length < 2
@@ -216,13 +199,13 @@ const resultOf = ({ outputs }: Kernel, tensors: readonly Any[]): unknown =>
     : Object.fromEntries(outputs.map((each, i) => [fieldOf(each), tensors[i]]));
 
 /** Compute the host values of a call, check them, and write its uniform struct. */
-export function pack(
+export const pack = (
   kernel: Kernel,
   lengths: Lengths,
   scalars: readonly unknown[],
   view: DataView,
   at = 0,
-): void {
+): void => {
   const { uniform, hosts } = kernel;
   if (!uniform) return;
   const given: Given = { ...lengths };
@@ -234,7 +217,7 @@ export function pack(
     try {
       fit(row, typeof value === "bigint" ? Number(value) : value, ["", ""], view, at);
     } catch {
-      refuse(UniformRangeError, "host", kernel, uniform.name, row, value, scalars);
+      refuse(UniformRangeError, "hosts", kernel, uniform.name, row, value, scalars);
     }
   });
-}
+};

@@ -1,5 +1,5 @@
 /** Buffers of the device: handed out, given back, and handed out again. */
-import { cached } from "./element.js";
+import { cached, newUid } from "./element.js";
 import { OutOfMemoryError } from "./errors.js";
 
 /** A buffer, and how many tensors are in it. */
@@ -20,79 +20,84 @@ const MOST_FREE = 2 ** 28;
 export const USAGE = 0x80 | 0x4 | 0x8; // STORAGE, COPY_SRC and COPY_DST; node has no GPUBufferUsage
 
 /** Return the capacity for a size: four steps to each power of two. */
-function sizeClass(nbytes: number): number {
+const sizeClass = (nbytes: number): number => {
   const step = 2 ** Math.max(Math.floor(Math.log2(nbytes - 1)) - 2, 4);
   return Math.ceil(nbytes / step) * step;
-}
+};
+
+/** Return a block of a buffer; one that is `shared` never gets into the pool. */
+export const blockOf = (
+  buffer: GPUBuffer,
+  used: number,
+  capacity: number,
+  shared = false,
+): Block => ({ buffer, uid: newUid(), capacity, used, tensors: 0, shared });
 
 /** End an error scope of a device; report what was wrong in it. */
-export const endScope = (device: GPUDevice, report: (why: string) => void): Promise<void> =>
+export const endScope = (device: GPUDevice, report: (why: string) => void): Promise<unknown> =>
   device.popErrorScope().then(
     (error) => error && report(error.message),
     () => undefined,
-  ) as Promise<void>;
+  );
 
 /** The pool of a context. */
-export class Memory {
-  /** How many buffers were made. */
-  made = 0;
-  /** Destroyed once what is recorded has been submitted. */
-  doomed: GPUBuffer[] = [];
-  private readonly free = new Map<number, Block[]>();
-  private freeBytes = 0;
-  private uids = 0;
-  private readonly registry = new FinalizationRegistry<Block>((block) => this.release(block));
+export type Memory = ReturnType<typeof makeMemory>;
 
-  constructor(
-    private readonly device: GPUDevice,
-    private readonly largest: number,
-    private readonly report: (error: Error) => void,
-  ) {}
-
-  /** Return a block for so many bytes. */
-  acquire(nbytes: number): Block {
-    const size = sizeClass(Math.max(nbytes, SMALLEST));
-    const capacity = Math.min(size, Math.floor(this.largest / 4) * 4);
-    const block = this.free.get(capacity)?.pop();
-    if (block) {
-      this.freeBytes -= capacity;
-      [block.used, block.tensors] = [nbytes, 0];
-      return block;
-    }
-    this.made++;
-    this.device.pushErrorScope("out-of-memory");
-    const buffer = this.device.createBuffer({ size: capacity, usage: USAGE });
-    void endScope(this.device, (why) =>
-      this.report(new OutOfMemoryError("memory", nbytes, why)),
-    );
-    return this.adopt(buffer, nbytes, capacity, false);
-  }
-
-  /** Return a block of a buffer; one that is `shared` never gets into the pool. */
-  adopt(buffer: GPUBuffer, used: number, capacity: number, shared: boolean): Block {
-    return { buffer, uid: ++this.uids, capacity, used, tensors: 0, shared };
-  }
-
-  /** Note that a tensor is in a block. */
-  keep(tensor: object, block: Block): void {
-    block.tensors++;
-    this.registry.register(tensor, block, tensor);
-  }
-
-  /** Note that a tensor is freed. */
-  drop(tensor: object, block: Block): void {
-    this.registry.unregister(tensor);
-    this.release(block);
-  }
+/** Make the pool of a context. */
+export const makeMemory = (device: GPUDevice, largest: number) => {
+  const free = new Map<number, Block[]>();
+  let freeBytes = 0;
 
   /** Take a block back if no tensor is in it. */
-  release(block: Block): void {
+  const release = (block: Block): void => {
     const { buffer, capacity, shared } = block;
     if (--block.tensors > 0 || shared) return;
-    if (this.freeBytes + capacity > MOST_FREE) this.doomed.push(buffer);
+    if (freeBytes + capacity > MOST_FREE) memory.doomed.push(buffer);
     else {
-      this.freeBytes += capacity;
-      cached(this.free, capacity, () => []).push(block);
+      freeBytes += capacity;
+      cached(free, capacity, () => []).push(block);
     }
-  }
-}
+  };
+  const registry = new FinalizationRegistry(release);
+
+  const memory = {
+    /** How many buffers were made. */
+    made: 0,
+    /** Destroyed once what is recorded has been submitted. */
+    doomed: [] as GPUBuffer[],
+    /** The first error that no call could throw, until somebody waits. */
+    fault: undefined as Error | undefined,
+    release,
+
+    /** Return a block for so many bytes. */
+    acquire(nbytes: number): Block {
+      const capacity = Math.min(sizeClass(Math.max(nbytes, SMALLEST)), largest - (largest % 4));
+      const block = free.get(capacity)?.pop();
+      if (block) {
+        freeBytes -= capacity;
+        [block.used, block.tensors] = [nbytes, 0];
+        return block;
+      }
+      memory.made++;
+      device.pushErrorScope("out-of-memory");
+      const buffer = device.createBuffer({ size: capacity, usage: USAGE });
+      void endScope(device, (why) => {
+        memory.fault ??= new OutOfMemoryError("usage", nbytes, why);
+      });
+      return blockOf(buffer, nbytes, capacity);
+    },
+
+    /** Note that a tensor is in a block. */
+    keep(tensor: object, block: Block): void {
+      block.tensors++;
+      registry.register(tensor, block, tensor);
+    },
+
+    /** Note that a tensor is freed. */
+    drop(tensor: object, block: Block): void {
+      registry.unregister(tensor);
+      release(block);
+    },
+  };
+  return memory;
+};

@@ -18,41 +18,38 @@ const FLOATS: Record<string, number> = { f32: (2 - 2 ** -23) * 2 ** 127, f16: 65
 export const TEXTS = {
   // Arguments of a call
 
-  noContext: (kernel: Kernel) =>
-    `${kernel.place}: no argument is a tensor; pass { ctx } to choose the context.`,
-  tensors: (kernel: Kernel, expected: number, got: number) =>
-    `${kernel.place}: expected ${expected} tensors, got ${got}.`,
-  noTensor: (kernel: Kernel, role: string, { name, element }: TensorPlan, given: unknown) =>
-    `${kernel.place}: ${role} '${name}' is ${kindOf(given)}; expected a tensor. Make one by ` +
-    `ctx.tensor(${name}, shape, ${JSON.stringify(nameOf(element))}).`,
-  elsewhere: (kernel: Kernel, role: string, { name }: TensorPlan) =>
-    `${kernel.place}: ${role} '${name}' belongs to another context; expected that of this ` +
+  ctx: (kernel: Kernel) =>
+    `${kernel}: no argument is a tensor; pass { ctx } to choose the context.`,
+  inputs: (kernel: Kernel, got: number) =>
+    `${kernel}: expected ${kernel.inputs.length} tensors, got ${got}.`,
+  tensor: (kernel: Kernel, { access, name, element }: TensorPlan, given: any) =>
+    given?.element
+      ? `${kernel}: ${roleOf(access)} '${name}' has ${given.element.name} elements; expected ` +
+        `${nameOf(element)}.`
+      : `${kernel}: ${roleOf(access)} '${name}' is ${kindOf(given)}; expected a tensor. Make one by ` +
+        `ctx.tensor(${name}, shape, ${JSON.stringify(nameOf(element))}).`,
+  context: (kernel: Kernel, { access, name }: TensorPlan) =>
+    `${kernel}: ${roleOf(access)} '${name}' belongs to another context; expected that of this ` +
     `call. Read it there and upload it here.`,
-  elements: (kernel: Kernel, role: string, { name, element }: TensorPlan, given: Tensor<any>) =>
-    `${kernel.place}: ${role} '${name}' has ${given.element.name} elements; expected ` +
-    `${nameOf(element)}.`,
-  half: (kernel: Kernel, [name, what]: readonly [string, string]) =>
-    `${kernel.place}: '${name}' ${what}; ` +
+  halves: (kernel: Kernel, [name, what]: readonly [string, string]) =>
+    `${kernel}: '${name}' ${what}; ` +
     `the device lacks the feature 'shader-f16'.`,
   name: (kernel: Kernel, what: string, name: string, known: readonly string[]) =>
-    `${kernel.place}: there is no ${what} '${name}'; there are ${known.join(", ")}.`,
-  rank: (kernel: Kernel, input: number, shapes: readonly Shape[], guards: Lengths) => {
-    const [spec, shape] = [kernel.inputs[input]!, shapes[input]!];
-    const [known] = matched(kernel, input, 0, shapes, guards);
-    return (
-      `${begin(kernel, spec, shape)} (rank ${shape.length}); expected ` +
-      `${showAxes(kernel, spec, known)} (rank ${spec.axes.length}).`
-    );
-  },
-  axis: (
-    kernel: Kernel,
-    input: number,
-    number: number,
-    shapes: readonly Shape[],
-    guards: Lengths,
-  ) => {
+    `${kernel}: there is no ${what} '${name}'; there are ${known.join(", ")}.`,
+  axes: (kernel: Kernel, input: number, shapes: readonly Shape[], guards: Lengths) => {
     const [spec, shape] = [kernel.inputs[input]!, shapes[input]!];
     const [before] = matched(kernel, input, 0, shapes, guards);
+    if (shape.length !== spec.axes.length)
+      return (
+        `${begin(kernel, spec, shape)} (rank ${shape.length}); expected ` +
+        `${showAxes(kernel, spec, before)} (rank ${spec.axes.length}).`
+      );
+    const number = spec.axes.findIndex((axis, i) => {
+      const [known] = matched(kernel, input, i, shapes, guards);
+      const isComputed = kernel.lengths.some(([name]) => name === axis);
+      const length = typeof axis === "number" ? axis : (known[axis] ?? Math.min(shape[i]!, LONGEST));
+      return !isComputed && shape[i] !== length;
+    });
     const [known, sources] = matched(kernel, input, number, shapes, guards);
     const axis = spec.axes[number]!;
     const why =
@@ -64,23 +61,20 @@ export const TEXTS = {
     return `${begin(kernel, spec, shape)}; expected ${showAxes(kernel, spec, before)}: ${why}.`;
   },
   computed: (kernel: Kernel, spec: TensorPlan, shape: Shape, lengths: Lengths) =>
-    `${begin(kernel, spec, shape)}; expected ${showAxes(kernel, spec, lengths)}: ` +
-    `${kernel.dims.map((dim) => `${dim} is ${lengths[dim]}`).join(", ")}.`,
+    `${begin(kernel, spec, shape)}; expected ${showAxes(kernel, spec, lengths)}` +
+    `${spec.access === "write" ? "" : `: ${kernel.dims.map((dim) => `${dim} is ${lengths[dim]}`).join(", ")}`}.`,
   empty: (kernel: Kernel, { tensor, axis, extent }: Check, lengths: Lengths) =>
-    `${kernel.place}: axis ${axis} of '${tensor}' is gathered from, and it is empty ` +
+    `${kernel}: axis ${axis} of '${tensor}' is gathered from, and it is empty ` +
     `(${showAxis(kernel, extent, lengths)}).`,
-  out: (kernel: Kernel, spec: TensorPlan, { shape }: Tensor<any>, lengths: Lengths) =>
-    `${kernel.place}: out '${spec.name}' has shape ${tuple(shape)}; expected ` +
-    `${showAxes(kernel, spec, lengths)}.`,
-  require: (kernel: Kernel, condition: Requirement, values: Values) => {
+  requires: (kernel: Kernel, condition: Requirement, values: Values) => {
     const isOpaque = kernel.computed.some(([name]) => condition.reads.includes(name));
     const why = isOpaque ? `got ${given(kernel, values)}` : figures(condition, values);
-    return `${kernel.place} needs '${condition.text}': ${why}.`;
+    return `${kernel} needs '${condition.text}': ${why}.`;
   },
   length: (kernel: Kernel, text: string, found: bigint, lengths: Lengths) =>
-    `${kernel.place}: the length '${text}' is ${found}; expected 0 to ${LONGEST}. ` +
+    `${kernel}: the length '${text}' is ${found}; expected 0 to ${LONGEST}. ` +
     `Got ${given(kernel, lengths)}.`,
-  range: (kernel: Kernel, check: Range, least: bigint, greatest: bigint, size: number, lengths: Lengths) => {
+  ranges: (kernel: Kernel, check: Range, least: bigint, greatest: bigint, size: number, lengths: Lengths) => {
     const { text, tensor, axis, guarded } = check;
     const isBare = /^\w+$/.test(text);
     let hint = "";
@@ -90,15 +84,15 @@ export const TEXTS = {
         `write '${text} + 0' to have it clamped there.`;
     else if (isBare && size === 1) hint = " An axis of length 1 is not broadcast.";
     return (
-      `${kernel.place}: the subscript '${text}' of '${tensor}' goes from ${least} to ` +
+      `${kernel}: the subscript '${text}' of '${tensor}' goes from ${least} to ` +
       `${greatest}, but axis ${axis} has length ${size}. Got ${given(kernel, lengths)}.${hint}`
     );
   },
   overlap: (kernel: Kernel, one: TensorPlan, other: TensorPlan) =>
-    `${kernel.place}: '${one.name}' and '${other.name}' overlap in memory, and ` +
+    `${kernel}: '${one.name}' and '${other.name}' overlap in memory, and ` +
     `'${(one.access === "read" ? other : one).name}' is written. Pass tensors that do not ` +
     `overlap.`,
-  host: (
+  hosts: (
     kernel: Kernel,
     struct: string,
     [name, type]: Row,
@@ -107,52 +101,54 @@ export const TEXTS = {
   ) => {
     const all = kernel.scalars.map(([own], j) => `${own}=${shown(scalars[j])}`);
     return (
-      `${kernel.place}: '${struct}.${name}': expected a value of type '${nameOf(type as Element)}', got ` +
+      `${kernel}: '${struct}.${name}': expected a value of type '${nameOf(type as Element)}', got ` +
       `${value}. Got ${all.join(", ") || "no scalars"}.`
     );
   },
 
   // What a call runs
 
-  unfit: (kernel: Kernel, stage: string | undefined, limits: Limits) =>
-    `${kernel.place}: no schedule of stage '${stage}' fits the adapter, which has ` +
-    `${limits.workgroupBytes} bytes of workgroup memory, ${limits.invocations} invocations ` +
-    `and ${limits.subgroups ? "subgroups" : "no subgroups"}.`,
-  dispatches: (kernel: Kernel, stage: string, total: number, most: number) =>
-    `${kernel.place}: stage '${stage}' takes ${total} dispatches, one for each step; a call ` +
+  cases: (kernel: Kernel, stage: string | undefined, limits: Limits) =>
+    `${kernel}: no schedule of stage '${stage}' fits the adapter, which has ` +
+    `${limits["adapter.workgroup_bytes"]} bytes of workgroup memory, ${limits["adapter.invocations"]} invocations ` +
+    `and ${limits["adapter.subgroups"] ? "subgroups" : "no subgroups"}.`,
+  body: (kernel: Kernel, stage: string, total: number, most: number) =>
+    `${kernel}: stage '${stage}' takes ${total} dispatches, one for each step; a call ` +
     `may have ${most}. Make several calls of fewer steps, each of which starts from the end ` +
     `of the last.`,
-  large: (kernel: Kernel, what: string, shape: Shape, nbytes: number, most: number) =>
-    `${kernel.place}: ${what} of shape ${tuple(shape)} takes ${nbytes} bytes; the adapter ` +
-    `binds at most ${most}.`,
-  bindings: (kernel: Kernel, { wgsl }: Planned, count: number, most: number) =>
-    `${kernel.place}: '${wgsl}' binds ${count} tensors; the adapter allows ${most}.`,
+  bytes: (shape: Shape, nbytes: number, most: number, kernel?: Kernel, spec?: TensorPlan) => {
+    const isOwn = !spec || spec.access === "temporary";
+    const what = kernel ? `${kernel}: ${isOwn ? "a temporary" : `'${spec.name}'`}` : "A tensor";
+    return `${what} of shape ${tuple(shape)} takes ${nbytes} bytes; the adapter binds at most ${most}.`;
+  },
+  entries: (kernel: Kernel, { wgsl }: Planned, count: number, most: number) =>
+    `${kernel}: '${wgsl}' binds ${count} tensors; the adapter allows ${most}.`,
   terms: (kernel: Kernel, { wgsl }: Planned, counted: number, most: number) =>
-    `${kernel.place}: '${wgsl}' counts to ${counted}; it can count to less than ${most + 1}. ` +
+    `${kernel}: '${wgsl}' counts to ${counted}; it can count to less than ${most + 1}. ` +
     `Use smaller tensors.`,
-  turns: (kernel: Kernel, { wgsl }: Planned, turns: number, most: number) =>
-    `${kernel.place}: '${wgsl}' runs a loop ${turns} times, and this adapter silently stops ` +
+  trips: (kernel: Kernel, { wgsl }: Planned, turns: number, most: number) =>
+    `${kernel}: '${wgsl}' runs a loop ${turns} times, and this adapter silently stops ` +
     `after ${most}. Use smaller tensors here, or another adapter.`,
   workgroups: (kernel: Kernel, { wgsl }: Planned, groups: number, most: number) =>
-    `${kernel.place}: '${wgsl}' needs ${groups} workgroups; the adapter runs at most ` +
+    `${kernel}: '${wgsl}' needs ${groups} workgroups; the adapter runs at most ` +
     `${Math.sqrt(most)} x ${Math.sqrt(most)}.`,
-  negative: (kernel: Kernel, found: number) =>
-    `${kernel.place}: its plan asks for ${found} workgroups or elements. Run 'kerngen build' ` +
+  groups: (kernel: Kernel, found: number) =>
+    `${kernel}: its plan asks for ${found} workgroups or elements. Run 'kerngen build' ` +
     `again.`,
-  inexact: (value: bigint) =>
+  exact: (value: bigint) =>
     `A kernel needs ${value} elements, workgroups or turns of a loop, and numbers are exact to ` +
     `2^53. Use smaller tensors.`,
 
   // Values
 
-  lanes: (where: Where, path: string, value: unknown, shape: Shape) =>
+  lengths: (where: Where, path: string, value: unknown, shape: Shape) =>
     `${whose(where, path)} is ${shown(value)}; expected ${shape.join(" x ")} values.`,
-  record: (where: Where, path: string, value: unknown, { name }: ElementType) =>
+  fields: (where: Where, path: string, value: unknown, { name }: ElementType) =>
     `${whose(where, path)} is ${shown(value)}; expected a ${name}.`,
   number: (where: Where, path: string, value: unknown, { name, limit }: Kind) =>
     `${whose(where, path)} is ${shown(value)}; expected ` +
     `${limit ? "a number" : "an integer"} (${name}).`,
-  outside: (where: Where, path: string, value: unknown, { name, ...kind }: Kind) => {
+  limit: (where: Where, path: string, value: unknown, { name, ...kind }: Kind) => {
     const most = FLOATS[name] ?? kind.most;
     const least = name in FLOATS ? -most : kind.least;
     return `${whose(where, path)} is ${shown(value)}; ${name} holds ${least} to ${most}.`;
@@ -160,44 +156,46 @@ export const TEXTS = {
   count: (expected: number, got: number) => `Expected ${expected} values, got ${got}.`,
   unpack: (struct: string, size: number, got: number) =>
     `'${struct}' is unpacked from ${size} bytes each, not ${got}.`,
-  element: (given: unknown) =>
+  element: (given: unknown, values: object | undefined) =>
     `Expected an element type ("f32", "f16", "i32", "u32", "vec3f", ...) or the object of a ` +
-    `struct, got ${String(given)}.`,
+    `struct, got ${String(given ?? values?.constructor.name)}.`,
 
   // Tensors
 
-  shape: (given: unknown) => `A shape is an array of integers, got ${shown(given)}.`,
-  lengths: (shape: Shape) => `Lengths are integers from 0 to 2^31 - 1, not ${tuple(shape)}.`,
-  allocated: (shape: Shape, nbytes: number, most: number) =>
-    `A tensor of shape (${shape.join(", ")}) takes ${nbytes} bytes; the adapter binds at most ` +
-    `${most}.`,
-  usages: () => "A buffer needs the usages STORAGE, COPY_SRC and COPY_DST.",
-  place: (nbytes: number, offset: number, size: number) =>
-    `${nbytes} bytes at ${offset} don't fit a buffer of ${size}, in words of 4.`,
-  words: (nbytes: number, offset: number) =>
+  shape: (given: unknown) =>
+    Array.isArray(given)
+      ? `Lengths are integers from 0 to 2^31 - 1, not ${tuple(given)}.`
+      : `A shape is an array of integers, got ${shown(given)}.`,
+  buffer: (fits: boolean, nbytes: number, offset: number, size: number) =>
+    fits
+      ? "A buffer needs the usages STORAGE, COPY_SRC and COPY_DST."
+      : `${nbytes} bytes at ${offset} don't fit a buffer of ${size}, in words of 4.`,
+  offset: (nbytes: number, offset: number) =>
     `A view of ${nbytes} bytes at byte ${offset} can't be copied: WebGPU copies words of 4.`,
   reshape: (shape: Shape, size: number) =>
     `Shape ${tuple(shape)} does not fit a tensor of ${size} elements.`,
-  noRows: () => "A tensor of rank 0 has no rows.",
-  rows: (start: number, stop: number, count: number) =>
-    `Rows ${start}:${stop} are not within 0:${count}.`,
-  halfByte: (start: number, stop: number, tensor: Tensor<any>) =>
+  rows: (start: number, stop: number, count: number | undefined) =>
+    count === undefined
+      ? "A tensor of rank 0 has no rows."
+      : `Rows ${start}:${stop} are not within 0:${count}.`,
+  byte: (start: number, stop: number, tensor: Tensor<any>) =>
     `Rows ${start}:${stop} of ${tensor} begin or end in the middle of a byte: two elements of ` +
     `${tensor.element.name} share one.`,
-  unlike: (own: Tensor<any>, other: Tensor<any>) => `Expected a tensor ${own}, got ${other}.`,
-  freed: (tensor: Tensor<any>) => `${tensor} was freed.`,
+  type: (own: Tensor<any>, other: Tensor<any>) => `Expected a tensor ${own}, got ${other}.`,
+  free: (tensor: Tensor<any>) => `${tensor} was freed.`,
 
   // Contexts and devices
 
-  noWebGPU: () =>
-    "There is no WebGPU here: use a browser that has it, in a page of https or localhost.",
-  noAdapter: () => "The browser offers no WebGPU adapter.",
-  lost: (why: string) => `The device is lost (${why}). Open a new context.`,
-  closed: () => "The context is closed.",
-  memory: (nbytes: number, why: string) => `There is no memory for ${nbytes} bytes: ${why}`,
-  work: (why: string) => why,
-  shader: (name: string, why: string) => `The shader '${name}' was refused: ${why}`,
-  fetch: (url: string, why: string) =>
+  adapter: (gpu: GPU | undefined) =>
+    gpu
+      ? "The browser offers no WebGPU adapter."
+      : "There is no WebGPU here: use a browser that has it, in a page of https or localhost.",
+  reason: (why: string) => `The device is lost (${why}). Open a new context.`,
+  close: () => "The context is closed.",
+  usage: (nbytes: number, why: string) => `There is no memory for ${nbytes} bytes: ${why}`,
+  validation: (why: string) => why,
+  compute: (name: string, why: string) => `The shader '${name}' was refused: ${why}`,
+  fetch: (url: URL, why: unknown) =>
     `Can't read the shader ${url} (${why}). Serve the folder 'wgsl' beside its module.`,
   abi: (theirs: number, own: number) =>
     `A generated module is for version ${theirs} of the npm package 'kerngen', and this one ` +
@@ -211,8 +209,10 @@ const tuple = (shape: readonly unknown[]): string =>
 const nameOf = (element: Element): string =>
   typeof element === "string" ? element : element.name;
 
-const begin = (kernel: Kernel, { name }: TensorPlan, shape: Shape): string =>
-  `${kernel.place}: argument '${name}' has shape ${tuple(shape)}`;
+const roleOf = (access: TensorPlan["access"]): string => (access === "write" ? "out" : "argument");
+
+const begin = (kernel: Kernel, { access, name }: TensorPlan, shape: Shape): string =>
+  `${kernel}: ${roleOf(access)} '${name}' has shape ${tuple(shape)}`;
 
 /** Name the kind of a value, with an article. */
 function kindOf(value: unknown): string {

@@ -18,16 +18,23 @@ export interface TensorPlan {
   readonly field?: string;
 }
 
-/** A subscript that must stay inside its axis, or an axis that is gathered from. */
+/** An axis that subscripts read. */
 export interface Check {
   readonly tensor: string;
   readonly axis: number;
   readonly extent: Axis;
-  /** Nothing is read where one of them is 0. */
-  readonly around: readonly Axis[];
 }
 
+/** One that is gathered from. */
+export interface Gather extends Check {
+  /** Whether it is empty, and something is read of it. */
+  readonly empty: Condition;
+}
+
+/** One that a subscript must stay inside. */
 export interface Range extends Check {
+  /** Whether anything is read; if there is none, always. */
+  readonly runs?: Condition;
   /** The subscript's source. */
   readonly text: string;
   readonly offset?: Size;
@@ -98,11 +105,11 @@ export interface KernelPlan {
   /** Computed lengths, with their sources. */
   readonly lengths: readonly (readonly [name: string, text: string, value: Size])[];
   readonly ranges: readonly Range[];
-  readonly gathers: readonly Check[];
-  /** What a gradient adds up elements of: it is 0 where all of these are empty. */
-  readonly seeds: readonly string[];
+  readonly gathers: readonly Gather[];
   /** What has f16 numbers, and how: `["x", "has f16 elements"]`. */
   readonly halves: readonly (readonly [name: string, what: string])[];
+  /** Whether a gradient is 0, as all that it adds up elements of is empty. */
+  readonly zero?: Condition;
   readonly uniform?: StructType<any>;
   /** Return the values that follow dims and scalars in the uniform struct. */
   readonly hosts?: (given: Given) => (number | bigint)[];

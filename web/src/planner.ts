@@ -1,14 +1,14 @@
 /** From a kernel's plan to the dispatches of one call: every choice is made, once. */
-import { isZero, shapeOf, type Lengths } from "./check.js";
+import { shapeOf, type Lengths } from "./check.js";
 import type { Context, Limits } from "./context.js";
 import { FeatureError, KerngenError, LimitError, refuse } from "./errors.js";
 import type { Kernel } from "./kernel.js";
-import type { Case, More, Step as PlanStep } from "./plan.js";
+import type { Case, More, Step as PlanStep, TensorPlan } from "./plan.js";
 import { evaluate, valuesOf, type Size, type Values } from "./sizes.js";
 import type { Compiled, Shaders } from "./shaders.js";
 import { typeOf, type ElementType } from "./struct.js";
-import { product } from "./element.js";
-import { boundBytes, roundUp, type Shape } from "./tensor.js";
+import { product, roundUp } from "./element.js";
+import { boundBytes, type Shape } from "./tensor.js";
 
 /** The most dispatches of one call: each is recorded, and takes some microseconds. */
 const MOST_DISPATCHES = 4096;
@@ -57,22 +57,14 @@ export interface Selection {
 }
 
 /** Return what a plan runs for the lengths and scalars of a call. */
-export function select(kernel: Kernel, lengths: Lengths, { limits }: Context): Selection {
-  const { workgroupBytes, invocations, subgroups, f16, tensorBytes } = limits;
-  const values = valuesOf({
-    ...lengths,
-    "adapter.workgroup_bytes": workgroupBytes,
-    "adapter.invocations": invocations,
-    "adapter.subgroups": Number(subgroups),
-    "adapter.f16": Number(f16),
-    "adapter.tensor_bytes": tensorBytes,
-  });
+export const select = (kernel: Kernel, lengths: Lengths, { limits }: Context): Selection => {
+  const values = valuesOf({ ...limits, ...lengths });
   const dispatches: Planned[] = [];
   const scratch: Selection["scratch"] = [];
-  const applies = (each: Case): boolean =>
-    (each.bytes ?? 0) <= workgroupBytes &&
-    (each.invocations ?? 0) <= invocations &&
-    (subgroups || !each.subgroups) &&
+  const applies = (each: Case): unknown =>
+    (each.bytes ?? 0) <= limits["adapter.workgroup_bytes"] &&
+    (each.invocations ?? 0) <= limits["adapter.invocations"] &&
+    (!each.subgroups || limits["adapter.subgroups"]) &&
     (!each.when || each.when(values));
   const walk = (body: readonly PlanStep[], known: Scratch, stage: string): void => {
     for (const step of body) {
@@ -86,12 +78,12 @@ export function select(kernel: Kernel, lengths: Lengths, { limits }: Context): S
         const times = Math.max(evaluate(step.count, values), 0);
         const total = dispatches.length + times * step.body.length;
         if (total > MOST_DISPATCHES)
-          refuse(LimitError, "dispatches", kernel, stage, total, MOST_DISPATCHES);
+          refuse(LimitError, "body", kernel, stage, total, MOST_DISPATCHES);
         for (let i = 0; i < times; i++) walk(step.body, known, stage);
       } else {
         const named = step.stages?.[0];
         const chosen =
-          step.cases.find(applies) ?? refuse(LimitError, "unfit", kernel, named, limits);
+          step.cases.find(applies) ?? refuse(LimitError, "cases", kernel, named, limits);
         const own = { ...known };
         for (const each of chosen.scratch ?? []) own[each[0]] = scratch.push(each) - 1;
         walk(chosen.body, own, named ?? stage);
@@ -100,55 +92,40 @@ export function select(kernel: Kernel, lengths: Lengths, { limits }: Context): S
   };
   walk(kernel.body, {}, "");
   return { values, dispatches, scratch };
-}
-
-/** Return the dispatches that have workgroups, with their number. */
-export const recorded = (
-  kernel: Kernel,
-  { dispatches, values }: Selection,
-): (readonly [Planned, number])[] =>
-  dispatches
-    .map((each) => [each, count(kernel, each.groups, values)] as const)
-    .filter(([, groups]) => groups);
+};
 
 /** Make the plan of a call. */
-export function makePlan(
+export const makePlan = (
   kernel: Kernel,
   lengths: Lengths,
   ctx: Context,
   shaders: Shaders,
-): CallPlan {
+): CallPlan => {
   const { limits } = ctx;
-  const [half] = limits.f16 ? [] : kernel.halves;
-  if (half) refuse(FeatureError, "half", kernel, half);
-  const selection = select(kernel, lengths, ctx);
-  const { dispatches, scratch, values } = selection;
+  const [half] = limits["adapter.f16"] ? [] : kernel.halves;
+  if (half) refuse(FeatureError, "halves", kernel, half);
+  const { dispatches, scratch, values } = select(kernel, lengths, ctx);
   const bound = new Set(dispatches.flatMap((each) => each.bindings));
-  const args = [...kernel.inputs, ...kernel.outputs];
+  const { args } = kernel;
   const named = [...args, ...kernel.temporaries.filter((each) => bound.has(each.name))];
-  const bytesFor = (what: string, shape: Shape, size: number): number => {
-    const nbytes = Math.ceil(product(shape) * size);
-    if (boundBytes(nbytes) > limits.tensorBytes)
-      refuse(LimitError, "large", kernel, what, shape, nbytes, limits.tensorBytes);
-    return Math.max(nbytes, size);
-  };
+  const bytesFor = (shape: Shape, size: number, spec?: TensorPlan): number =>
+    Math.max(checkedBytes(limits, shape, size, kernel, spec), size);
   const sizes = [
-    ...named.map(({ name, access, axes, element }) => {
-      const what = access === "temporary" ? "a temporary" : `'${name}'`;
-      return bytesFor(what, shapeOf(axes, lengths), typeOf(element).size);
-    }),
-    ...scratch.map(([, length]) => bytesFor("a temporary", [count(kernel, length, values)], 4)),
+    ...named.map((spec) => bytesFor(shapeOf(spec.axes, lengths), typeOf(spec.element).size, spec)),
+    ...scratch.map(([, length]) => bytesFor([count(kernel, length, values)], 4)),
   ];
   const uniformBytes = kernel.uniform?.size ?? 0;
-  const running = isZero(kernel, lengths) ? [] : recorded(kernel, selection);
-  const steps = running.map(([dispatch, groups]): Step => {
+  const running = kernel.zero?.(values) ? [] : dispatches;
+  const steps = running.flatMap((dispatch): Step[] => {
     const { bindings, access, scratch: own, uniform } = dispatch;
+    const groups = count(kernel, dispatch.groups, values);
+    if (!groups) return [];
     const [x, y] = workgroupsOf(kernel, dispatch, groups, values, limits);
     const slots = bindings.map((name) =>
       name in own ? named.length + own[name]! : named.findIndex((each) => each.name === name),
     );
     const shader = shaders(dispatch, kernel.shader, uniform === false ? 0 : uniformBytes);
-    return { shader, slots, access, x, y };
+    return [{ shader, slots, access, x, y }];
   });
   return {
     lengths,
@@ -157,30 +134,44 @@ export function makePlan(
     inner: steps.length ? sizes.slice(args.length) : [],
     stride: roundUp(uniformBytes, ctx.device.limits.minUniformBufferOffsetAlignment),
   };
-}
+};
+
+/** Return the bytes of a tensor, or of what a kernel has of its own, that the adapter can bind. */
+export const checkedBytes = (
+  { "adapter.tensor_bytes": tensorBytes }: Limits,
+  shape: Shape,
+  size: number,
+  kernel?: Kernel,
+  spec?: TensorPlan,
+): number => {
+  const nbytes = Math.ceil(product(shape) * size);
+  if (boundBytes(nbytes) > tensorBytes)
+    refuse(LimitError, "bytes", shape, nbytes, tensorBytes, kernel, spec);
+  return nbytes;
+};
 
 /** Return the workgroups of a dispatch in x and y; shaders skip what is beyond the total. */
-function workgroupsOf(
+const workgroupsOf = (
   kernel: Kernel,
   dispatch: Planned,
   groups: number,
   values: Values,
   { storageBuffers, loopTurns, workgroups }: Limits,
-): [number, number] {
+): [number, number] => {
   const deny = (
-    text: "bindings" | "terms" | "turns" | "workgroups",
+    text: "entries" | "terms" | "trips" | "workgroups",
     found: number,
     most: number,
   ): false | never => found > most && refuse(LimitError, text, kernel, dispatch, found, most);
-  deny("bindings", dispatch.bindings.length, storageBuffers);
+  deny("entries", dispatch.bindings.length, storageBuffers);
   deny("terms", evaluate(dispatch.terms, values), MOST_TERMS);
-  deny("turns", evaluate(dispatch.trips, values), loopTurns);
+  deny("trips", evaluate(dispatch.trips, values), loopTurns);
   deny("workgroups", groups, workgroups * workgroups);
   const y = Math.ceil(groups / workgroups);
   return [Math.ceil(groups / y), y];
-}
+};
 
-function count(kernel: Kernel, size: Size, values: Values): number {
+const count = (kernel: Kernel, size: Size, values: Values): number => {
   const found = evaluate(size, values);
-  return found >= 0 ? found : refuse(KerngenError, "negative", kernel, found);
-}
+  return found >= 0 ? found : refuse(KerngenError, "groups", kernel, found);
+};

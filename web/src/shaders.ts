@@ -1,5 +1,5 @@
 /** Shaders: fetched, compiled in the background, and found again by their name. */
-import { cached } from "./element.js";
+import { cached, newUid } from "./element.js";
 import { AbiError, KerngenError, refuse, ValidationError } from "./errors.js";
 import type { Planned } from "./planner.js";
 import { only, withDots } from "./wgsl.js";
@@ -25,13 +25,12 @@ const visibility = 0x4; // GPUShaderStage.COMPUTE
 export type Shaders = (dispatch: Planned, url: ShaderUrl, uniformBytes: number) => Compiled;
 
 /** Return what finds the shaders of a device, and makes what is missing. */
-export function makeShaders(
+export const makeShaders = (
   device: GPUDevice,
   fetchText: (url: URL) => Promise<string>,
-): Shaders {
+): Shaders => {
   const compiled = new Map<string, Compiled>();
   const layouts = new Map<string, GPUBindGroupLayout>();
-  let uids = 0;
 
   return ({ wgsl, access, constants = {} }, urlOf, uniformBytes) => {
     const [file, entryPoint = "main"] = wgsl.split(":");
@@ -41,7 +40,7 @@ export function makeShaders(
     );
     const make = async (): Promise<void> => {
       const text = only(await fetchText(url), entryPoint);
-      const code = await withDots(text, navigator.gpu.wgslLanguageFeatures);
+      const code = await withDots(text);
       made.pipeline = await device.createComputePipelineAsync({
         label: wgsl,
         layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
@@ -54,7 +53,7 @@ export function makeShaders(
     };
     const key = [url, entryPoint, access, uniformBytes, JSON.stringify(constants)].join(" ");
     const made: Compiled = cached(compiled, key, () => ({
-      uid: ++uids,
+      uid: newUid(),
       layout,
       uniformBytes,
       made: make().catch((error: unknown) => {
@@ -65,10 +64,10 @@ export function makeShaders(
     }));
     return made;
   };
-}
+};
 
 /** Return the bindings of a dispatch: its uniform struct, and tensors from 1 on. */
-function entriesOf(access: string, minBindingSize: number): GPUBindGroupLayoutEntry[] {
+const entriesOf = (access: string, minBindingSize: number): GPUBindGroupLayoutEntry[] => {
   const entries = [...access].map((each, i): GPUBindGroupLayoutEntry => ({
     binding: i + 1,
     visibility,
@@ -81,17 +80,22 @@ function entriesOf(access: string, minBindingSize: number): GPUBindGroupLayoutEn
       buffer: { type: "uniform", hasDynamicOffset: true, minBindingSize },
     });
   return entries;
-}
+};
 
 const refused = (name: string, error: unknown): Error =>
   error instanceof KerngenError
     ? error
-    : new ValidationError("shader", name, (error as Error).message ?? `${error}`);
+    : new ValidationError("compute", name, (error as Error).message ?? error);
 
 /** Fetch the text of a shader, in a page. */
-export async function fetchShader(url: URL): Promise<string> {
-  const answer = await fetch(url).catch((error: Error) => error);
-  if (answer instanceof Response && answer.ok) return answer.text();
-  const why = answer instanceof Response ? `${answer.status}` : answer.message;
-  return refuse(AbiError, "fetch", url.href, why);
-}
+export const fetchShader = async (url: URL): Promise<string> => {
+  let why: unknown;
+  try {
+    const answer = await fetch(url);
+    if (answer.ok) return await answer.text();
+    why = answer.status;
+  } catch (error) {
+    why = (error as Error).message;
+  }
+  return refuse(AbiError, "fetch", url, why);
+};

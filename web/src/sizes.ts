@@ -13,8 +13,8 @@ export const valuesOf = (lengths: Record<string, unknown>): Values =>
   );
 
 /** Return a size as a number; none is 0.  Beyond 2^53 numbers are not exact. */
-export function evaluate(size: Size | undefined, values: Values): number {
+export const evaluate = (size: Size | undefined, values: Values): number => {
   const value = size?.(values) ?? 0n;
   const number = Number(value);
-  return Number.isSafeInteger(number) ? number : refuse(LimitError, "inexact", value);
-}
+  return Number.isSafeInteger(number) ? number : refuse(LimitError, "exact", value);
+};

@@ -1,5 +1,5 @@
 /** Structs: records of JavaScript, and the bytes that shaders read. */
-import { leafType, product, put, take, type Kind, type LeafType } from "./element.js";
+import { leafType, newUid, product, put, take, type Kind, type LeafType } from "./element.js";
 import { DtypeError, refuse, ShapeError, UniformRangeError } from "./errors.js";
 
 /** A row of a layout: name, type, offset, lengths and stride of an array, of columns. */
@@ -15,8 +15,6 @@ export type Row = readonly [
 /** A type of values in memory. */
 export type ElementType = LeafType | StructType<any>;
 
-let structs = 0;
-
 /** A struct: its layout, and what packs and unpacks its values. */
 export class StructType<T> {
   /** What call plans are found by: a name that no other type has. */
@@ -30,7 +28,7 @@ export class StructType<T> {
     readonly size: number,
     readonly fields: readonly Row[],
   ) {
-    this.key = `${name}#${++structs}`;
+    this.key = `${name}#${newUid()}`;
   }
 
   /** Return values as bytes, one behind the other, padding zeroed. */
@@ -45,13 +43,11 @@ export class StructType<T> {
   /** Return the values that bytes hold. */
   unpack(bytes: Uint8Array): T[] {
     const { size } = this;
-    if (bytes.length % size) refuse(ShapeError, "unpack", this.name, size, bytes.length);
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    const { buffer, byteOffset, length } = bytes;
+    if (length % size) refuse(ShapeError, "unpack", this.name, size, length);
+    const view = new DataView(buffer, byteOffset, length);
     const number = (at: number, kind: Kind): number => take(view, at, kind);
-    return Array.from(
-      { length: bytes.length / size },
-      (_, i) => visit(["", this, i * size], 0, undefined, number) as T,
-    );
+    return visit(["", this, 0, [length / size], size], 0, undefined, number) as T[];
   }
 }
 
@@ -63,18 +59,18 @@ export const typeOf = (type: string | ElementType): ElementType =>
   typeof type === "string" ? leafType(type)! : type;
 
 /** What a value is of: a struct, an upload at an index, or a kernel's scalar argument. */
-export type Where = readonly ["struct" | "value" | (string & {}), name: string, index?: number];
+export type Where = readonly ["struct" | "value" | "" | object, name: string, index?: number];
 
 /** Refuse what is no number of a kind. */
-export function checkNumber(kind: Kind, value: unknown, where: Where, path = ""): void {
+export const checkNumber = (kind: Kind, value: unknown, where: Where, path = ""): void => {
   const { least, most, limit } = kind;
   if (typeof value !== "number" || (!limit && !Number.isInteger(value)))
     return refuse(DtypeError, "number", where, path, value, kind);
   const isInside = limit
     ? Math.abs(value) < limit || !Number.isFinite(value)
     : least <= value && value <= most;
-  if (!isInside) refuse(UniformRangeError, "outside", where, path, value, kind);
-}
+  if (!isInside) refuse(UniformRangeError, "limit", where, path, value, kind);
+};
 
 /** Refuse a value that does not fit a row; write one that does, if there is where to. */
 export const fit = (row: Row, value: unknown, where: Where, view?: DataView, at = 0): unknown =>
@@ -94,14 +90,14 @@ export const fit = (row: Row, value: unknown, where: Where, view?: DataView, at 
  *
  * What is not of that shape is refused where one names whose it is.
  */
-function visit(
+const visit = (
   [, of, offset, lengths = [], stride = 0, columnStride]: Row,
   at: number,
   value: any,
   number: (at: number, kind: Kind, value: unknown, path: string) => unknown,
   where?: Where,
   before = "",
-): unknown {
+): unknown => {
   const type = typeOf(of);
   const shape = [...lengths, ...type.shape];
   const strides = [
@@ -114,13 +110,13 @@ function visit(
     const length = shape[axis];
     if (length !== undefined) {
       if (where && !(isObject && part.length === length))
-        refuse(ShapeError, "lanes", where, path, part, shape.slice(axis));
+        refuse(ShapeError, "lengths", where, path, part, shape.slice(axis));
       return Array.from({ length }, (_, i) =>
         go(axis + 1, place + i * strides[axis]!, part?.[i], `${path}[${i}]`),
       );
     }
-    if ("kind" in type) return number(place, type.kind, part, path);
-    if (where && !isObject) refuse(DtypeError, "record", where, path, part, type);
+    if (!("fields" in type)) return number(place, type.kind, part, path);
+    if (where && !isObject) refuse(DtypeError, "fields", where, path, part, type);
     return Object.fromEntries(
       type.fields.map((row) => [
         row[0],
@@ -129,4 +125,4 @@ function visit(
     );
   };
   return go(0, at + offset, value, before);
-}
+};

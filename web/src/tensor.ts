@@ -1,6 +1,6 @@
 /** Tensors: elements in a buffer of the device. */
 import type { Context } from "./context.js";
-import { bytesOf, product, put, take, type Data, type Leaf, type LeafType } from "./element.js";
+import { bytesOf, product, put, roundUp, take, type Data, type Leaf, type LeafType } from "./element.js";
 import { refuse, ShapeError, StateError } from "./errors.js";
 import type { Block } from "./memory.js";
 import { checkNumber, type ElementType, type StructType } from "./struct.js";
@@ -12,7 +12,6 @@ export type ElementOf<E> = E extends Leaf ? E : StructType<E>;
 export type Values = ArrayLike<number> | readonly object[];
 
 export const sameShape = (a: Shape, b: Shape): boolean => `${a}` === `${b}`;
-export const roundUp = (size: number, to: number): number => Math.ceil(size / to) * to;
 /** Return what a shader binds of a buffer for so many bytes. */
 export const boundBytes = (nbytes: number): number => roundUp(Math.max(nbytes, 16), 16);
 
@@ -42,6 +41,7 @@ export class Tensor<E, R extends number = number> {
       : roundUp(this.nbytes, 4);
     this.direct = whole || (this.bound > 0 && offset % ctx.alignment === 0);
     ctx.memory.keep(this, block);
+    ctx.made?.push(this);
   }
 
   get rank(): number {
@@ -55,7 +55,7 @@ export class Tensor<E, R extends number = number> {
   /** The buffer that has the elements, from `offset` on; what was recorded is submitted. */
   get buffer(): GPUBuffer {
     this.check();
-    void this.ctx.submit();
+    void this.ctx.recorder.submit();
     this.block.shared = true;
     return this.block.buffer;
   }
@@ -63,7 +63,7 @@ export class Tensor<E, R extends number = number> {
   /** Submit what is recorded, and return the elements as a new array. */
   async read(): Promise<Data<E>> {
     this.check();
-    const bytes = await this.ctx.download(this.block, this.offset, this.nbytes);
+    const bytes = await this.ctx.recorder.download(this.block, this.offset, this.nbytes);
     return decode(bytes, this.element, this.size) as Data<E>;
   }
 
@@ -71,10 +71,10 @@ export class Tensor<E, R extends number = number> {
   write(values: Values | Tensor<E, R>): void {
     this.check();
     if (!(values instanceof Tensor))
-      return this.ctx.upload(this.block, this.offset, encode(values, this.element, this.size));
+      return this.ctx.recorder.upload(this.block, this.offset, encode(values, this.element, this.size));
     values.check();
-    if (values.key !== this.key) refuse(ShapeError, "unlike", this, values);
-    this.ctx.copy(values.block, values.offset, this.block, this.offset, this.nbytes);
+    if (values.key !== this.key) refuse(ShapeError, "type", this, values);
+    this.ctx.recorder.copy(values.block, values.offset, this.block, this.offset, this.nbytes);
   }
 
   /** Return a view with another shape; one length may be -1. */
@@ -91,12 +91,11 @@ export class Tensor<E, R extends number = number> {
   rows(start: number, stop: number): Tensor<E, R> {
     this.check();
     const [count, ...inner] = this.shape;
-    if (count === undefined) return refuse(ShapeError, "noRows");
-    if (!(0 <= start && start <= stop && stop <= count))
+    if (!(0 <= start && start <= stop && stop <= count!))
       refuse(ShapeError, "rows", start, stop, count);
     const [offset, end] = [start, stop].map((row) => row * product(inner) * this.element.size);
-    if (offset! % 1 || (end! % 1 && stop < count))
-      refuse(ShapeError, "halfByte", start, stop, this);
+    if (offset! % 1 || (end! % 1 && stop < count!))
+      refuse(ShapeError, "byte", start, stop, this);
     return new Tensor(this.ctx, this.element, [stop - start, ...inner], this.block, this.offset + offset!);
   }
 
@@ -108,8 +107,8 @@ export class Tensor<E, R extends number = number> {
 
   /** Refuse to use what was freed. */
   check(): void {
-    this.ctx.check();
-    if (this.freed) refuse(StateError, "freed", this);
+    this.ctx.recorder.check();
+    if (this.freed) refuse(StateError, "free", this);
   }
 
   toString(): string {
@@ -124,17 +123,17 @@ export type Tensor3<E> = Tensor<E, 3>;
 export type Tensor4<E> = Tensor<E, 4>;
 
 /** Whether numbers lie in memory as in an array of JavaScript. */
-const isPlain = ({ kind, shape, stride }: LeafType): boolean =>
-  kind.bits === 32 && stride === (shape.at(-1) ?? 1) * 4;
+const isPlain = ({ kind, lanes, stride }: LeafType): boolean =>
+  kind.bits === 32 && stride === lanes * 4;
 
 /** Return where the numbers of elements are, one after the other. */
-function placesOf({ kind, shape, stride }: LeafType): (i: number) => number {
-  const width = shape.at(-1) ?? 1;
-  return (i) => Math.floor(i / width) * stride + (i % width) * (kind.bits / 8);
-}
+const placesOf =
+  ({ kind, lanes, stride }: LeafType) =>
+  (i: number): number =>
+    Math.floor(i / lanes) * stride + (i % lanes) * (kind.bits / 8);
 
 /** Return elements as bytes. */
-export function encode(values: Values, type: ElementType, count: number): Uint8Array<ArrayBuffer> {
+export const encode = (values: Values, type: ElementType, count: number): Uint8Array<ArrayBuffer> => {
   const expected = count * product(type.shape);
   if (values?.length !== expected) refuse(ShapeError, "count", expected, values?.length);
   if ("fields" in type) return type.pack(values as readonly object[]);
@@ -149,25 +148,24 @@ export function encode(values: Values, type: ElementType, count: number): Uint8A
     put(view, place(i), kind, values[i] as number);
   }
   return bytes;
-}
+};
 
 /** Return bytes as elements; vectors of three without the gaps between them. */
-export function decode(
+export const decode = (
   bytes: Uint8Array<ArrayBuffer>,
   type: ElementType,
   count: number,
-): unknown {
+): unknown => {
   if ("fields" in type) return type.unpack(bytes);
   const { kind } = type;
   if (isPlain(type)) return new kind.array(bytes.buffer);
   const view = new DataView(bytes.buffer);
   const place = placesOf(type);
   return new kind.array(count * product(type.shape)).map((_, i) => take(view, place(i), kind));
-}
+};
 
 /** Refuse a shape with lengths that no axis can have. */
-export function checkShape(shape: Shape): void {
-  if (!Array.isArray(shape)) refuse(ShapeError, "shape", shape);
-  if (!shape.every((each) => Number.isInteger(each) && 0 <= each && each < 2 ** 31))
-    refuse(ShapeError, "lengths", shape);
-}
+export const checkShape = (shape: Shape): void => {
+  const isLength = (each: number): boolean => Number.isInteger(each) && 0 <= each && each < 2 ** 31;
+  if (!Array.isArray(shape) || !shape.every(isLength)) refuse(ShapeError, "shape", shape);
+};

@@ -10,10 +10,5 @@ export const only = (text: string, entry: string): string =>
   );
 
 /** Return a text with the dot products of bytes that it calls, where a browser lacks them. */
-export const withDots = async (
-  text: string,
-  features: ReadonlySet<string> | undefined,
-): Promise<string> =>
-  !text.includes("8Packed(") || features?.has("packed_4x8_integer_dot_product")
-    ? text
-    : text + (await import("./dots.js")).dotsOf(text);
+export const withDots = async (text: string): Promise<string> =>
+  text.includes("8Packed(") ? (await import("./dots.js")).withDots(text) : text;
