@@ -7,7 +7,6 @@ from types import ModuleType
 
 from kerngen.bind import faults as of_wgsl
 from kerngen.check.faults import (
-    gradients,
     indices,
     names,
     places,
@@ -26,7 +25,7 @@ from kerngen.syntax import faults_foreign, faults_uses
 _MODULES = (
     *(reading, faults_build, faults_uses, of_syntax, faults_foreign),
     *(names, places, types, indices, statements, schedules),
-    *(structs, gradients, of_gradients, of_stages, of_wgsl),
+    *(structs, of_gradients, of_stages, of_wgsl),
 )
 
 
