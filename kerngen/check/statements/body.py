@@ -18,11 +18,10 @@ from kerngen.check.faults.names import NameClash
 from kerngen.check.faults.statements import HostType, ReadBeforeWrite
 from kerngen.check.faults.types import LiteralRange, NotFinite
 from kerngen.check.hints.left_sides import (
+    FaultyLeft,
     as_sum,
     elementwise,
     free_indices,
-    report_left,
-    report_repeated,
 )
 from kerngen.check.items.parameters import KINDS
 from kerngen.check.scope import (
@@ -352,16 +351,17 @@ class Body:
 
         Only the first is reported: its hint is about all of them.
         """
-        name = subscript.name if isinstance(subscript, ast.Name) else ""
-        symbol = inner.scope.get(name)
+        symbol, left = inner.scope.of(subscript), FaultyLeft(
+            self.env, self.scope, node, target
+        )
         if isinstance(symbol, Poison):
             return
         if isinstance(subscript, ast.Name) and is_dim(symbol):
             report_dim(inner, subscript)
         elif isinstance(subscript, ast.Name) and isinstance(symbol, IndexSymbol):
-            report_repeated(self.env, self.scope, node, target, subscript)
+            left.report_repeated(subscript)
         else:
-            report_left(self.env, self.scope, node, target, subscript)
+            left.report(subscript)
 
 
 def _poison_right(scope: Scope, node: ast.Assignment) -> None:
