@@ -7,7 +7,6 @@ from types import ModuleType
 
 from kerngen.bind import faults as of_wgsl
 from kerngen.check.faults import (
-    gradients,
     indices,
     names,
     places,
@@ -21,12 +20,12 @@ from kerngen.schedule import faults as of_stages
 from kerngen.source import faults_build, reading
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.syntax import faults as of_syntax
-from kerngen.syntax import faults_foreign, faults_uses
+from kerngen.syntax import faults_uses
 
 _MODULES = (
-    *(reading, faults_build, faults_uses, of_syntax, faults_foreign),
+    *(reading, faults_build, faults_uses, of_syntax),
     *(names, places, types, indices, statements, schedules),
-    *(structs, gradients, of_gradients, of_stages, of_wgsl),
+    *(structs, of_gradients, of_stages, of_wgsl),
 )
 
 

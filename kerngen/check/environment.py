@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias, assert_never, final
 
 from kerngen.check.expressions.literals import Kinds
 from kerngen.check.faults.indices import RangeNotFound
 from kerngen.check.model import Model
-from kerngen.check.statements.written_parts import Parts, parts_of
 from kerngen.check.traverse import Read, walk_syntax
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.requirements import Known
-from kerngen.ir.memory import MemoryType, Struct
-from kerngen.ir.types import ValueType
+from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
+from kerngen.ir.walk import subscript_value
 from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -42,6 +42,9 @@ class Signature:
 
 
 Signatures: TypeAlias = dict[str, Signature]
+
+Parts: TypeAlias = frozenset[str]
+"""Names of scalars and matrices in an element: `.pos.x`, `.trail[0]`."""
 
 
 @final
@@ -210,3 +213,61 @@ class Environment:
         """Drop the diagnostic of an index without a range: another one explains it."""
         if fault := self.unranged.get(name):
             self.faults.drop(lambda other: other is fault)
+
+
+# Parts of elements
+
+MOST_APART: Final = 8
+"""The length of arrays whose elements are parts of their own.
+
+A longer one is a single part, which any statement writes: nobody writes it out by literals.
+"""
+
+
+def parts_of(memory: MemoryType, path: ir.Path, component: str = "") -> Parts:
+    """Return the parts that a path leads to, of those that a read or write touches.
+
+    An index in the path ranges over all elements of a fixed array.
+    """
+    prefixes = [""]
+    for step in path:
+        match step:
+            case ir.Field(name):
+                prefixes = [f"{prefix}.{name}" for prefix in prefixes]
+            case ir.At(place=place, length=length):
+                value = subscript_value(place)
+                at = _elements(length)
+                if isinstance(value, ir.Constant) and len(at) > 1:
+                    at = [f"[{value.value}]"]
+                prefixes = [
+                    f"{prefix}{element}" for prefix in prefixes for element in at
+                ]
+            case _:
+                assert_never(step)
+    if component:
+        return frozenset(f"{prefix}.{component}" for prefix in prefixes)
+    return frozenset(f"{p}{part}" for p in prefixes for part in all_parts(memory))
+
+
+def _elements(length: int) -> list[str]:
+    """Return how the elements of an array are distinguished."""
+    return [f"[{n}]" for n in range(length)] if length <= MOST_APART else ["[...]"]
+
+
+def all_parts(memory: MemoryType) -> Iterator[str]:
+    """Yield every part of an element, in order."""
+    match memory:
+        case Leaf(type=Vector(width=width)):
+            yield from (f".{letter}" for letter in "xyzw"[:width])
+        case Leaf(type=Scalar() | Matrix()):
+            yield ""
+        case FixedArray(element=element, length=length):
+            inner = tuple(all_parts(element))
+            yield from (f"{at}{part}" for at in _elements(length) for part in inner)
+        case Struct(members=members):
+            for member in members:
+                yield from (f".{member.name}{part}" for part in all_parts(member.type))
+        case Leaf():
+            raise AssertionError(memory)
+        case _:
+            assert_never(memory)

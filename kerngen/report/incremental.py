@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, TypeAlias, cast, final
 
-from kerngen.check.faults.gradients import NoKernelToDerive
+from kerngen.check.faults.names import NoKernelToDerive
 from kerngen.check.faults.schedules import (
     NothingMatches,
     TooManyMatches,

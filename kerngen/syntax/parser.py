@@ -19,8 +19,13 @@ from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
 from kerngen.syntax.depth import split_by_depth
-from kerngen.syntax.faults import ForbiddenCharacter, MisplacedDoc, MisplacedFileDoc
-from kerngen.syntax.faults_foreign import DivisionComment, MissingSemicolon
+from kerngen.syntax.faults import (
+    DivisionComment,
+    ForbiddenCharacter,
+    MisplacedDoc,
+    MisplacedFileDoc,
+    MissingSemicolon,
+)
 from kerngen.syntax.lalr import END, Tables, UnexpectedError
 from kerngen.syntax.lexemes import lexemes
 from kerngen.syntax.mistakes.diagnose import diagnose

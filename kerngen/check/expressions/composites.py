@@ -126,19 +126,15 @@ def check_componentwise(
         return None
     if builtin.splats_last:
         known = (*known[:-1], splat(known[-1], like))
-    if builtin.name == "select" and _chooses(known):
-        return Select(known[2], known[1], known[0], like)
+    if builtin.name == "select":  # by one condition for all of two vectors
+        otherwise, then, condition = known
+        if then.type == otherwise.type and condition.type is Scalar.BOOL:
+            return Select(condition, then, otherwise, like)
     result = builtin.result(tuple(value.type for value in known))
     if result is not None:
         return BuiltinCall(builtin.name, known, result)
     _report(ex, node, known, "vectors of one type, or scalars of one")
     return None
-
-
-def _chooses(values: tuple[Expr, ...]) -> bool:
-    """Whether these are two vectors of one type, and one condition for all of it."""
-    first, second, condition = values
-    return first.type == second.type and condition.type is Scalar.BOOL
 
 
 def _report(

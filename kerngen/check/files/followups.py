@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-from kerngen.check.faults.gradients import UnknownDerivative
 from kerngen.check.faults.indices import RangeNotFound
 from kerngen.check.faults.names import (
     TensorAsFunction,
+    UnknownDerivative,
     UnknownFunction,
     UnknownName,
     UnknownType,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar, final
 
-from kerngen.check.environment import Environment
+from kerngen.check.environment import Environment, all_parts
 from kerngen.check.faults.names import DuplicateItem
 from kerngen.check.faults.places import MembersNeverWritten
 from kerngen.check.faults.statements import NeverWritten, NothingWritten
@@ -38,12 +39,10 @@ from kerngen.check.schedules.matching import (
 from kerngen.check.schedules.options import check_given, check_schedule
 from kerngen.check.scope import Scope
 from kerngen.check.statements.body import Body
-from kerngen.check.statements.written_parts import all_parts
-from kerngen.check.text import identifiers_in, signature_text
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Kernel, Role
 from kerngen.source.diagnostic import Faults
-from kerngen.source.text import Source, Span
+from kerngen.source.text import Source, Span, collapse
 from kerngen.syntax import ast
 
 
@@ -224,7 +223,8 @@ def _check_kernel(
     scheduled: Iterable[Scheduled],
 ) -> Kernel:
     """Return a kernel; where it has faults, it is incomplete and goes no further."""
-    env = of_file.begin(identifiers=identifiers_in(item.span))
+    identifiers = frozenset(re.findall(r"\w+", item.span.collapsed))
+    env = of_file.begin(identifiers=identifiers)
     header = Header(env, scope)
     header.check(item)
     known = check_requires(env, scope, item, [*header.dims], header.parameters)
@@ -240,7 +240,7 @@ def _check_kernel(
         hosts=tuple(body.hosts),
         body=tuple(body.statements),
         schedules=tuple(s for s in schedules if s is not None),
-        signature=signature_text(item),
+        signature=_signature(item),
         doc=item.doc,
         span=item.span,
         order=tuple(parameter.name.name for parameter in item.parameters),
@@ -250,6 +250,14 @@ def _check_kernel(
     if fault := uniform_size_fault(kernel):
         env.faults.add(fault)
     return kernel
+
+
+def _signature(item: ast.KernelItem) -> str:
+    """Return a kernel's text up to its body, on one line."""
+    last = (item.name, *item.parameters, *item.outputs)[-1].span
+    text = item.span.text
+    end = text.index("{", last.end - item.span.start)
+    return collapse(text[text.index("kernel") : end]).removesuffix(",")
 
 
 def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None:

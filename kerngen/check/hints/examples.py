@@ -56,11 +56,12 @@ def completed(
     given = [subscript.span.one_line() for subscript in subscripts]
     # What an index has its range from is not to be this read.
     own = {subscript.span for subscript in subscripts}
-    symbols = [ex.scope.get(name) for name in ex.scope.names()]
-    indices = [s for s in symbols if isinstance(s, IndexSymbol) and s.origin not in own]
-    ranges = {s.index.name: s.index.extent for s in indices}
+    symbols = {name: ex.scope.get(name) for name in ex.scope.names()}
+    indices = (s for s in symbols.values() if isinstance(s, IndexSymbol))
+    ranges = {s.index.name: s.index.extent for s in indices if s.origin not in own}
     # An index that subscripts nothing else is meant for what is left out.
-    idle = [name for name in ex.scope.names() if _has_no_range(ex.scope, name)]
+    lost = ((n, s) for n, s in symbols.items() if isinstance(s, Poison))
+    idle = [name for name, symbol in lost if symbol.kind == "an index"]
 
     def filled(axes: tuple[int, ...]) -> tuple[int, list[str]]:
         """Return how many indices range over their axes, where these get what is given."""
@@ -80,8 +81,3 @@ def completed(
     ways = map(filled, combinations(range(tensor.rank), len(given)))
     _, names = max(islice(ways, _MOST_WAYS), key=itemgetter(0))
     return f"{tensor.name}[{', '.join(names)}]" if names else tensor.name
-
-
-def _has_no_range(scope: Scope, name: str) -> bool:
-    symbol = scope.get(name)
-    return isinstance(symbol, Poison) and symbol.kind == "an index"

@@ -38,42 +38,9 @@ _GATHERED: Final[dict[ast.AssignOp, tuple[ast.ReduceKind, str]]] = {
 """What joins all that one element gets, and what leaves it as it is."""
 
 
-def report_left(
-    env: Environment,
-    scope: Scope,
-    node: ast.Assignment,
-    symbol: TensorSymbol | None,
-    subscript: ast.Expr,
-) -> None:
-    """Report a subscript on the left that is not an index."""
-    left = _Left(env, scope, node, symbol)
-    what, remedy = left.describe(subscript)
-    known = scope.of(subscript)
-    fault = LeftSubscript(
-        span=subscript.span,
-        declared=known.span if known else None,
-        what=what,
-        remedy=remedy,
-    )
-    env.faults.add(fault)
-
-
-def report_repeated(
-    env: Environment,
-    scope: Scope,
-    node: ast.Assignment,
-    symbol: TensorSymbol | None,
-    name: ast.Name,
-) -> None:
-    """Report an index that is on the left twice."""
-    first = next(s for s in node.subscripts if s == name)
-    remedy = _Left(env, scope, node, symbol).chosen()
-    env.faults.add(RepeatedLeftIndex(span=name.span, other=first.span, remedy=remedy))
-
-
 @final
 @dataclass(frozen=True)
-class _Left:
+class FaultyLeft:
     """The left side of a statement, in which some subscript is no new index."""
 
     env: Environment
@@ -98,7 +65,23 @@ class _Left:
     def _written(self) -> str:
         return f"{self.node.name.name}[{', '.join(self.indices)}]"
 
-    def describe(self, subscript: ast.Expr) -> tuple[str, str]:
+    def report(self, subscript: ast.Expr) -> None:
+        """Report a subscript that is not an index."""
+        what, remedy = self._describe(subscript)
+        known, span = self.scope.of(subscript), subscript.span
+        declared = known.span if known else None
+        self.env.faults.add(
+            LeftSubscript(span=span, declared=declared, what=what, remedy=remedy)
+        )
+
+    def report_repeated(self, name: ast.Name) -> None:
+        """Report an index that is there twice."""
+        first = next(s for s in self.node.subscripts if s == name)
+        self.env.faults.add(
+            RepeatedLeftIndex(span=name.span, other=first.span, remedy=self._chosen())
+        )
+
+    def _describe(self, subscript: ast.Expr) -> tuple[str, str]:
         """Return the kind of a subscript, and the statement to write instead."""
         moving = self._moving(subscript)
         reads = [s.base for s in walk_syntax(subscript) if isinstance(s, ast.Subscript)]
@@ -107,20 +90,20 @@ class _Left:
                 isinstance(subscript.left, ast.Name) and subscript.left.name in moving
             )
             remedy = "An index on the left ranges over its whole axis."
-            return "a condition", remedy if bare else self.chosen("c")
+            return "a condition", remedy if bare else self._chosen("c")
         if reads:
             what = f"read from '{reads[0].span.one_line()}'"
-            return what, self._gathered(moving) if moving else self.chosen()
+            return what, self._gathered(moving) if moving else self._chosen()
         if isinstance(subscript, ast.Name):
             known = self.scope.get(subscript.name)
             is_scalar = isinstance(known, TensorSymbol) and not is_whole(known)
             is_number = isinstance(known, ValueSymbol) or is_scalar
-            remedy = self.chosen() if is_number else _NO_INDEX
+            remedy = self._chosen() if is_number else _NO_INDEX
             return known.kind if known else "a value", remedy
         if isinstance(subscript, ast.Number):
-            return "a constant", self.chosen()
+            return "a constant", self._chosen()
         if not moving:
-            return "an expression", self.chosen()
+            return "an expression", self._chosen()
         where = "compute on the right"
         if "*" in subscript.span.one_line():
             where = "use '/' and '%' of the index on the right"
@@ -134,7 +117,7 @@ class _Left:
 
     # What to write instead
 
-    def chosen(self, condition: str = "") -> str:
+    def _chosen(self, condition: str = "") -> str:
         """Return the hint that writes every element, as it was where a condition fails.
 
         Without a condition, it is the one of the element that was meant.
@@ -168,25 +151,24 @@ class _Left:
     @property
     def _conditions(self) -> str:
         """The condition on the element that was meant: `j == 0`."""
-        return " and ".join(
-            f"{index} == {_as_index(self._text(subscript), self._types(subscript))}"
-            for index, subscript in self._places
-        )
+        return " and ".join(f"{i} == {self._as_index(at)}" for i, at in self._places)
 
     @property
     def _keys(self) -> str:
         """The condition on the terms that belong to an element: `ids[i] == u32(j)`."""
         return " and ".join(
             (
-                f"{self._text(subscript)} == u32({index})"
+                f"{subscript.span.one_line(limit=_LONGEST_TEXT)} == u32({index})"
                 if self._types(subscript) == {Scalar.U32}
-                else f"{_as_index(self._text(subscript), self._types(subscript))} == {index}"
+                else f"{self._as_index(subscript)} == {index}"
             )
             for index, subscript in self._places
         )
 
-    def _text(self, subscript: ast.Expr) -> str:
-        return subscript.span.one_line(limit=_LONGEST_TEXT)
+    def _as_index(self, subscript: ast.Expr) -> str:
+        """Return the text of a subscript, as the i32 that an index is."""
+        text = subscript.span.one_line(limit=_LONGEST_TEXT)
+        return text if self._types(subscript) <= {Scalar.I32} else f"i32({text})"
 
     def _types(self, subscript: ast.Expr) -> set[ValueType | Struct]:
         """Return the types of the names in a subscript that are no new indices."""
@@ -221,11 +203,6 @@ class _Left:
     @property
     def _is_kept(self) -> bool:
         return self.symbol is not None and not self._is_new
-
-
-def _as_index(text: str, types: set[ValueType | Struct]) -> str:
-    """Return the text of a subscript, as the i32 that an index is."""
-    return text if types <= {Scalar.I32} else f"i32({text})"
 
 
 def _type_of(symbol: Symbol | None) -> ValueType | Struct:

@@ -35,7 +35,7 @@ from kerngen.ir.operators import is_composite
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.syntax import ast
-from kerngen.syntax.faults_foreign import SeparateSubscripts
+from kerngen.syntax.faults import SeparateSubscripts
 from kerngen.syntax.mistakes import foreign
 from kerngen.syntax.mistakes.foreign_types import TYPES
 

@@ -85,23 +85,17 @@ def _constant(
         return None
     result = constant_value(value)
     if result is None:
-        _report_varying(env, scope, node, value, place)
+        name = _culprit(value, node)
+        symbol = scope.get(name)
+        declared = symbol.span if symbol else None
+        env.faults.add(
+            NotConstant(span=node.span, declared=declared, place=place, name=name)
+        )
         return None
     if value.type != type_:
         ex.report_mismatch(node, value, type_, place)
         return None
     return float(result) if type_ is Scalar.F32 else result
-
-
-def _report_varying(
-    env: Environment, scope: Scope, node: ast.Expr, value: ir.Expr, place: str
-) -> None:
-    name = _culprit(value, node)
-    symbol = scope.get(name)
-    fault = NotConstant(
-        span=node.span, declared=symbol.span if symbol else None, place=place, name=name
-    )
-    env.faults.add(fault)
 
 
 def _culprit(value: ir.Expr, node: ast.Expr) -> str:

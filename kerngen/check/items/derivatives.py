@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from kerngen.check.environment import Environment, Signature, Signatures
-from kerngen.check.faults.gradients import (
+from kerngen.check.faults.names import (
     DerivativeOfVectors,
     DerivativeParameters,
     DerivativeValues,

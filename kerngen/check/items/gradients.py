@@ -10,8 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias, final
 
 from kerngen.check.environment import Environment
-from kerngen.check.faults.gradients import DerivedFromItself, NoKernelToDerive
-from kerngen.check.faults.names import DuplicateItem
+from kerngen.check.faults.names import (
+    DerivedFromItself,
+    DuplicateItem,
+    NoKernelToDerive,
+)
 from kerngen.check.files.checked_file import CheckedFile
 from kerngen.check.files.linking import link
 from kerngen.check.items.parameters import KINDS

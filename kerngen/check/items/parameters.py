@@ -236,15 +236,11 @@ class Header:
     def _computed(self, axis: ast.Expr, role: ir.Role, name: str) -> ir.Extent | None:
         ex = Expressions(self.env, self.scope, KERNEL)
         extent = check_length(ex, axis, f"An axis of {KINDS[role]}", name)
-        if extent is None and role is not ir.Role.OUTPUT:
-            self._forgive_names(axis)
-        return extent
-
-    def _forgive_names(self, axis: ast.Expr) -> None:
-        """Report a name once that no axis has, and not where it is read again."""
-        for node in names_in(axis):
-            if self.scope.of(node) is None:
+        # A name that no axis has is reported once, not where it is read again.
+        for node in names_in(axis) if role is not ir.Role.OUTPUT else ():
+            if extent is None and self.scope.of(node) is None:
                 self.scope.put(node.name, Poison("a dim", node.span))
+        return extent
 
     def _named_extent(
         self, axis: ast.Name, role: ir.Role, name: str

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, final
 
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions, complete
-from kerngen.check.expressions.rules import CONSTANT
+from kerngen.check.expressions.rules import NodeRules
 from kerngen.check.faults.structs import (
     AlignNotPowerOfTwo,
     AttributeTwice,
@@ -16,10 +17,11 @@ from kerngen.check.faults.structs import (
     UnknownAttribute,
 )
 from kerngen.check.scope import Poison, Scope, ValueSymbol
-from kerngen.check.traverse import walk_syntax
-from kerngen.ir.builtins.evaluate import NotFiniteError, constant_value
+from kerngen.ir.builtins.evaluate import constant_value
 from kerngen.ir.builtins.table import BUILTINS
+from kerngen.ir.nodes import Expr
 from kerngen.ir.types import CASTS, Scalar
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -92,57 +94,56 @@ def _integer(env: Environment, scope: Scope, node: ast.Expr, place: str) -> int 
     """
     if isinstance(node, ast.Number) and isinstance(node.value, int):
         return node.value
-    if _reads_what_varies(env, scope, node, place):
-        return None
-    value = Expressions(env, scope, CONSTANT).check(node)
+    value = Expressions(env, scope, _NumberRules(place)).check(node)
     if value is None:
         return None
     if value.type not in (Scalar.I32, Scalar.U32):
         actual = value.type.spelling
         env.faults.add(NotAnInteger(span=node.span, place=place, actual=actual))
         return None
-    try:
-        number = constant_value(value)
-    except NotFiniteError:
-        number = None
-    if number is None:
-        _report_varying(env, node, place)
-        return None
+    number = constant_value(value)
+    assert number is not None, "it reads constants alone"
     return int(number)
 
 
-def _reads_what_varies(
-    env: Environment, scope: Scope, node: ast.Expr, place: str
-) -> bool:
-    """Whether a number reads more than constants; unless that is faulty, a fault."""
-    for part in walk_syntax(node):
-        match part:
-            case ast.Name():
-                symbol = scope.get(part.name)
-                if isinstance(symbol, ValueSymbol):
-                    continue
-                if not isinstance(symbol, Poison):
-                    _report_varying(env, part, place, _remedy(scope, part.name, place))
-                return True
-            case ast.Call(function=ast.Identifier(name=name)) if not (
-                name in BUILTINS or name in CASTS
-            ):
-                _report_varying(env, part, place)
-                return True
-            case ast.Reduction() | ast.Subscript() | ast.Member():
-                _report_varying(env, part, place)
-                return True
+@final
+@dataclass(frozen=True)
+class _NumberRules(NodeRules):
+    """The rules of a number in a struct, which is made of constants."""
+
+    place: str
+    must_fit = True
+
+    def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
+        del what, declared
+        return self._varies(span)
+
+    def _varies(self, span: Span, remedy: str = "") -> Diagnostic:
+        what = f"'{span.one_line()}' is not"
+        return NumberNotConstant(span=span, place=self.place, what=what, remedy=remedy)
+
+    def name(self, ex: Expressions, node: ast.Name) -> Expr | None:
+        match ex.scope.get(node.name):
+            case ValueSymbol(value=value):
+                return value
+            case Poison():
+                pass
             case _:
-                continue
-    return False
+                remedy = _remedy(ex.scope, node.name, self.place)
+                ex.env.faults.add(self._varies(node.span, remedy))
+        return None
 
+    def member(self, ex: Expressions, node: ast.Member) -> None:
+        self.refuse(ex, node.span, "a member")
 
-def _report_varying(
-    env: Environment, node: ast.Expr, place: str, remedy: str = ""
-) -> None:
-    what = f"'{node.span.one_line()}' is not"
-    fault = NumberNotConstant(span=node.span, place=place, what=what, remedy=remedy)
-    env.faults.add(fault)
+    def subscript(self, ex: Expressions, node: ast.Subscript) -> None:
+        self.refuse(ex, node.span, "an element")
+
+    def call(self, ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | None:
+        if node.function.name in BUILTINS or node.function.name in CASTS:
+            return super().call(ex, node, want)
+        self.refuse(ex, node.span, "a function")
+        return None
 
 
 def _remedy(scope: Scope, name: str, place: str) -> str:

@@ -60,7 +60,8 @@ def find_scheduled(
     known = dict.fromkeys([*own, *(name for use in uses for name in use.file.kernels)])
     found: list[Scheduled] = []
     matches = 0
-    for item, target in _targets(program):
+    items = (item for item in program.items if isinstance(item, ast.ScheduleItem))
+    for item, target in ((each, target) for each in items for target in each.targets):
         name = target.kernel.name
         if is_pattern(name):
             kernels = [*matching(name, known)]
@@ -75,14 +76,6 @@ def find_scheduled(
         if not kernels:
             faults.add(_unknown(target.kernel, known))
     return found
-
-
-def _targets(
-    program: ast.Program,
-) -> Iterator[tuple[ast.ScheduleItem, ast.ScheduleTarget]]:
-    for item in program.items:
-        if isinstance(item, ast.ScheduleItem):
-            yield from ((item, target) for target in item.targets)
 
 
 def by_kernel(scheduled: Iterable[Scheduled]) -> Mapping[str, Sequence[Scheduled]]:
@@ -177,17 +170,14 @@ def _dead(
         before = [seen[key] for key in _that_precede(each) if key in seen]
         if before:
             _, first = min(before, key=lambda found: found[0])
-            spans = each.target.span, _other(each, first)
+            # Within a list it is the earlier target.
+            other = first.target if first.item is each.item else first.item
+            spans = each.target.span, other.span
             dead.setdefault(spans, []).append(each.kernel)
         else:
             place = each.kernel, each.target.stage, each.item.guard
             seen[place, _way(each.item)] = len(seen), each
     return dead
-
-
-def _other(each: Scheduled, first: Scheduled) -> Span:
-    """Return where the earlier schedule is, within a list the earlier target."""
-    return first.target.span if first.item is each.item else first.item.span
 
 
 def _that_precede(each: Scheduled) -> Iterator[tuple[_Place, _Way]]:

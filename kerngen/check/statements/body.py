@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
-from kerngen.check.environment import Environment
+from kerngen.check.environment import Environment, parts_of
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.composites import report_operands
 from kerngen.check.expressions.host_rules import HOST
@@ -18,11 +18,10 @@ from kerngen.check.faults.names import NameClash
 from kerngen.check.faults.statements import HostType, ReadBeforeWrite
 from kerngen.check.faults.types import LiteralRange, NotFinite
 from kerngen.check.hints.left_sides import (
+    FaultyLeft,
     as_sum,
     elementwise,
     free_indices,
-    report_left,
-    report_repeated,
 )
 from kerngen.check.items.parameters import KINDS
 from kerngen.check.scope import (
@@ -43,8 +42,6 @@ from kerngen.check.statements.targets import (
     report_whole,
     written_tensor,
 )
-from kerngen.check.statements.written_parts import parts_of
-from kerngen.check.text import statement_text
 from kerngen.check.traverse import walk_syntax
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.positions import at_places
@@ -138,7 +135,7 @@ class Body:
             self._declare(name, Poison("a host", name.span))
             return
         assert isinstance(value.type, Scalar), "hosts are numbers"
-        text = statement_text(node)
+        text = _text(node)
         self.hosts.append(ir.Host(name.name, value.type, value, text))
         self.env.hosts[name.name] = value
         result = ir.UniformValue(name.name, value.type)
@@ -172,7 +169,7 @@ class Body:
                 target,
                 indices,
                 narrowed(value, target),
-                statement_text(node),
+                _text(node),
                 node.span,
                 spot.path if spot else (),
                 spot.component if spot else "",
@@ -285,7 +282,11 @@ class Body:
 
     def _check_range(self, value: ir.Expr, node: ast.Expr, spot: Place) -> None:
         """Refuse a constant that no element of f16, or of 8 or 4 bits, holds."""
-        ends = _ends(spot)
+        narrow = spot.memory.narrow if isinstance(spot.memory, Leaf) else None
+        ends: tuple[float, float] | None
+        ends = lowest_and_highest(narrow) if narrow else None
+        if spot.is_half:
+            ends = -F16_MAX, F16_MAX
         constant = constant_value(value) if ends else None
         if constant is None or not ends or ends[0] <= constant <= ends[1]:
             return
@@ -350,16 +351,17 @@ class Body:
 
         Only the first is reported: its hint is about all of them.
         """
-        name = subscript.name if isinstance(subscript, ast.Name) else ""
-        symbol = inner.scope.get(name)
+        symbol, left = inner.scope.of(subscript), FaultyLeft(
+            self.env, self.scope, node, target
+        )
         if isinstance(symbol, Poison):
             return
         if isinstance(subscript, ast.Name) and is_dim(symbol):
             report_dim(inner, subscript)
         elif isinstance(subscript, ast.Name) and isinstance(symbol, IndexSymbol):
-            report_repeated(self.env, self.scope, node, target, subscript)
+            left.report_repeated(subscript)
         else:
-            report_left(self.env, self.scope, node, target, subscript)
+            left.report(subscript)
 
 
 def _poison_right(scope: Scope, node: ast.Assignment) -> None:
@@ -394,9 +396,6 @@ def _doubt(scope: Scope, subscript: ast.Expr) -> None:
         scope.put(name, Poison("an index", subscript.span))
 
 
-def _ends(spot: Place) -> tuple[float, float] | None:
-    """Return the least and the greatest number that elements of few bits hold."""
-    if spot.is_half:
-        return -F16_MAX, F16_MAX
-    narrow = spot.memory.narrow if isinstance(spot.memory, Leaf) else None
-    return lowest_and_highest(narrow) if narrow else None
+def _text(statement: ast.Statement) -> str:
+    """Return a statement on one line, with its semicolon."""
+    return statement.span.collapsed.rstrip("; ") + ";"

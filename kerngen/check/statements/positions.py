@@ -16,7 +16,7 @@ from kerngen.check.expressions.places import Subscripted
 from kerngen.check.expressions.subscripts import check_subscript, is_out_of_bounds
 from kerngen.check.faults.statements import LeftSubscript, PositionRange
 from kerngen.check.hints.examples import free_names
-from kerngen.check.hints.left_sides import report_left, report_repeated
+from kerngen.check.hints.left_sides import FaultyLeft
 from kerngen.check.scope import IndexSymbol, Poison, Scope, TensorSymbol, ends_axis
 from kerngen.check.traverse import names_in, walk_syntax
 from kerngen.ir.analysis.positions import moving_index
@@ -77,8 +77,7 @@ class _Position:
         for subscript, extent in zip(self.node.subscripts, extents, strict=True):
             if isinstance(subscript, ast.Name) and _is_new(self.outer, subscript):
                 if self.ex.scope.get(subscript.name) is not None:
-                    where = self.ex.env, self.outer, self.node, self.symbol
-                    report_repeated(*where, subscript)
+                    self._faulty.report_repeated(subscript)
                     return
                 index = Index(subscript.name, extent)
                 known = IndexSymbol(index, subscript.span, subscript.span)
@@ -89,7 +88,7 @@ class _Position:
                 return
             unknown = [*self._unknown(walk_syntax(subscript))]
             if len(unknown) > 1 or unknown != [*self._unknown(_terms(subscript))]:
-                self._refuse(subscript)
+                self._faulty.report(subscript)
                 return
             for name in unknown:
                 self._introduce_moving(subscript, name)
@@ -137,10 +136,10 @@ class _Position:
             try:
                 index = moving_index(place)
             except ValueError:
-                self._refuse(subscript)
+                self._faulty.report(subscript)
                 return None
             if index in indices:
-                self._refuse(subscript)
+                self._faulty.report(subscript)
                 return None
             places.append(place)
             indices += [] if index is None else [index]
@@ -150,8 +149,9 @@ class _Position:
             return None
         return LeftSide(tuple(indices), at)
 
-    def _refuse(self, subscript: ast.Expr) -> None:
-        report_left(self.ex.env, self.outer, self.node, self.symbol, subscript)
+    @property
+    def _faulty(self) -> FaultyLeft:
+        return FaultyLeft(self.ex.env, self.outer, self.node, self.symbol)
 
 
 def _terms(expr: ast.Expr) -> Iterator[ast.Expr]:

@@ -211,14 +211,10 @@ class _Reads:
             if load.subscripts == own:
                 return ReadsItself(span=self._span(load), name=name)
         for axis, index in enumerate(self.indices):
-            shifts = [self._shift(load, axis) for load in loads]
-            if all(shifts):
-                before = next(
-                    x for x, s in zip(loads, shifts, strict=True) if s and s < 0
-                )
-                behind = next(
-                    x for x, s in zip(loads, shifts, strict=True) if s and s > 0
-                )
+            shifts = {load: self._shift(load, axis) or 0 for load in loads}
+            if all(shifts.values()):
+                before = next(load for load, shift in shifts.items() if shift < 0)
+                behind = next(load for load, shift in shifts.items() if shift > 0)
                 return BothDirections(
                     span=self._span(behind),
                     other=self._span(before),

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
-from kerngen.syntax import faults, faults_foreign, wording
+from kerngen.syntax import faults, wording
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistakes import foreign_syntax, hints, spelling
 from kerngen.syntax.mistakes.binders import (
@@ -228,17 +228,13 @@ def _malformed_number(mistake: Mistake) -> Diagnostic | None:
 
 def _reserved_word(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind == "MUT":
-        return faults_foreign.MisplacedMut(
-            span=mistake.span, remedy=mut_remedy(mistake)
-        )
+        return faults.MisplacedMut(span=mistake.span, remedy=mut_remedy(mistake))
     starts = mistake.kind in wording.ITEMS | {"LET", "HOST"} and mistake.starts_line
     starts = starts and not (mistake.item == "struct" and mistake.is_nested_item)
     is_word = mistake.kind in wording.KEYWORDS and not starts
     if not is_word or "NAME" not in mistake.accepts:
         return None
-    return faults_foreign.ReservedWord(
-        span=mistake.span, remedy=_reserved_remedy(mistake)
-    )
+    return faults.ReservedWord(span=mistake.span, remedy=_reserved_remedy(mistake))
 
 
 def _reserved_remedy(mistake: Mistake) -> str:
@@ -272,9 +268,7 @@ def _index_not_bare(mistake: Mistake) -> Diagnostic | None:
     wants_name = mistake.accepts <= {"NAME", "CLOSE_BRACKET"} and not after_dot
     is_bare = mistake.accepts - {"WHEN"} == _AFTER_INDEX
     if wants_name or is_bare or separates_condition(mistake):
-        return faults_foreign.IndexNotBare(
-            span=mistake.span, remedy=binder_remedy(mistake)
-        )
+        return faults.IndexNotBare(span=mistake.span, remedy=binder_remedy(mistake))
     return None
 
 
@@ -284,11 +278,11 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     _misplaced_doc,
     _when(Pattern(is_="follows starts_line"), foreign_syntax.division_comment),
     _of(
-        faults_foreign.UnnamedAxis,
+        faults.UnnamedAxis,
         Pattern(word=": ? * .", is_="in_axes", is_not="begins_slice"),
     ),
-    _of(faults_foreign.Slice, Pattern(found="COLON", is_="in_subscript")),
-    _of(faults_foreign.Slice, Pattern(here=r"\.\.\.", is_="in_subscript")),
+    _of(faults.Slice, Pattern(found="COLON", is_="in_subscript")),
+    _of(faults.Slice, Pattern(here=r"\.\.\.", is_="in_subscript")),
     _index_not_bare,
     spelling.not_a_name,
     spelling.directive,
@@ -311,8 +305,8 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     _when(
         Pattern(found="ASSIGN", inside="(", after2="( ,"), foreign_syntax.named_argument
     ),
-    _of(faults_foreign.MissingElse, Pattern(takes_only="ELSE"), _behind),
-    _hinted(faults_foreign.ForeignIf, hints.IFS, Pattern()),
+    _of(faults.MissingElse, Pattern(takes_only="ELSE"), _behind),
+    _hinted(faults.ForeignIf, hints.IFS, Pattern()),
     _when(
         Pattern(found="STRING", after2=frozenset(REDUCTIONS)),
         foreign_syntax.foreign_reduction,
@@ -330,33 +324,22 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     foreign_syntax.reduction_form,
     _when(Pattern(found="OPEN_BRACKET", after="]"), foreign_syntax.separate_subscripts),
     foreign_syntax.generic_call,
-    _of(
-        faults_foreign.ChainedComparison,
-        Pattern(found=wording.COMPARISONS, takes="AND"),
-    ),
+    _of(faults.ChainedComparison, Pattern(found=wording.COMPARISONS, takes="AND")),
     _hinted(
-        faults_foreign.AssignmentInExpression,
+        faults.AssignmentInExpression,
         hints.ASSIGNMENTS,
         Pattern(found="ASSIGN", takes="OR"),
     ),
-    _of(faults_foreign.ComparisonAsStatement, Pattern(found="EQUAL", takes="ASSIGN")),
+    _of(faults.ComparisonAsStatement, Pattern(found="EQUAL", takes="ASSIGN")),
+    _of(faults.SemicolonAfterValue, Pattern(found="SEMICOLON", takes="CLOSE_BRACE OR")),
     _of(
-        faults_foreign.SemicolonAfterValue,
-        Pattern(found="SEMICOLON", takes="CLOSE_BRACE OR"),
-    ),
-    _of(
-        faults_foreign.MissingSemicolon,
+        faults.MissingSemicolon,
         Pattern(takes="SEMICOLON", is_="ends_statement"),
         _behind,
     ),
     _of(
-        faults_foreign.WrittenType,
-        Pattern(found="COLON", takes="ASSIGN", is_="declares_value"),
+        faults.WrittenType, Pattern(found="COLON", takes="ASSIGN", is_="declares_value")
     ),
-    _of(
-        faults_foreign.EmptyBrackets,
-        Pattern(found="CLOSE_BRACKET", after="["),
-        _from_before,
-    ),
+    _of(faults.EmptyBrackets, Pattern(found="CLOSE_BRACKET", after="["), _from_before),
     _reserved_word,
 )

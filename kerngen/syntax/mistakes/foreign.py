@@ -130,9 +130,7 @@ ADDRESS_SPACES = {
 }
 """What is declared by `var<space>` in WGSL."""
 
-EXPRESSION_WORDS = {
-    **each("for in", "a reduction: 'sum[j] x[j]'"),
-}
+EXPRESSION_WORDS = {**each("for in", "a reduction: 'sum[j] x[j]'")}
 
 PARAMETER_WORDS = {
     **each("const in", "the name alone: what is not 'mut' is only read"),

@@ -12,7 +12,7 @@ from kerngen.ir.nodes import REDUCE_KINDS
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
-from kerngen.syntax import faults_foreign
+from kerngen.syntax import faults
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistakes.binders import left_indices
 from kerngen.syntax.mistakes.foreign import (
@@ -73,7 +73,7 @@ def name_and_type(mistake: Mistake) -> Diagnostic | None:
             type_ += "[]"
         remedy = f"Write '{match[4] or 'y'}: {type_}'."
         span = Span(span.source, span.start, span.start + len(match[0].rstrip()))
-    return faults_foreign.NameAndType(span=span, what=what, remedy=remedy)
+    return faults.NameAndType(span=span, what=what, remedy=remedy)
 
 
 def _declared(mistake: Mistake) -> tuple[str, str]:
@@ -177,12 +177,12 @@ def generic_call(mistake: Mistake) -> Diagnostic | None:
         instead = (
             f"'{_ours(element)}(x)' to convert a value: bits can't be reinterpreted"
         )
-        return faults_foreign.ForeignSpelling(
+        return faults.ForeignSpelling(
             span=mistake.lexeme_span(name[0]), found=name[0].text, instead=instead
         )
     is_vector = re.fullmatch(r"vec[234]|mat[234]x[234]", name[0].text)
     instead = without_generics(span.text) if is_vector else _ours(element)
-    return faults_foreign.ForeignType(span=span, found=span.text, instead=instead)
+    return faults.ForeignType(span=span, found=span.text, instead=instead)
 
 
 def _foreign_type(
@@ -193,7 +193,7 @@ def _foreign_type(
     end = first.start + len(found)
     span = Span(mistake.source, first.start, end)
     instead = instead or f"f32{_lengths(mistake)}"
-    return faults_foreign.ForeignType(span=span, found=found, instead=instead, why=why)
+    return faults.ForeignType(span=span, found=found, instead=instead, why=why)
 
 
 def undeclared_value(mistake: Mistake) -> Diagnostic | None:
@@ -204,7 +204,7 @@ def undeclared_value(mistake: Mistake) -> Diagnostic | None:
     if before.text not in TYPES and not OWN_TYPE.fullmatch(before.text):
         return None
     span = mistake.lexeme_span(before).to(mistake.span)
-    return faults_foreign.UndeclaredValue(span=span, name=mistake.span.text)
+    return faults.UndeclaredValue(span=span, name=mistake.span.text)
 
 
 # Reductions
@@ -246,7 +246,7 @@ def _introduces_index(
 
 
 def _foreign_reduction(mistake: Mistake, named: Lexeme) -> Diagnostic:
-    return faults_foreign.ForeignReduction(
+    return faults.ForeignReduction(
         span=mistake.lexeme_span(named),
         instead=(
             _reduced_by(mistake, named).by(named.text)
@@ -309,7 +309,7 @@ def reduction_form(mistake: Mistake) -> Diagnostic | None:
     if named is None or not _REDUCTION.fullmatch(named.text):
         return None
     name = named.text.rstrip("_")
-    return faults_foreign.ReductionForm(
+    return faults.ReductionForm(
         span=mistake.lexeme_span(named),
         name=name,
         example=f"{name}{_reduced_in_brackets(mistake, named)}",
@@ -339,7 +339,7 @@ def separate_subscripts(mistake: Mistake) -> Diagnostic | None:
     match = _BRACKETS.search(mistake.source.text, starts[-1]) if starts else None
     name = mistake.text_before(2 + [x.text for x in mistake.preceding][::-1].index("["))
     joined = f"{name}[{match[1]}, {match[2]}]" if match else f"{name}[i, j]"
-    return faults_foreign.SeparateSubscripts(span=mistake.span, joined=joined)
+    return faults.SeparateSubscripts(span=mistake.span, joined=joined)
 
 
 def named_argument(mistake: Mistake) -> Diagnostic | None:
@@ -350,7 +350,7 @@ def named_argument(mistake: Mistake) -> Diagnostic | None:
     remedy = "Write the value alone, in its place."
     if name.text in {"axis", "axes", "dim", "dims", "keepdims"}:
         remedy = "To reduce over an axis, name its index: 'sum[j] x[i, j]'."
-    return faults_foreign.NamedArgument(span=mistake.lexeme_span(name), remedy=remedy)
+    return faults.NamedArgument(span=mistake.lexeme_span(name), remedy=remedy)
 
 
 def method_call(mistake: Mistake) -> Diagnostic | None:
@@ -369,7 +369,7 @@ def method_call(mistake: Mistake) -> Diagnostic | None:
         return _reducing_method(mistake, name)
     if name.text in REDUCTIONS:
         instead = Reduced().by(name.text)
-    return faults_foreign.MethodCall(span=mistake.lexeme_span(name), instead=instead)
+    return faults.MethodCall(span=mistake.lexeme_span(name), instead=instead)
 
 
 def _arguments(mistake: Mistake) -> list[str]:
@@ -387,7 +387,7 @@ def _reducing_method(mistake: Mistake, name: Lexeme) -> Diagnostic:
     owner = mistake.text_before(3)
     tensor = "x" if owner in VALUES or not owner.isidentifier() else owner
     instead = f"'{name.text}[i] {tensor}[i]'"
-    return faults_foreign.MethodCall(span=mistake.lexeme_span(name), instead=instead)
+    return faults.MethodCall(span=mistake.lexeme_span(name), instead=instead)
 
 
 def division_comment(mistake: Mistake) -> Diagnostic | None:
@@ -398,4 +398,4 @@ def division_comment(mistake: Mistake) -> Diagnostic | None:
     if match is None or mistake.last.text in {";", "{", "}", ","}:
         return None
     start = end + match.start(1)
-    return faults_foreign.DivisionComment(span=Span(mistake.source, start, start + 2))
+    return faults.DivisionComment(span=Span(mistake.source, start, start + 2))

@@ -10,8 +10,8 @@ from kerngen.ir.nodes import REDUCE_KINDS
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
-from kerngen.syntax import faults, faults_foreign, wording
-from kerngen.syntax.faults_foreign import ForeignType
+from kerngen.syntax import faults, wording
+from kerngen.syntax.faults import ForeignType
 from kerngen.syntax.lexemes import Lexeme
 from kerngen.syntax.mistakes import foreign
 from kerngen.syntax.mistakes.foreign_types import OWN_TYPE, TYPES
@@ -134,9 +134,7 @@ def foreign_operator(mistake: Mistake) -> Diagnostic | None:
                 instead = "'='"
             if instead:
                 span = Span(mistake.source, start, start + len(found))
-                return faults_foreign.ForeignSpelling(
-                    span=span, found=found, instead=instead
-                )
+                return faults.ForeignSpelling(span=span, found=found, instead=instead)
     return None
 
 
@@ -148,9 +146,7 @@ def macro(mistake: Mistake) -> Diagnostic | None:
         return None
     instead = foreign.WORDS.get(before.text, "a call without the '!'")
     span = mistake.lexeme_span(before).to(mistake.span)
-    return faults_foreign.ForeignSpelling(
-        span=span, found=f"{before.text}!", instead=instead
-    )
+    return faults.ForeignSpelling(span=span, found=f"{before.text}!", instead=instead)
 
 
 def directive(mistake: Mistake) -> Diagnostic | None:
@@ -160,7 +156,7 @@ def directive(mistake: Mistake) -> Diagnostic | None:
     if match is None or instead is None:
         return None
     span = Span(mistake.source, match.start(), match.end())
-    return faults_foreign.ForeignSpelling(span=span, found=match[0], instead=instead)
+    return faults.ForeignSpelling(span=span, found=match[0], instead=instead)
 
 
 def foreign_word(mistake: Mistake) -> Diagnostic | None:
@@ -181,9 +177,7 @@ def foreign_word(mistake: Mistake) -> Diagnostic | None:
             if item := _ITEM_NEXT.match(mistake.source.text, lexeme.end):
                 instead = f"'{item[1]}' alone"
             span = mistake.lexeme_span(lexeme)
-            return faults_foreign.ForeignSpelling(
-                span=span, found=lexeme.text, instead=instead
-            )
+            return faults.ForeignSpelling(span=span, found=lexeme.text, instead=instead)
     return None
 
 
@@ -196,4 +190,4 @@ def _foreign_variable(mistake: Mistake, word: Lexeme, instead: str) -> Diagnosti
         instead = foreign.ADDRESS_SPACES.get(space[1], instead)
     elif mistake.accepts >= wording.ITEMS:
         instead = "a constant: 'const A: f32 = 1.0;'"
-    return faults_foreign.ForeignSpelling(span=span, found=found, instead=instead)
+    return faults.ForeignSpelling(span=span, found=found, instead=instead)
