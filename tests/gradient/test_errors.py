@@ -67,11 +67,11 @@ BAD = [
         "",
     ),
     (
-        "kernel f(x: f32[n]) -> y: vec2f[n] { y[i].x = x[i]; y[i].y = 2.0 * x[i]; }",
+        "kernel f(x: f32[n]) -> y: vec2f[n] { y[i].x = x[i]; y[i].y = 2.0 * y[i].x; }",
         "x",
         "",
         Kind.NO_DERIVATIVE,
-        "y[i].x = x[i];",
+        "y[i].y = 2.0 * y[i].x;",
     ),
 ]
 
