@@ -12,7 +12,7 @@ from kerngen.gradient.integers.conditions import all_hold, conjuncts, negated
 from kerngen.gradient.integers.forms import form_of, length, number, plus, value_of
 from kerngen.gradient.match import anonymous
 from kerngen.gradient.terms import substituted, with_places
-from kerngen.gradient.written import with_whole_vectors
+from kerngen.gradient.written import written_once
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import affine_form
 from kerngen.ir.analysis.extremes import stays_inside
@@ -73,7 +73,7 @@ def made_ready(
     fresh: Fresh,
 ) -> Forward:
     """Return a kernel's prepared forward program."""
-    kernel = with_whole_vectors(kernel)
+    kernel = written_once(kernel, fresh)
     active = frozenset(by) | _active_hosts(kernel, by)
     statements: list[ir.Statement] = []
     steps: dict[ir.Tensor, Step] = {}

@@ -25,11 +25,12 @@ BAD = [
         "x[i] += z[i];",
     ),
     (
-        "kernel f(x: f32[n]) -> y: f32[n] { y[i] = x[i]; y[i] += x[i]; }",
+        "struct S { a: f32[2] } kernel f(x: f32[n]) -> y: S[n] "
+        "{ y[i].a[0] = x[i]; y[i].a[1] = x[i]; }",
         "x",
         "",
         Kind.NO_DERIVATIVE,
-        "y[i] += x[i];",
+        "y[i].a[1] = x[i];",
     ),
     (
         "kernel f(x: f32[n]) -> y: f32[n] { y[i] = x[i] * x[i]; }",
