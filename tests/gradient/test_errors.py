@@ -25,8 +25,10 @@ BAD = [
         "x[i] += z[i];",
     ),
     (
-        "struct S { a: f32[2] } kernel f(x: f32[n]) -> y: S[n] "
-        "{ y[i].a[0] = x[i]; y[i].a[1] = x[i]; }",
+        (
+            "struct S { a: f32[2] } kernel f(x: f32[n]) -> y: S[n] "
+            "{ y[i].a[0] = x[i]; y[i].a[1] = x[i]; }"
+        ),
         "x",
         "",
         Kind.NO_DERIVATIVE,
