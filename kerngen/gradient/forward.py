@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 from kerngen.gradient.composites import is_real, part_of, part_types, zero_of
-from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.conditions import all_hold, conjuncts, negated
 from kerngen.gradient.integers.forms import form_of, length, number, plus, value_of
 from kerngen.gradient.match import anonymous
-from kerngen.gradient.members import key_of
 from kerngen.gradient.terms import substituted, with_places
+from kerngen.gradient.written import written_once
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import affine_form
 from kerngen.ir.analysis.extremes import stays_inside
@@ -74,7 +73,7 @@ def made_ready(
     fresh: Fresh,
 ) -> Forward:
     """Return a kernel's prepared forward program."""
-    _refuse_writes(kernel)
+    kernel = written_once(kernel, fresh)
     active = frozenset(by) | _active_hosts(kernel, by)
     statements: list[ir.Statement] = []
     steps: dict[ir.Tensor, Step] = {}
@@ -135,25 +134,6 @@ def _without_equal(
                 continue
         different.append(statement)
     return tuple(different), named
-
-
-def _refuse_writes(kernel: ir.Kernel) -> None:
-    written: set[str] = set()
-    for statement in kernel.body:
-        target = statement.target
-        if target.role is ir.Role.UPDATE:
-            fields = {"kernel": kernel.name, "tensor": target.name}
-            raise GradientError(Kind.IN_PLACE, fields, statement.span)
-        key = key_of(target.name, statement.path)
-        is_read = any(target in tensors_read(s.value) for s in kernel.body)
-        in_parts = statement.is_partial and (is_read or statement.component)
-        if in_parts or key in written:
-            reason = f"'{target.name}' is written in parts"
-            fields = {"kernel": kernel.name, "reason": reason}
-            raise GradientError(
-                Kind.NO_DERIVATIVE, fields, statement.span, lacking="parts"
-            )
-        written.add(key)
 
 
 def _active_hosts(kernel: ir.Kernel, by: tuple[str, ...]) -> frozenset[str]:

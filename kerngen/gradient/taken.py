@@ -77,9 +77,8 @@ class Guards:
     def record(
         self, let: ir.Load, indices: tuple[ir.Index, ...], guards: ByNumber
     ) -> None:
-        """Record that a let of the gradient is 0 where one of the guards is false."""
-        if any(guards.values()):
-            self._known[let.tensor] = indices, guards
+        """Record that a number of a let is 0 where one of its guards is false, or has none."""
+        self._known[let.tensor] = indices, guards
 
     def record_count(
         self, let: ir.Load, indices: tuple[ir.Index, ...], count: ir.Load
@@ -128,10 +127,17 @@ class Guards:
                 yield from self._ways(right)
             case ir.Unary(operand=operand):
                 yield from self._ways(operand)
-            case _ if not is_zero(value):
+            case _ if not is_zero(value) and not self._is_zero(value):
                 yield tuple(self._of_let(value))
             case _:
                 return
+
+    def _is_zero(self, atom: ir.Expr) -> bool:
+        """Whether a number of a let is 0 everywhere."""
+        load, number = _read_of(atom)
+        if not isinstance(load, ir.Load) or load.tensor not in self._known:
+            return False
+        return number not in self._known[load.tensor][1]
 
     def _of_let(self, atom: ir.Expr) -> Iterator[ir.Expr]:
         load, number = _read_of(atom)

@@ -89,6 +89,14 @@ COMPONENTS = {
         "vec2f(log(x[i]), x[i]); let w[i] = 2.0 * v[i].yx - vec2f(v[i].y, v[i].x)",
         "w[i].x + (if on { w[i].y } else { 0.0 })",
     ),
+    "a copy": (
+        "vec2f(log(x[i]), x[i]); let w[i] = v[i]",
+        "if on { w[i].x + w[i].y } else { x[i] }",
+    ),
+    "one that nothing reads of a copy": (
+        "vec2f(sqrt(x[i]), x[i]); let w[i] = v[i]",
+        "w[i].y + (if on { log(x[i]) } else { 0.0 })",
+    ),
     "a column": (
         "mat2x2f(vec2f(x[i], 1.0), vec2f(x[i], log(x[i])))",
         "v[i][0].x + (if on { v[i][1].y } else { 0.0 })",

@@ -25,11 +25,14 @@ BAD = [
         "x[i] += z[i];",
     ),
     (
-        "kernel f(x: f32[n]) -> y: f32[n] { y[i] = x[i]; y[i] += x[i]; }",
+        (
+            "struct S { a: f32[2] } kernel f(x: f32[n]) -> y: S[n] "
+            "{ y[i].a[0] = x[i]; y[i].a[1] = x[i]; }"
+        ),
         "x",
         "",
         Kind.NO_DERIVATIVE,
-        "y[i] += x[i];",
+        "y[i].a[1] = x[i];",
     ),
     (
         "kernel f(x: f32[n]) -> y: f32[n] { y[i] = x[i] * x[i]; }",
@@ -67,11 +70,11 @@ BAD = [
         "",
     ),
     (
-        "kernel f(x: f32[n]) -> y: vec2f[n] { y[i].x = x[i]; y[i].y = 2.0 * x[i]; }",
+        "kernel f(x: f32[n]) -> y: vec2f[n] { y[i].x = x[i]; y[i].y = 2.0 * y[i].x; }",
         "x",
         "",
         Kind.NO_DERIVATIVE,
-        "y[i].x = x[i];",
+        "y[i].y = 2.0 * y[i].x;",
     ),
 ]
 
