@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 import kerngen.runtime as gpu
+from kerngen.plan.tree import cases_in
 from kerngen.runtime.calls.kernel import Kernel
+from tests.budget import is_night
+from tests.compile import built
 from tests.language.cases import Array, Arrays, Case, Inputs
+
+SMALL_TILES = "gemm tile(16, 32, 8) micro(4, 4)"
+"""Tiles that Mesa compiles in 0.1 CPU seconds: chosen ones take it 0.4 to 0.8."""
 
 
 def fitting(case: Case, strategy: str) -> str:
     """The case's text with a schedule for all the stages that the strategy fits."""
     return f"{case.text}\nschedule f {{ {strategy} }}" if strategy else case.text
+
+
+@contextmanager
+def kernel_of(case: Case, strategy: str, *, large: bool = False) -> Generator[Kernel]:
+    """Build a case; by day with small tiles where others are chosen, unless `large`."""
+    with built(fitting(case, strategy)) as (kernel,):
+        tiled = any(each.name.startswith("gemm") for each in cases_in(kernel.body))
+        if strategy or large or not tiled or is_night():
+            yield kernel
+            return
+    with built(fitting(case, SMALL_TILES)) as (kernel,):
+        yield kernel
 
 
 def check(ctx: gpu.Context, case: Case, kernel: Kernel, size: int) -> None:

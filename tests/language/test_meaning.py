@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 
 import pytest
 
 import kerngen.runtime as gpu
 from kerngen.ir.strategies import OPTIONS
-from kerngen.plan.tree import cases_in
-from kerngen.runtime.calls.kernel import Kernel
 from tests.budget import in_turn, is_night
-from tests.compile import built, unless_unfit
+from tests.compile import unless_unfit
 from tests.language.cases import Case
 from tests.language.every import EVERY
-from tests.language.meaning import check, fitting
+from tests.language.meaning import SMALL_TILES, check, kernel_of
 
-SMALL_TILES = "gemm tile(16, 32, 8) micro(4, 4)"
 STRATEGIES = (
     *(name for name in OPTIONS if name != "gemm"),
     "gemv rows(3)",
@@ -47,24 +43,10 @@ fits.
 
 
 LARGE_TILES = 37
-"""Each so-manieth product takes the tiles chosen for it by day, the others small ones.
+"""Each so-manieth case takes the tiles chosen for it by day, if any.
 
-Mesa compiles the chosen ones for 0.4 to 0.8 CPU seconds each, two thirds of this file's
-time, and small ones for 0.1.
+They were two thirds of this file's time.
 """
-
-
-@contextmanager
-def kernel_of(case: Case, strategy: str) -> Generator[Kernel]:
-    """Build a case; by day with small tiles where large ones are chosen for it."""
-    with built(fitting(case, strategy)) as (kernel,):
-        tiled = any(each.name.startswith("gemm") for each in cases_in(kernel.body))
-        often = EVERY.index(case) % LARGE_TILES
-        if strategy or not tiled or not often or is_night():
-            yield kernel
-            return
-    with built(fitting(case, SMALL_TILES)) as (kernel,):
-        yield kernel
 
 
 @pytest.mark.parametrize(
@@ -73,6 +55,7 @@ def kernel_of(case: Case, strategy: str) -> Generator[Kernel]:
 def test_schedules_give_what_numpy_gives(
     ctx: gpu.Context, case: Case, strategy: str
 ) -> None:
-    with unless_unfit(strategy), kernel_of(case, strategy) as kernel:
+    large = EVERY.index(case) % LARGE_TILES == 0
+    with unless_unfit(strategy), kernel_of(case, strategy, large=large) as kernel:
         for size in sizes(case, strategy):
             check(ctx, case, kernel, size)

@@ -15,7 +15,7 @@ from kerngen.ir.builtins.table import BUILTINS, Builtin
 from kerngen.ir.strategies import OPTIONS
 from kerngen.ir.types import Scalar
 from kerngen.runtime.calls.kernel import Kernel
-from tests.budget import in_turn
+from tests.budget import in_turn, sampled
 from tests.compile import built, built_module, unless_unfit
 from tests.language.scenes import CASES, Array, Case
 
@@ -93,7 +93,7 @@ def _with_floats(row: Builtin) -> bool:
     return any(o.result is Scalar.F32 for o in overloads)
 
 
-@pytest.mark.parametrize("width", [2, 3, 4])
+@pytest.mark.parametrize("width", sampled([3, 2, 4], 3))
 def test_built_ins_of_vectors_are_those_of_their_components(
     ctx: gpu.Context, width: int
 ) -> None:

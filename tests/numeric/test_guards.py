@@ -99,7 +99,7 @@ def test_no_construct_reaches_outside(
     guarded: Guarded, case: Construct, strategy: str
 ) -> None:
     """The language's other constructs: windows, gathers, several outputs."""
-    with built(meaning.fitting(case, strategy)) as (kernel,):
+    with meaning.kernel_of(case, strategy) as kernel:
         for size in CONSTRUCT_SIZES:
             arrays = case.arguments(Inputs(size), size)
 

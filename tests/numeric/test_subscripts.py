@@ -111,7 +111,7 @@ def test_those_of_every_construct_are_inside(
     opened: Opened, case: Construct, size: int
 ) -> None:
     ctx, device = opened
-    with built(meaning.fitting(case, "")) as (kernel,):
+    with meaning.kernel_of(case, "") as kernel:
         arrays = case.arguments(Inputs(size), size)
         list(meaning.run(ctx, case, kernel, arrays))
         assert not device.outside()

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from kerngen.plan.hostmath import ceil_div
 from kerngen.plan.tree import Case as PlanCase
-from kerngen.plan.tree import choices_in, stages_of
+from kerngen.plan.tree import choices_in, dispatches_in, stages_of
 from kerngen.runtime import Context, f16
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.verify import ways as verified
 from tests.budget import tonight
+from tests.planting import file_of
 
 from .approx import Arithmetic
 from .cases import Arrays, Case, Scalars, standard_kernels
@@ -49,7 +50,7 @@ def some(
 
     Schedules of a strategy that differ by their options count together, and variants that
     differ by a number.  The few are spread over the kernels; of neighbours the one with
-    the fewest stages is taken.
+    the fewest stages is taken, and of these the one with the shortest shaders.
 
     What those tests hold depends on how a strategy writes shaders, little on the kernel:
     at night a third of the ways has its turn.
@@ -61,7 +62,7 @@ def some(
         if not kind.startswith(but):
             kinds.setdefault(kind, []).append(way)
     kept = {
-        min(part, key=lambda way: len(stages_of(way.case.kernel.body)))
+        min(part, key=_expense)
         for kind in [*kinds.values()][::every]
         for part in _parts(kind, most)
     }
@@ -70,6 +71,19 @@ def some(
         if way in kept or way in turn:
             marks = [] if way in kept else [pytest.mark.nightly]
             yield pytest.param(way, marks=marks, id=str(way))
+
+
+def _expense(way: Way) -> tuple[int, int]:
+    """Return how many stages a kernel has, and how long the shaders of the way are."""
+    shaders = {dispatch.wgsl for dispatch in dispatches_in(way.way.variant.body)}
+    kernel = way.case.kernel
+    length = sum(_length(kernel, file_of(shader)) for shader in shaders)
+    return len(stages_of(kernel.body)), length
+
+
+@cache
+def _length(kernel: Kernel, file: str) -> int:
+    return len((kernel.folder / file).read_text("utf-8"))
 
 
 def _parts(several: Sequence[Way], most: int) -> Iterator[Sequence[Way]]:

@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
+from tests.budget import sampled
 from tests.compile import built_module
 
 Array: TypeAlias = NDArray[Any]
@@ -43,9 +44,9 @@ kernel by_kernels = gradient of conv by k;
 schedule conv, by_image, by_kernels { gemm TILES }
 """
 WAYS = (
-    "tile(16, 32, 16) micro(4, 4)",
     "tile(32, 16, 8) micro(4, 4) stream(5)",
-    pytest.param("tile(64, 32, 32) micro(8, 4) stream(2)", marks=pytest.mark.nightly),
+    "tile(16, 32, 16) micro(4, 4)",
+    "tile(64, 32, 32) micro(8, 4) stream(2)",
 )
 
 
@@ -96,7 +97,7 @@ SIZES = (
 )
 
 
-@pytest.mark.parametrize("tiles", WAYS)
+@pytest.mark.parametrize("tiles", sampled(WAYS, 3))
 def test_a_convolution_and_its_gradients(ctx: gpu.Context, tiles: str) -> None:
     with built_module(CONV.replace("TILES", tiles)) as module:
         for size in SIZES:

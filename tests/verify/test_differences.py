@@ -18,6 +18,7 @@ from kerngen.verify import campaign
 from kerngen.verify.differences import products
 from kerngen.verify.subjects import subjects
 from tests.budget import sampled
+from tests.compile import library_of
 from tests.gradient.cases import FILES_OF_DSL, STRUCTS, all_of_dsl, case_of
 from tests.project.tree import ROOT
 from tests.verify.patches import nothing
@@ -95,6 +96,20 @@ def test_a_wrong_gradient_is_found(file: str, monkeypatch: pytest.MonkeyPatch) -
     assert set(found["sizes"]) == {"m", "n"}
     with pytest.raises(AssertionError):
         exec(found["code"], {})
+
+
+def test_the_bound_of_values_that_are_0_is_not_0() -> None:
+    """The weights of the outputs round, too."""
+    text = """
+        kernel nothing(x: f32[n]) -> y: f32[n] { y[i] = max(x[i], 9.0) - 9.0; }
+        kernel nothing_gradient = gradient of nothing by x;
+    """
+    with subjects(library_of({"a.kern": text}), ["a.kern"]) as found:
+        (subject,) = (x for x in found["a.kern"] if x.forward)
+        sizes, (product,) = products(subject, 0)
+    assert sizes
+    assert (product.expected, product.got) == (0.0, 0.0)
+    assert product.bound > 0.0
 
 
 @pytest.mark.nightly

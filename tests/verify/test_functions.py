@@ -255,6 +255,9 @@ def test_rough_arguments_may_lie_outside() -> None:
     assert np.isfinite(of_floats("asin", n(0.5, error=0.5)).error)
     assert of_floats("asin", n(0.5, error=0.625)).error == INF
     assert of_floats("asin", n(-0.5, error=0.625)).error == INF
+    assert np.isfinite(of_floats("tanh", n(-9e5, error=1e5)).error)
+    for value in (-9e5, 9e5):
+        assert of_floats("tanh", n(value, error=2e5)).error == INF
     assert np.isfinite(of_floats("clamp", n(0.0, 1.0, 1.25, error=0.125)).error)
     assert of_floats("clamp", n(0.0, 1.0, 1.25, error=0.25)).error == INF
     assert np.isfinite(of_floats("smoothstep", n(0.0, 1.0, 0.5, error=0.25)).error)

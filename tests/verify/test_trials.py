@@ -15,7 +15,7 @@ from hypothesis.errors import UnsatisfiedAssumption
 import kerngen.runtime as gpu
 from kerngen.plan.size import evaluate
 from kerngen.plan.tree import dispatches_in
-from kerngen.verify import campaign
+from kerngen.verify import campaign, large
 from kerngen.verify import trial as trials
 from kerngen.verify.calls.draw import Drawn
 from kerngen.verify.calls.sizes import Fitting, Sizes
@@ -309,6 +309,18 @@ def test_a_large_call_is_the_least_that_folds(
         assert_seconds_are_expected(fitting, sizes)
         return
     pytest.fail("no way folds")
+
+
+@pytest.mark.parametrize(("most", "fits"), [(0, False), (1, True)])
+def test_sums_of_a_large_call_are_short(
+    known: dict[str, Subject], monkeypatch: pytest.MonkeyPatch, most: int, fits: bool
+) -> None:
+    """An element of 'windowed' is a sum of one term."""
+    monkeypatch.setattr(large, "_MOST_TERMS", most)
+    context = SimpleNamespace(ctx=SimpleNamespace(max_tensor_bytes=1 << 30))
+    fittings = [Fitting(known["windowed"], x) for x in ways(known["windowed"].runtime)]
+    several = [Trial(context, each, Tally()) for each in fittings]  # type: ignore[arg-type]
+    assert any(map(large_sizes, several)) == fits
 
 
 def assert_seconds_are_expected(fitting: Fitting, sizes: Sizes) -> None:
