@@ -17,11 +17,11 @@ const INTERNAL = [
   ...["args", "array", "bindings", "bits", "dispatches", "inner", "kind", "lanes"],
   ...["shader", "slots", "steps", "stride", "strides"], // kernels, plans, types
   ...["block", "bound", "capacity", "check", "direct", "key", "shared", "tensors", "uid", "used"],
-  ...["alignment", "launcher", "made", "make", "memory", "recorder"], // contexts
+  ...["alignment", "made", "make", "memory", "recorder"], // contexts
   "storageBuffers",
   ...["acquire", "doomed", "drop", "fault", "freed", "keep", "release"], // memory
-  ...["copy", "download", "ended", "flush", "group", "relieve", "room", "submissions", "upload"],
-  ...["groupsMade", "launch", "pipeline", "uniformBytes", "view"], // calls
+  ...["copy", "download", "ended", "flush", "group", "room", "step", "upload"],
+  ...["launch", "pipeline", "uniformBytes", "view"], // calls
 ];
 
 async function write(name, text) {

@@ -108,11 +108,11 @@ export default async (ctx) => {
   await ours();
   const ops = [];
   const add = ctx.recorder.add;
-  ctx.recorder.add = (op) => { ops.push(op); add.call(ctx.recorder, op); };
+  ctx.recorder.add = (op) => { ops.push(op); add(op); };
   softmax(x, { out });
-  delete ctx.recorder.add;
+  ctx.recorder.add = add;
   await ctx.submit();
-  const { shader, group, x: groups, y } = ops.find((op) => op.shader);
+  const { step: { shader, x: groups, y }, group } = ops.find((op) => op.step);
   const alone = () => {
     const encoder = ctx.device.createCommandEncoder();
     const pass = encoder.beginComputePass();

@@ -9,12 +9,10 @@ import {
 import type { Context } from "./context.js";
 import type { Kernel } from "./kernel.js";
 import type { Axis, Range } from "./plan.js";
+import { LONGEST } from "./element.js";
 import { valuesOf, type Size, type Values } from "./sizes.js";
 import { typeOf } from "./struct.js";
 import { sameShape, Tensor, type Shape } from "./tensor.js";
-
-/** The longest axis: indices are i32. */
-const LONGEST = 2 ** 31 - 1;
 
 /** Dims by name, and the scalars that guards read. */
 export type Lengths = Record<string, number>;

@@ -8,9 +8,10 @@ import {
   NoAdapter,
   refuse,
 } from "./errors.js";
-import { makeLauncher, type KernelFunction, type Launcher } from "./launch.js";
+import { makeLaunch, type KernelFunction, type Launch } from "./launch.js";
+import { derive } from "./check.js";
 import type { Kernel } from "./kernel.js";
-import { checkedBytes } from "./planner.js";
+import { checkedBytes, makePlan, type Planned } from "./planner.js";
 import { blockOf, makeMemory, USAGE, type Memory } from "./memory.js";
 import { makeRecorder, type Recorder } from "./recorder.js";
 import { fetchShader, makeShaders } from "./shaders.js";
@@ -79,7 +80,7 @@ export class Context {
   readonly alignment: number;
   readonly memory: Memory;
   readonly recorder: Recorder;
-  readonly launcher: Launcher;
+  readonly launch: Launch;
   /** The tensors that the innermost scope has made. */
   made: Tensor<any>[] | undefined;
 
@@ -107,7 +108,7 @@ export class Context {
     };
     this.memory = makeMemory(device, limits.maxBufferSize);
     this.recorder = makeRecorder(device, this.memory);
-    this.launcher = makeLauncher(this, makeShaders(device, options.read ?? fetchShader));
+    this.launch = makeLaunch(this, makeShaders(device, options.read ?? fetchShader));
     void device.lost.then(({ message, reason }) => {
       this.recorder.ended ??= new DeviceLost("reason", message || reason);
     });
@@ -191,7 +192,11 @@ export class Context {
 
   /** Return which shaders a kernel would run for some dims, and scalars that it asks for. */
   choices(kernel: KernelFunction, dims: Readonly<Record<string, number>>): string[] {
-    return this.launcher.choices((kernel as unknown as { kernel: Kernel }).kernel, dims);
+    const { kernel: own } = kernel as unknown as { kernel: Kernel };
+    const lengths = { ...dims };
+    derive(own, lengths);
+    const { steps } = makePlan(own, lengths, this, (planned) => planned as never);
+    return steps.map(({ shader }) => (shader as unknown as Planned).wgsl);
   }
 
   /** End the context; a device of one's own stays. */

@@ -126,6 +126,9 @@ const makeLeaf = ([name, scalar, columns, rows, letter]: readonly string[]): Lea
   return { name: name!, key: name!, kind, lanes, shape, strides, stride, size: stride * Number(columns ?? 1) };
 };
 
+/** The longest axis, and the most turns of a loop: indices and counters are i32. */
+export const LONGEST = 2 ** 31 - 1;
+
 export const product = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1);
 
 export const roundUp = (size: number, to: number): number => Math.ceil(size / to) * to;

@@ -1,5 +1,5 @@
 /** A call: check, plan, pack, bind, and only then record. */
-import { checkTensors, derive, resolve, type Lengths } from "./check.js";
+import { checkTensors, resolve, type Lengths } from "./check.js";
 import type { Context } from "./context.js";
 import { cached } from "./element.js";
 import { AliasError, ContextError, refuse, UniformRangeError } from "./errors.js";
@@ -38,14 +38,14 @@ export const launch = (kernel: Kernel, given: unknown[]): unknown => {
   const ctx: Context | undefined =
     options["ctx"] ?? tensors.find((each) => each instanceof Tensor)?.ctx;
   if (!ctx) return refuse(ContextError, "ctx", kernel);
-  return ctx.launcher.launch(kernel, tensors, options);
+  return ctx.launch(kernel, tensors, options);
 };
 
-/** What launches the kernels of a context. */
-export type Launcher = ReturnType<typeof makeLauncher>;
+/** Records a call of a kernel, and returns its result. */
+export type Launch = (kernel: Kernel, tensors: readonly Any[], options: Given) => unknown;
 
-/** Make what launches the kernels of a context. */
-export const makeLauncher = (ctx: Context, shaders: Shaders) => {
+/** Make what records calls in a context. */
+export const makeLaunch = (ctx: Context, shaders: Shaders): Launch => {
   const { memory, recorder } = ctx;
   const plans = new WeakMap<Kernel, Map<string, CallPlan>>();
   const groups = new Map<string, GPUBindGroup>();
@@ -57,7 +57,9 @@ export const makeLauncher = (ctx: Context, shaders: Shaders) => {
   ): CallPlan => {
     const guards = guardsOf(kernel, scalars);
     const own = cached(plans, kernel, () => new Map<string, CallPlan>());
-    const key = given.map((each) => each?.key) + JSON.stringify(guards, spelled);
+    // Most kernels have no guards, and JSON takes longer than all the rest.
+    const scalarsKey = kernel.guards[0] && JSON.stringify(guards, spelled);
+    const key = `${given.map((each) => each?.key)}${scalarsKey}`;
     if (own.get(key)?.steps.some((each) => each.shader.error)) own.delete(key);
     return cached(own, key, () => {
       const shapes = given.map((each) => each?.shape);
@@ -71,82 +73,63 @@ export const makeLauncher = (ctx: Context, shaders: Shaders) => {
     chunk: Chunk,
   ): GPUBindGroup => {
     const own = slots.map((slot) => places[slot]!);
-    const key = own.map(([block, offset, bytes]) => [block.uid, offset, bytes]);
-    return cached(groups, `${uid},${uniformBytes && chunk.uid},${key}`, () => {
+    let key = `${uid},${uniformBytes && chunk.uid}`;
+    for (const [block, offset, bytes] of own) key += `|${block.uid},${offset},${bytes}`;
+    return cached(groups, key, () => {
       const entries: GPUBindGroupEntry[] = own.map(([{ buffer, capacity }, offset, bytes], i) => {
         const size = Math.min(bytes, capacity - offset);
         return { binding: i + 1, resource: { buffer, offset, size } };
       });
       if (uniformBytes)
         entries.push({ binding: 0, resource: { buffer: chunk.buffer, size: uniformBytes } });
-      launcher.groupsMade++;
       return ctx.device.createBindGroup({ layout, entries });
     });
   };
 
-  const launcher = {
-    /** How many bind groups were made. */
-    groupsMade: 0,
-
-    /** Record a call and return its result. */
-    launch(kernel: Kernel, tensors: readonly Any[], options: Given): unknown {
-      recorder.check();
-      const out = outOf(kernel, options);
-      const given = [...tensors, ...out];
-      checkTensors(kernel, ctx, given);
-      const scalars = scalarsOf(kernel, options);
-      const plan = planOf(kernel, given, scalars);
-      const detours = detoursOf(kernel, plan, given);
-      const chunk = recorder.room(plan.stride);
-      const at = chunk.used;
-      pack(kernel, plan.lengths, scalars, chunk.view, at);
-      // Whatever throws has thrown before this line: what follows only records.
-      chunk.used += plan.stride;
-      const outputs = plan.outputs.map(([type, shape], i) => out[i] ?? ctx.make(type, shape));
-      const args = [...tensors, ...outputs];
-      const inner: Block[] = [];
-      const place = (nbytes: number): Place => {
-        const block = memory.acquire(nbytes);
-        inner.push(block);
-        return [block, 0, boundBytes(nbytes)];
-      };
-      const places = args.map((each): Place => [each.block, each.offset, each.bound]);
-      for (const slot of detours) {
-        const { block, offset, nbytes } = args[slot]!;
-        const [other] = (places[slot] = place(nbytes));
-        if (kernel.args[slot]!.access !== "write")
-          recorder.copy(block, offset, other, 0, nbytes);
-      }
-      places.push(...plan.inner.map(place));
-      // A gradient of empty tensors is 0.
-      if (!plan.steps.length)
-        for (const [block, offset, bound] of places.slice(tensors.length, args.length))
-          recorder.add((encoder) => encoder.clearBuffer(block.buffer, offset, bound));
-      for (const step of plan.steps)
-        recorder.add({ ...step, group: groupOf(step, places, chunk), offset: at });
-      for (const slot of detours) {
-        const { block, offset, nbytes } = args[slot]!;
-        if (kernel.args[slot]!.access !== "read")
-          recorder.copy(places[slot]![0], 0, block, offset, nbytes);
-      }
-      // What is recorded next runs after this, so that it may have the same memory.
-      inner.forEach(memory.release);
-      return resultOf(kernel, outputs);
-    },
-
-    /** Return the shaders that would run. */
-    choices(kernel: Kernel, dims: Readonly<Record<string, number>>): string[] {
-      const lengths = { ...dims };
-      derive(kernel, lengths);
-      const names: string[] = [];
-      makePlan(kernel, lengths, ctx, ({ wgsl }) => {
-        names.push(wgsl);
-        return undefined as never;
-      });
-      return names;
-    },
+  return (kernel, tensors, options) => {
+    recorder.check();
+    const out = outOf(kernel, options);
+    const given = [...tensors, ...out];
+    checkTensors(kernel, ctx, given);
+    const scalars = scalarsOf(kernel, options);
+    const plan = planOf(kernel, given, scalars);
+    const detours = detoursOf(kernel, plan, given);
+    const chunk = recorder.room(plan.stride);
+    const at = chunk.used;
+    pack(kernel, plan.lengths, scalars, chunk.view, at);
+    // Whatever throws has thrown before this line: what follows only records.
+    chunk.used += plan.stride;
+    const outputs = plan.outputs.map(([type, shape], i) => out[i] ?? ctx.make(type, shape));
+    const args = [...tensors, ...outputs];
+    const inner: Block[] = [];
+    const place = (nbytes: number): Place => {
+      const block = memory.acquire(nbytes);
+      inner.push(block);
+      return [block, 0, boundBytes(nbytes)];
+    };
+    const places = args.map((each): Place => [each.block, each.offset, each.bound]);
+    for (const slot of detours) {
+      const { block, offset, nbytes } = args[slot]!;
+      const [other] = (places[slot] = place(nbytes));
+      if (kernel.args[slot]!.access !== "write")
+        recorder.copy(block, offset, other, 0, nbytes);
+    }
+    places.push(...plan.inner.map(place));
+    // A gradient of empty tensors is 0.
+    if (!plan.steps.length)
+      for (const [block, offset, bound] of places.slice(tensors.length, args.length))
+        recorder.add((encoder) => encoder.clearBuffer(block.buffer, offset, bound));
+    for (const step of plan.steps)
+      recorder.add({ step, group: groupOf(step, places, chunk), offset: at });
+    for (const slot of detours) {
+      const { block, offset, nbytes } = args[slot]!;
+      if (kernel.args[slot]!.access !== "read")
+        recorder.copy(places[slot]![0], 0, block, offset, nbytes);
+    }
+    // What is recorded next runs after this, so that it may have the same memory.
+    inner.forEach(memory.release);
+    return resultOf(kernel, outputs);
   };
-  return launcher;
 };
 
 /** Numbers of which JSON knows none; 0 and -0 are equal, but 1 / x tells them apart. */

@@ -16,7 +16,7 @@ export interface Block {
 
 const SMALLEST = 256;
 /** Free memory above this is given back to the device. */
-const MOST_FREE = 2 ** 28;
+const MOST_FREE = 250e6;
 export const USAGE = 0x80 | 0x4 | 0x8; // STORAGE, COPY_SRC and COPY_DST; node has no GPUBufferUsage
 
 /** Return the capacity for a size: four steps to each power of two. */
@@ -61,8 +61,6 @@ export const makeMemory = (device: GPUDevice, largest: number) => {
   const registry = new FinalizationRegistry(release);
 
   const memory = {
-    /** How many buffers were made. */
-    made: 0,
     /** Destroyed once what is recorded has been submitted. */
     doomed: [] as GPUBuffer[],
     /** The first error that no call could throw, until somebody waits. */
@@ -78,7 +76,6 @@ export const makeMemory = (device: GPUDevice, largest: number) => {
         [block.used, block.tensors] = [nbytes, 0];
         return block;
       }
-      memory.made++;
       device.pushErrorScope("out-of-memory");
       const buffer = device.createBuffer({ size: capacity, usage: USAGE });
       void endScope(device, (why) => {

@@ -7,13 +7,11 @@ import type { Case, More, Step as PlanStep, TensorPlan } from "./plan.js";
 import { evaluate, valuesOf, type Size, type Values } from "./sizes.js";
 import type { Compiled, Shaders } from "./shaders.js";
 import { typeOf, type ElementType } from "./struct.js";
-import { product, roundUp } from "./element.js";
+import { LONGEST, product, roundUp } from "./element.js";
 import { boundBytes, type Shape } from "./tensor.js";
 
 /** The most dispatches of one call: each is recorded, and takes some microseconds. */
 const MOST_DISPATCHES = 4096;
-/** Above this, a lane's counter and its stride might pass 32 bits. */
-const MOST_TERMS = 2 ** 31 - 1;
 
 /** One dispatch; `slots` are the numbers of the tensors that it binds, `access` how. */
 export interface Step {
@@ -164,7 +162,7 @@ const workgroupsOf = (
     most: number,
   ): false | never => found > most && refuse(LimitError, text, kernel, dispatch, found, most);
   deny("entries", dispatch.bindings.length, storageBuffers);
-  deny("terms", evaluate(dispatch.terms, values), MOST_TERMS);
+  deny("terms", evaluate(dispatch.terms, values), LONGEST);
   deny("trips", evaluate(dispatch.trips, values), loopTurns);
   deny("workgroups", groups, workgroups * workgroups);
   const y = Math.ceil(groups / workgroups);

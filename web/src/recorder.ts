@@ -7,16 +7,15 @@
 import { newUid, roundUp } from "./element.js";
 import { LimitError, refuse, ValidationError, type KerngenError } from "./errors.js";
 import { endScope, type Block, type Memory } from "./memory.js";
+import type { Step } from "./planner.js";
 import type { Compiled } from "./shaders.js";
 
 /** A dispatch, or something that is done to an encoder between passes. */
 export type Op =
   | {
-      readonly shader: Compiled;
+      readonly step: Step;
       readonly group: GPUBindGroup;
       readonly offset: number;
-      readonly x: number;
-      readonly y: number;
     }
   | ((encoder: GPUCommandEncoder) => void);
 
@@ -63,7 +62,6 @@ export const makeRecorder = (device: GPUDevice, memory: Memory) => {
     for (const chunk of used)
       device.queue.writeBuffer(chunk.buffer, 0, chunk.view.buffer, 0, chunk.used);
     device.queue.submit([encode(device, sent)]);
-    recorder.submissions++;
     return endScope(device, (why) => {
       memory.fault ??= new ValidationError("validation", why);
     });
@@ -85,9 +83,6 @@ export const makeRecorder = (device: GPUDevice, memory: Memory) => {
   };
 
   const recorder = {
-    /** How many submissions there were. */
-    submissions: 0,
-
     /** Why nothing can go on. */
     ended: undefined as KerngenError | undefined,
 
@@ -113,7 +108,7 @@ export const makeRecorder = (device: GPUDevice, memory: Memory) => {
     submit(): Promise<void> {
       const [sent, used, { doomed }] = [ops, chunks, memory];
       [ops, chunks, memory.doomed] = [[], [], []];
-      const shaders = sent.flatMap((op) => (typeof op === "function" ? [] : op.shader));
+      const shaders = sent.flatMap((op) => (typeof op === "function" ? [] : op.step.shader));
       const missing = shaders.filter((each) => !each.pipeline);
       let checked: Promise<unknown> | undefined;
       const run = (): void => {
@@ -208,7 +203,8 @@ const encode = (device: GPUDevice, ops: readonly Op[]): GPUCommandBuffer => {
       pass = last = undefined;
       op(encoder);
     } else {
-      const { shader, group, offset, x, y } = op;
+      const { shader, x, y } = op.step;
+      const { group, offset } = op;
       pass ??= encoder.beginComputePass();
       if (shader !== last) pass.setPipeline(shader.pipeline!);
       last = shader;

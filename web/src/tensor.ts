@@ -1,6 +1,6 @@
 /** Tensors: elements in a buffer of the device. */
 import type { Context } from "./context.js";
-import { bytesOf, product, put, roundUp, take, type Data, type Leaf, type LeafType } from "./element.js";
+import { bytesOf, LONGEST, product, put, roundUp, take, type Data, type Leaf, type LeafType } from "./element.js";
 import { refuse, ShapeError, StateError } from "./errors.js";
 import type { Block } from "./memory.js";
 import { checkNumber, type ElementType, type StructType } from "./struct.js";
@@ -166,6 +166,6 @@ export const decode = (
 
 /** Refuse a shape with lengths that no axis can have. */
 export const checkShape = (shape: Shape): void => {
-  const isLength = (each: number): boolean => Number.isInteger(each) && 0 <= each && each < 2 ** 31;
+  const isLength = (each: number): boolean => Number.isInteger(each) && 0 <= each && each <= LONGEST;
   if (!Array.isArray(shape) || !shape.every(isLength)) refuse(ShapeError, "shape", shape);
 };
