@@ -43,6 +43,7 @@ export interface Limits {
   readonly "adapter.subgroups": number;
   readonly "adapter.f16": number;
   readonly "adapter.tensor_bytes": number;
+  /** @internal */
   readonly storageBuffers: number;
   readonly workgroups: number;
   readonly loopTurns: number;
@@ -77,11 +78,15 @@ const request = async ({ powerPreference }: Options): Promise<GPUDevice> => {
 /** Where tensors and calls of kernels belong. */
 export class Context {
   readonly limits: Limits;
+  /** @internal */
   readonly alignment: number;
+  /** @internal */
   readonly memory: Memory;
+  /** @internal */
   readonly recorder: Recorder;
+  /** @internal */
   readonly launch: Launch;
-  /** The tensors that the innermost scope has made. */
+  /** The tensors that the innermost scope has made. @internal */
   made: Tensor<any>[] | undefined;
 
   constructor(
@@ -206,6 +211,7 @@ export class Context {
 
   // What follows is the runtime's.
 
+  /** @internal */
   make(element: ElementType, shape: Shape): Tensor<any, any> {
     this.recorder.check();
     const nbytes = checkedBytes(this.limits, shape, element.size);

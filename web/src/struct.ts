@@ -17,7 +17,7 @@ export type ElementType = LeafType | StructType<any>;
 
 /** A struct: its layout, and what packs and unpacks its values. */
 export class StructType<T> {
-  /** What call plans are found by: a name that no other type has. */
+  /** What call plans are found by: a name that no other type has. @internal */
   readonly key: string;
   // A value in memory is one struct, where one of a leaf has numbers along axes.
   readonly shape: readonly number[] = [];

@@ -19,10 +19,11 @@ export const boundBytes = (nbytes: number): number => roundUp(Math.max(nbytes, 1
 export class Tensor<E, R extends number = number> {
   declare readonly $rank: R;
   readonly nbytes: number;
-  /** What call plans are found by. */
+  /** What call plans are found by. @internal */
   readonly key: string;
-  /** Whether a shader can bind it where it is. */
+  /** Whether a shader can bind it where it is. @internal */
   readonly direct: boolean;
+  /** @internal */
   readonly bound: number;
   private freed = false;
 
@@ -105,7 +106,7 @@ export class Tensor<E, R extends number = number> {
     this.freed = true;
   }
 
-  /** Refuse to use what was freed. */
+  /** Refuse to use what was freed. @internal */
   check(): void {
     this.ctx.recorder.check();
     if (this.freed) refuse(StateError, "free", this);
