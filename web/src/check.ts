@@ -25,9 +25,8 @@ export const shapeOf = (axes: readonly Axis[], lengths: Lengths): number[] =>
 
 /** Refuse arguments that are no tensors, or that belong to another context. */
 export const checkTensors = (kernel: Kernel, ctx: Context, given: readonly unknown[]): void => {
-  const { args, inputs, outputs } = kernel;
-  if (given.length !== args.length)
-    refuse(ShapeError, "inputs", kernel, given.length - outputs.length);
+  const { args, inputs } = kernel;
+  if (given.length !== args.length) refuse(ShapeError, "inputs", kernel, given.length);
   args.forEach((spec, i) => {
     const tensor = given[i];
     if (tensor === undefined && i >= inputs.length) return;

@@ -200,7 +200,7 @@ export const pack = (
     try {
       fit(row, typeof value === "bigint" ? Number(value) : value, ["", ""], view, at);
     } catch {
-      refuse(UniformRangeError, "hosts", kernel, uniform.name, row, value, scalars);
+      refuse(UniformRangeError, "hosts", kernel, row, value, scalars);
     }
   });
 };

@@ -6,7 +6,7 @@ import type { Kernel } from "./kernel.js";
 import type { Axis, Check, Element, Range, Requirement, TensorPlan } from "./plan.js";
 import type { Planned } from "./planner.js";
 import type { Values } from "./sizes.js";
-import type { ElementType, Row, Where } from "./struct.js";
+import type { ElementType, Row, StructType, Where } from "./struct.js";
 import type { Shape, Tensor } from "./tensor.js";
 
 /** The longest axis: indices are i32. */
@@ -21,7 +21,7 @@ export const TEXTS = {
   ctx: (kernel: Kernel) =>
     `${kernel}: no argument is a tensor; pass { ctx } to choose the context.`,
   inputs: (kernel: Kernel, got: number) =>
-    `${kernel}: expected ${kernel.inputs.length} tensors, got ${got}.`,
+    `${kernel}: expected ${kernel.inputs.length} tensors, got ${got - kernel.outputs.length}.`,
   tensor: (kernel: Kernel, { access, name, element }: TensorPlan, given: any) =>
     given?.element
       ? `${kernel}: ${roleOf(access)} '${name}' has ${given.element.name} elements; expected ` +
@@ -94,14 +94,13 @@ export const TEXTS = {
     `overlap.`,
   hosts: (
     kernel: Kernel,
-    struct: string,
     [name, type]: Row,
     value: unknown,
     scalars: readonly unknown[],
   ) => {
     const all = kernel.scalars.map(([own], j) => `${own}=${shown(scalars[j])}`);
     return (
-      `${kernel}: '${struct}.${name}': expected a value of type '${nameOf(type as Element)}', got ` +
+      `${kernel}: '${kernel.uniform!.name}.${name}': expected a value of type '${nameOf(type as Element)}', got ` +
       `${value}. Got ${all.join(", ") || "no scalars"}.`
     );
   },
@@ -154,8 +153,8 @@ export const TEXTS = {
     return `${whose(where, path)} is ${shown(value)}; ${name} holds ${least} to ${most}.`;
   },
   count: (expected: number, got: number) => `Expected ${expected} values, got ${got}.`,
-  unpack: (struct: string, size: number, got: number) =>
-    `'${struct}' is unpacked from ${size} bytes each, not ${got}.`,
+  unpack: ({ name, size }: StructType<any>, got: number) =>
+    `'${name}' is unpacked from ${size} bytes each, not ${got}.`,
   element: (given: unknown, values: object | undefined) =>
     `Expected an element type ("f32", "f16", "i32", "u32", "vec3f", ...) or the object of a ` +
     `struct, got ${String(given ?? values?.constructor.name)}.`,

@@ -44,7 +44,7 @@ export class StructType<T> {
   unpack(bytes: Uint8Array): T[] {
     const { size } = this;
     const { buffer, byteOffset, length } = bytes;
-    if (length % size) refuse(ShapeError, "unpack", this.name, size, length);
+    if (length % size) refuse(ShapeError, "unpack", this, length);
     const view = new DataView(buffer, byteOffset, length);
     const number = (at: number, kind: Kind): number => take(view, at, kind);
     return visit(["", this, 0, [length / size], size], 0, undefined, number) as T[];
