@@ -69,13 +69,6 @@ BAD = [
         Kind.ZERO,
         "",
     ),
-    (
-        "kernel f(x: f32[n]) -> y: vec2f[n] { y[i].x = x[i]; y[i].y = 2.0 * y[i].x; }",
-        "x",
-        "",
-        Kind.NO_DERIVATIVE,
-        "y[i].y = 2.0 * y[i].x;",
-    ),
 ]
 
 
