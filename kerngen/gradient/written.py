@@ -42,7 +42,11 @@ def _with_versions(kernel: ir.Kernel, fresh: Fresh) -> ir.Kernel:
         return ir.Load(version, at) if version else expr
 
     body: list[ir.Statement] = []
+    by_elements = {_place(s) for s in kernel.body if not _is_whole(s)}
     for place, each in enumerate(kernel.body):
+        if _place(each) in by_elements:
+            body.append(replace(each, value=visit(each.value)))
+            continue
         later = kernel.body[place + 1 :]
         statement = replace(each, value=visit(each.value))
         key, target = _place(each), each.target
@@ -61,7 +65,7 @@ def _with_versions(kernel: ir.Kernel, fresh: Fresh) -> ir.Kernel:
         now.pop(key, None)
         is_last = all(_place(s) != key for s in later)
         is_read = bool(each.path) and any(_reads(s, key) for s in later)
-        if _is_whole(each) and (is_read or not is_last):
+        if is_read or not is_last:
             extents = (*target.extents, *(length for _, length in _places(each.path)))
             fields = (
                 f"_{step.name}" for step in each.path if isinstance(step, ir.Field)
@@ -70,7 +74,7 @@ def _with_versions(kernel: ir.Kernel, fresh: Fresh) -> ir.Kernel:
             now[key] = ir.Tensor(name, statement.written, extents, ir.Role.LET)
             body.append(replace(statement, target=now[key], path=()))
             statement = replace(statement, value=ir.Load(now[key], own))
-        if is_last or not _is_whole(each):
+        if is_last:
             body.append(statement)
     return replace(kernel, body=tuple(body))
 
