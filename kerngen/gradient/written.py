@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import takewhile
 
-from kerngen.gradient.composites import LETTERS
+from kerngen.gradient.composites import LETTERS, parts_of, zero_of
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.members import key_of
 from kerngen.gradient.terms import substituted
@@ -18,13 +17,13 @@ from kerngen.ir.walk import map_children, walk
 def written_once(kernel: ir.Kernel, fresh: Fresh) -> ir.Kernel:
     """Return a kernel in which one statement writes each element.
 
-    Before:  y[i].x = cos(a[i]);    y[j].y = sin(a[j]);    y[i] += b[i];
-    After:   let y_2[j] = vec2f(cos(a[j]), sin(a[j]));    y[i] = y_2[i] + b[i];
+    Before:  y[i].x = a[i];    y[i].y = b[i];         y[i] *= c[i];
+    After:   let y_2[i] = vec2f(a[i], b[i]);          y[i] = y_2[i] * c[i];
 
     Raises `GradientError` for elements that are written in parts, or in place.
     """
     _refuse_updates(kernel)
-    kernel = _with_versions(_with_whole_vectors(kernel), fresh)
+    kernel = _with_versions(kernel, fresh)
     _refuse_parts(kernel)
     return kernel
 
@@ -32,6 +31,7 @@ def written_once(kernel: ir.Kernel, fresh: Fresh) -> ir.Kernel:
 def _with_versions(kernel: ir.Kernel, fresh: Fresh) -> ir.Kernel:
     """Return a kernel with lets for elements before they are written again, or read."""
     now: dict[str, ir.Tensor] = {}
+    vectors: dict[str, tuple[tuple[ir.Index, ...], ir.Expr]] = {}
 
     def visit(expr: ir.Expr) -> ir.Expr:
         expr = map_children(expr, visit)
@@ -42,24 +42,39 @@ def _with_versions(kernel: ir.Kernel, fresh: Fresh) -> ir.Kernel:
         return ir.Load(version, at) if version else expr
 
     body: list[ir.Statement] = []
+    by_elements = {_place(s) for s in kernel.body if not _is_whole(s)}
     for place, each in enumerate(kernel.body):
+        if _place(each) in by_elements:
+            body.append(replace(each, value=visit(each.value)))
+            continue
         later = kernel.body[place + 1 :]
         statement = replace(each, value=visit(each.value))
         key, target = _place(each), each.target
+        own = tuple(map(ir.IndexValue, each.indices))
+        if each.component:
+            old = zero_of(replace(each, component="").written)
+            if key in now:
+                old = ir.Load(now[key], own)
+            if key in vectors:
+                indices, value = vectors[key]
+                old = substituted(value, dict(zip(indices, own, strict=True)))
+            statement = _with_component(statement, old)
+            vectors[key] = each.indices, statement.value
+        else:
+            vectors.pop(key, None)
         now.pop(key, None)
         is_last = all(_place(s) != key for s in later)
         is_read = bool(each.path) and any(_reads(s, key) for s in later)
-        if _is_whole(each) and (is_read or not is_last):
+        if is_read or not is_last:
             extents = (*target.extents, *(length for _, length in _places(each.path)))
             fields = (
                 f"_{step.name}" for step in each.path if isinstance(step, ir.Field)
             )
             name = fresh.name("".join((target.name, *fields)))
-            now[key] = ir.Tensor(name, each.written, extents, ir.Role.LET)
+            now[key] = ir.Tensor(name, statement.written, extents, ir.Role.LET)
             body.append(replace(statement, target=now[key], path=()))
-            own = tuple(map(ir.IndexValue, each.indices))
             statement = replace(statement, value=ir.Load(now[key], own))
-        if is_last or not _is_whole(each):
+        if is_last:
             body.append(statement)
     return replace(kernel, body=tuple(body))
 
@@ -74,16 +89,13 @@ def _is_whole(statement: ir.Statement) -> bool:
     return all(isinstance(place, ir.IndexValue) for place in own)
 
 
-def _with_whole_vectors(kernel: ir.Kernel) -> ir.Kernel:
-    body: list[ir.Statement] = []
-    for statement in kernel.body:
-        if not statement.component:
-            body.append(statement)
-            continue
-        own = [s for s in kernel.body if s.component and _place(s) == _place(statement)]
-        if statement is own[-1]:
-            body.append(_whole(kernel, own))
-    return replace(kernel, body=tuple(body))
+def _with_component(statement: ir.Statement, old: ir.Expr) -> ir.Statement:
+    """Return the statement of a whole vector, of which one component is written."""
+    whole = replace(statement, component="")
+    parts = dict(zip(LETTERS, parts_of(old), strict=False))
+    value = parts | {statement.component: statement.value}
+    assert isinstance(whole.written, Vector)
+    return replace(whole, value=ir.Construct(whole.written, tuple(value.values())))
 
 
 def _place(statement: ir.Statement) -> str:
@@ -95,25 +107,6 @@ def _reads(statement: ir.Statement, place: str) -> bool:
         isinstance(node, ir.Load) and key_of(node.tensor.name, node.path) == place
         for node in walk(statement.value)
     )
-
-
-def _whole(kernel: ir.Kernel, parts: list[ir.Statement]) -> ir.Statement:
-    """Return the statement of a vector, in the place of the last one of its components."""
-    last = parts[-1]
-    before = takewhile(lambda s: s is not last, kernel.body)
-    early = any(_reads(s, _place(last)) for s in (*before, last))
-    if early or any(s.path != last.path for s in parts):
-        raise _fault(kernel, last)
-    values: dict[str, ir.Expr] = {}
-    for part in parts:
-        own = map(ir.IndexValue, last.indices)
-        by = dict(zip(part.indices, own, strict=True))
-        values[part.component] = substituted(part.value, by)
-    whole = replace(last, component="")
-    assert isinstance(whole.written, Vector)
-    in_order = sorted(values, key=LETTERS.index)
-    value = ir.Construct(whole.written, tuple(values[letter] for letter in in_order))
-    return replace(whole, value=value)
 
 
 def _refuse_updates(kernel: ir.Kernel) -> None:
