@@ -7,6 +7,7 @@ from functools import reduce
 from typing import Final
 
 from kerngen.ir.nodes import Binary, Constant, Expr, Index, UniformValue
+from kerngen.ir.staging.stages import Stage
 from kerngen.ir.types import Scalar
 from kerngen.schedule.choice import (
     Choice,
@@ -86,7 +87,10 @@ FEW_QUERIES: Final = 16
 """So many leave most of a tile of 64 empty, and as a rule most of a device."""
 
 MANY_SCORES: Final = 2**25
-"""So many f32 are the 128 MiB that WebGPU promises of a binding: more are not stored."""
+"""So many f32 are the 128 MiB that WebGPU promises of a binding: more are not stored.
+
+Whatever the number of columns, then: the last tiles of a table take any.
+"""
 
 
 def attention_choices(task: Task) -> Iterator[Choice]:
@@ -105,13 +109,12 @@ def attention_choices(task: Task) -> Iterator[Choice]:
         for guard, options in ((narrow, FLASH_NARROW_ROWS), (few, FLASH_ROWS)):
             yield Choice("flash", reason, guard, options, together)
     reason = "attention in one pass over the keys, which stores no scores"
+    scores = size_of((*found.batch, found.row, found.key))
     for most, options in FLASH_TILES:
         guard = compare(columns, "<=", most)
+        if options == FLASH_TILES[-1][1]:
+            guard = either(guard, compare(scores, ">", MANY_SCORES))
         yield Choice("flash", reason, guard, options, together)
-    scores = size_of((*found.batch, found.row, found.key))
-    many = compare(scores, ">", MANY_SCORES)
-    widest = FLASH_TILES[-1][1]
-    yield Choice("flash", f"{reason}: they are many", many, widest, together)
 
 
 def _attention_sums(task: Task, found: AttentionSums) -> Iterator[Choice]:
@@ -121,18 +124,19 @@ def _attention_sums(task: Task, found: AttentionSums) -> Iterator[Choice]:
     sums = [each for pass_ in found.passes for each in pass_.sums]
     for most, options in FLASH_CHUNK_TILES:
         chunks = chunks_of(task, found, flash_tiling(options))
-        if isinstance(chunks, Chunks):
+        # Where a pass finds the numbers of rows, that makes the scores once more in any case.
+        if isinstance(chunks, Chunks) and isinstance(found.statistics, Stage):
             fits = both(_narrow(sums, most), _fits_chunks(chunks))
             yield Choice("flash", IN_CHUNKS, fits, options, together)
     # Of a mask, tiles with fewer keys leave more out.
     masked = any(mask_of(each.weight) for each in sums)
-    for most, options in FLASH_SUM_TILES[1:] if masked else FLASH_SUM_TILES:
-        yield Choice("flash", reason, _narrow(sums, most), options, together)
     tiles, outer = found.passes[0].tiles, found.passes[0].outer
     scores = size_of((*tiles.batch, *outer, tiles.row, tiles.key))
-    many = compare(scores, ">", MANY_SCORES)
-    widest = FLASH_SUM_TILES[-1][1]
-    yield Choice("flash", f"{reason}: they are many", many, widest, together)
+    for most, options in FLASH_SUM_TILES[1:] if masked else FLASH_SUM_TILES:
+        guard = _narrow(sums, most)
+        if options == FLASH_SUM_TILES[-1][1]:
+            guard = either(guard, compare(scores, ">", MANY_SCORES))
+        yield Choice("flash", reason, guard, options, together)
 
 
 def _narrow(sums: Sequence[TileSum], most: int) -> Expr:

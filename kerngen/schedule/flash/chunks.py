@@ -16,6 +16,7 @@ In a dispatch of its own, one invocation counts the chunks, behind the numbers o
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import lcm
 from typing import Final, final
 
 from kerngen.ir import nodes as ir
@@ -57,6 +58,10 @@ FOR_EACH: Final = 4
 """A chunk may have as many elements for each row of q, k, v and dy together: twice the bytes
 that these tensors and the results have."""
 
+STEP: Final = 128
+LINES: Final = 64
+"""The numbers of queries and keys are multiples of these for all tiles that have them."""
+
 IS_FIRST: Final = ir.LocalValue("is of the first chunk", Scalar.BOOL)
 """Whether a sum is of its row's first queries: nothing has been stored before."""
 
@@ -68,7 +73,8 @@ class Chunks:
 
     - `name`: the buffer; `numbers`: the numbers of rows, with that of the chunk behind them
     - `most`: how many queries of each head a chunk has at most
-    - `step`, `tile_keys`: how many queries and keys a workgroup has at a time
+    - `step`, `tile_keys`: what the numbers of queries and keys are multiples of, as those
+      that a workgroup has at a time
     - `maker`: the pass that makes them, in its sum number `number`; `taker`: the pass of
       the sum that reads them
     """
@@ -175,7 +181,9 @@ def chunks_of(task: Task, found: AttentionSums, tiling: FlashTiling) -> Chunks |
             reason = _unfit(taker, maker)
             if not reason:
                 name = task.scratch_name("score_gradients")
-                tile = tiling.keys, tiling.queries
+                step, lines = lcm(tiling.keys, STEP), lcm(tiling.queries, LINES)
+                step = tiling.keys if tiling.chunk % step else step
+                tile = step, lines
                 return Chunks(
                     name, found.numbers, tiling.chunk, *tile, maker, number, taker
                 )
