@@ -72,12 +72,12 @@ fn dk_dv(
     let tile_rows = (u.t + 31u) >> 5u;
     let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
     let head = group / tile_columns / tile_rows;
-    let heads = (u.b * u.h + max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * 4096u), 1u)) * 4096u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * 4096u), 1u)) * 4096u), 1u), 1u) - 1u) / max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * 4096u), 1u)) * 4096u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * 4096u), 1u)) * 4096u), 1u), 1u);
+    let heads = (u.b * u.h + max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u) - 1u) / max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u);
     if (head >= heads) {
         return;
     }
     let chunk = u32(row_numbers[(u.b * u.h * u.s * 3u) >> 2u][(u.b * u.h * u.s * 3u) & 3u]);
-    let queries = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * 4096u), 1u)) * 128u;
+    let queries = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u;
     let rounds = (max(u.s, 1u) + queries - 1u) / queries;
     let first_query = chunk % rounds * queries;
     let whole_head = chunk / rounds * heads + head;
@@ -748,14 +748,14 @@ fn dk_dv(
         product_3_1 = weight_(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1, product_3_1_);
 
         if (tile_column == 0u) {
-            score_gradients[(head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + row_4 * 4u)) * (queries >> 2u) + ((first_key + column_4 * 4u - first_query) >> 2u)] = product_0_0;
-            score_gradients[(head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + row_4 * 4u)) * (queries >> 2u) + ((first_key + (column_4 * 4u + 64u) - first_query) >> 2u)] = product_0_1;
-            score_gradients[(head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + (row_4 * 4u + 1u))) * (queries >> 2u) + ((first_key + column_4 * 4u - first_query) >> 2u)] = product_1_0;
-            score_gradients[(head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + (row_4 * 4u + 1u))) * (queries >> 2u) + ((first_key + (column_4 * 4u + 64u) - first_query) >> 2u)] = product_1_1;
-            score_gradients[(head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + (row_4 * 4u + 2u))) * (queries >> 2u) + ((first_key + column_4 * 4u - first_query) >> 2u)] = product_2_0;
-            score_gradients[(head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + (row_4 * 4u + 2u))) * (queries >> 2u) + ((first_key + (column_4 * 4u + 64u) - first_query) >> 2u)] = product_2_1;
-            score_gradients[(head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + (row_4 * 4u + 3u))) * (queries >> 2u) + ((first_key + column_4 * 4u - first_query) >> 2u)] = product_3_0;
-            score_gradients[(head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + (row_4 * 4u + 3u))) * (queries >> 2u) + ((first_key + (column_4 * 4u + 64u) - first_query) >> 2u)] = product_3_1;
+            score_gradients[(head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + row_4 * 4u)) * (queries >> 2u) + ((first_key + column_4 * 4u - first_query) >> 2u)] = product_0_0;
+            score_gradients[(head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + row_4 * 4u)) * (queries >> 2u) + ((first_key + (column_4 * 4u + 64u) - first_query) >> 2u)] = product_0_1;
+            score_gradients[(head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + (row_4 * 4u + 1u))) * (queries >> 2u) + ((first_key + column_4 * 4u - first_query) >> 2u)] = product_1_0;
+            score_gradients[(head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + (row_4 * 4u + 1u))) * (queries >> 2u) + ((first_key + (column_4 * 4u + 64u) - first_query) >> 2u)] = product_1_1;
+            score_gradients[(head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + (row_4 * 4u + 2u))) * (queries >> 2u) + ((first_key + column_4 * 4u - first_query) >> 2u)] = product_2_0;
+            score_gradients[(head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + (row_4 * 4u + 2u))) * (queries >> 2u) + ((first_key + (column_4 * 4u + 64u) - first_query) >> 2u)] = product_2_1;
+            score_gradients[(head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + (row_4 * 4u + 3u))) * (queries >> 2u) + ((first_key + column_4 * 4u - first_query) >> 2u)] = product_3_0;
+            score_gradients[(head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + (row_4 * 4u + 3u))) * (queries >> 2u) + ((first_key + (column_4 * 4u + 64u) - first_query) >> 2u)] = product_3_1;
         }
 
         if (tile_column < u.d) {
@@ -1699,6 +1699,503 @@ fn dk_dv(
     finish_(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 64u), first_query == 0u, acc_3_1_);
 }
 
+@group(0) @binding(1) var<storage, read> k_dq_: array<vec4f>;
+@group(0) @binding(2) var<storage, read_write> dq: array<vec4f>;
+@group(0) @binding(3) var<storage, read> score_gradients_dq_: array<vec4f>;
+@group(0) @binding(4) var<storage, read> row_numbers_dq_: array<f32>;
+var<workgroup> q_tile_dq_: array<array<vec4f, 16>, 16>;
+var<workgroup> k_tile_dq_: array<array<vec4f, 32>, 16>;
+
+// What becomes of a sum, or of four neighbouring ones.
+fn finish_dq_(n: u32, g: u32, i: u32, p: u32, weighted: vec4f) {
+    if (i >= u.s || p >= u.d) {
+        return;
+    }
+    dq[(((n * u.h + g) * u.s + i) * u.d + p) >> 2u] = u.scale * weighted;
+}
+
+// attention_backward, stage dq: flash_tile32x128x128_micro4x8_chunk1024, one workgroup per 64 rows of a chunk and 128 columns; the weights are stored.
+//     dq[n, g, i, p] = scale * (sum[j] dscore[n, g, i, j] * k[n, g, j, p]);
+@compute @workgroup_size(128)
+fn dq_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 2u;
+    let tile_columns = (u.d + 127u) >> 7u;
+    let head = group / tile_columns / tile_rows;
+    let heads = (u.b * u.h + max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u) - 1u) / max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u);
+    if (head >= heads) {
+        return;
+    }
+    let chunk = u32(row_numbers_dq_[u.b * u.h * u.s * 3u]);
+    let queries = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u;
+    let rounds = (max(u.s, 1u) + queries - 1u) / queries;
+    let first_query = chunk % rounds * queries;
+    let whole_head = chunk / rounds * heads + head;
+    if (whole_head >= u.b * u.h) {
+        return;
+    }
+    let n = whole_head / u.h;
+    let g = whole_head % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_column = group % tile_columns * 128u;
+    let first_row = first_query + tile_row;
+    if (first_row >= u.s) {
+        return;
+    }
+
+    let column_ = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
+    let row_ = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
+    let q_unit_0 = lane;
+    let q_at_0 = q_unit_0 & 15u;
+    let q_j_0 = q_unit_0 >> 4u;
+    let q_stored_row_0 = min(tile_row + q_at_0 * 4u, min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u - 4u);
+    let q_from_0 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + q_j_0) * ((min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u) >> 2u) + (q_stored_row_0 >> 2u);
+    let q_unit_1 = lane + 128u;
+    let q_at_1 = q_unit_1 & 15u;
+    let q_j_1 = q_unit_1 >> 4u;
+    let q_stored_row_1 = min(tile_row + q_at_1 * 4u, min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u - 4u);
+    let q_from_1 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + q_j_1) * ((min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u) >> 2u) + (q_stored_row_1 >> 2u);
+    var q_load_0: vec4f;
+    var q_load_1: vec4f;
+    let k_unit_0 = lane;
+    let k_at_0 = k_unit_0 & 31u;
+    let k_j_0 = k_unit_0 >> 5u;
+    let k_p_0 = min(tile_column + k_at_0 * 4u, u.d - 4u);
+    let k_from_0 = ((n * u.h + g) * u.t + k_j_0) * (u.d >> 2u) + (k_p_0 >> 2u);
+    let k_unit_1 = lane + 128u;
+    let k_at_1 = k_unit_1 & 31u;
+    let k_j_1 = k_unit_1 >> 5u;
+    let k_p_1 = min(tile_column + k_at_1 * 4u, u.d - 4u);
+    let k_from_1 = ((n * u.h + g) * u.t + k_j_1) * (u.d >> 2u) + (k_p_1 >> 2u);
+    let k_unit_2 = lane + 256u;
+    let k_at_2 = k_unit_2 & 31u;
+    let k_j_2 = k_unit_2 >> 5u;
+    let k_p_2 = min(tile_column + k_at_2 * 4u, u.d - 4u);
+    let k_from_2 = ((n * u.h + g) * u.t + k_j_2) * (u.d >> 2u) + (k_p_2 >> 2u);
+    let k_unit_3 = lane + 384u;
+    let k_at_3 = k_unit_3 & 31u;
+    let k_j_3 = k_unit_3 >> 5u;
+    let k_p_3 = min(tile_column + k_at_3 * 4u, u.d - 4u);
+    let k_from_3 = ((n * u.h + g) * u.t + k_j_3) * (u.d >> 2u) + (k_p_3 >> 2u);
+    var k_load_0: vec4f;
+    var k_load_1: vec4f;
+    var k_load_2: vec4f;
+    var k_load_3: vec4f;
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+    var acc_4_0: vec4f;
+    var acc_4_1: vec4f;
+    var acc_5_0: vec4f;
+    var acc_5_1: vec4f;
+    var acc_6_0: vec4f;
+    var acc_6_1: vec4f;
+    var acc_7_0: vec4f;
+    var acc_7_1: vec4f;
+
+    q_load_0 = score_gradients_dq_[q_from_0];
+    q_load_1 = score_gradients_dq_[q_from_1];
+    k_load_0 = k_dq_[k_from_0];
+    k_load_1 = k_dq_[k_from_1];
+    k_load_2 = k_dq_[k_from_2];
+    k_load_3 = k_dq_[k_from_3];
+    for (var first = 0u; first < u.t; first += 16u) {
+        q_tile_dq_[q_j_0][q_at_0] = q_load_0;
+        q_tile_dq_[q_j_1][q_at_1] = q_load_1;
+        k_tile_dq_[k_j_0][k_at_0] = k_load_0;
+        k_tile_dq_[k_j_1][k_at_1] = k_load_1;
+        k_tile_dq_[k_j_2][k_at_2] = k_load_2;
+        k_tile_dq_[k_j_3][k_at_3] = k_load_3;
+        workgroupBarrier();
+        let following = min(first + 16u, u.t - 16u);
+        q_load_0 = score_gradients_dq_[q_from_0 + following * ((min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u) >> 2u)];
+        q_load_1 = score_gradients_dq_[q_from_1 + following * ((min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u) >> 2u)];
+        k_load_0 = k_dq_[k_from_0 + following * (u.d >> 2u)];
+        k_load_1 = k_dq_[k_from_1 + following * (u.d >> 2u)];
+        k_load_2 = k_dq_[k_from_2 + following * (u.d >> 2u)];
+        k_load_3 = k_dq_[k_from_3 + following * (u.d >> 2u)];
+        {  // j = 0
+            let q_0 = q_tile_dq_[0u][row_];
+            let q_1 = q_tile_dq_[0u][row_ + 8u];
+            let k_0 = k_tile_dq_[0u][column_];
+            let k_1 = k_tile_dq_[0u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 1
+            let q_0 = q_tile_dq_[1u][row_];
+            let q_1 = q_tile_dq_[1u][row_ + 8u];
+            let k_0 = k_tile_dq_[1u][column_];
+            let k_1 = k_tile_dq_[1u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 2
+            let q_0 = q_tile_dq_[2u][row_];
+            let q_1 = q_tile_dq_[2u][row_ + 8u];
+            let k_0 = k_tile_dq_[2u][column_];
+            let k_1 = k_tile_dq_[2u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 3
+            let q_0 = q_tile_dq_[3u][row_];
+            let q_1 = q_tile_dq_[3u][row_ + 8u];
+            let k_0 = k_tile_dq_[3u][column_];
+            let k_1 = k_tile_dq_[3u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 4
+            let q_0 = q_tile_dq_[4u][row_];
+            let q_1 = q_tile_dq_[4u][row_ + 8u];
+            let k_0 = k_tile_dq_[4u][column_];
+            let k_1 = k_tile_dq_[4u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 5
+            let q_0 = q_tile_dq_[5u][row_];
+            let q_1 = q_tile_dq_[5u][row_ + 8u];
+            let k_0 = k_tile_dq_[5u][column_];
+            let k_1 = k_tile_dq_[5u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 6
+            let q_0 = q_tile_dq_[6u][row_];
+            let q_1 = q_tile_dq_[6u][row_ + 8u];
+            let k_0 = k_tile_dq_[6u][column_];
+            let k_1 = k_tile_dq_[6u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 7
+            let q_0 = q_tile_dq_[7u][row_];
+            let q_1 = q_tile_dq_[7u][row_ + 8u];
+            let k_0 = k_tile_dq_[7u][column_];
+            let k_1 = k_tile_dq_[7u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 8
+            let q_0 = q_tile_dq_[8u][row_];
+            let q_1 = q_tile_dq_[8u][row_ + 8u];
+            let k_0 = k_tile_dq_[8u][column_];
+            let k_1 = k_tile_dq_[8u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 9
+            let q_0 = q_tile_dq_[9u][row_];
+            let q_1 = q_tile_dq_[9u][row_ + 8u];
+            let k_0 = k_tile_dq_[9u][column_];
+            let k_1 = k_tile_dq_[9u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 10
+            let q_0 = q_tile_dq_[10u][row_];
+            let q_1 = q_tile_dq_[10u][row_ + 8u];
+            let k_0 = k_tile_dq_[10u][column_];
+            let k_1 = k_tile_dq_[10u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 11
+            let q_0 = q_tile_dq_[11u][row_];
+            let q_1 = q_tile_dq_[11u][row_ + 8u];
+            let k_0 = k_tile_dq_[11u][column_];
+            let k_1 = k_tile_dq_[11u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 12
+            let q_0 = q_tile_dq_[12u][row_];
+            let q_1 = q_tile_dq_[12u][row_ + 8u];
+            let k_0 = k_tile_dq_[12u][column_];
+            let k_1 = k_tile_dq_[12u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 13
+            let q_0 = q_tile_dq_[13u][row_];
+            let q_1 = q_tile_dq_[13u][row_ + 8u];
+            let k_0 = k_tile_dq_[13u][column_];
+            let k_1 = k_tile_dq_[13u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 14
+            let q_0 = q_tile_dq_[14u][row_];
+            let q_1 = q_tile_dq_[14u][row_ + 8u];
+            let k_0 = k_tile_dq_[14u][column_];
+            let k_1 = k_tile_dq_[14u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 15
+            let q_0 = q_tile_dq_[15u][row_];
+            let q_1 = q_tile_dq_[15u][row_ + 8u];
+            let k_0 = k_tile_dq_[15u][column_];
+            let k_1 = k_tile_dq_[15u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        workgroupBarrier();
+    }
+
+    finish_dq_(n, g, first_row + row_ * 4u, tile_column + column_ * 4u, acc_0_0);
+    finish_dq_(n, g, first_row + row_ * 4u, tile_column + (column_ * 4u + 64u), acc_0_1);
+    finish_dq_(n, g, first_row + (row_ * 4u + 1u), tile_column + column_ * 4u, acc_1_0);
+    finish_dq_(n, g, first_row + (row_ * 4u + 1u), tile_column + (column_ * 4u + 64u), acc_1_1);
+    finish_dq_(n, g, first_row + (row_ * 4u + 2u), tile_column + column_ * 4u, acc_2_0);
+    finish_dq_(n, g, first_row + (row_ * 4u + 2u), tile_column + (column_ * 4u + 64u), acc_2_1);
+    finish_dq_(n, g, first_row + (row_ * 4u + 3u), tile_column + column_ * 4u, acc_3_0);
+    finish_dq_(n, g, first_row + (row_ * 4u + 3u), tile_column + (column_ * 4u + 64u), acc_3_1);
+    finish_dq_(n, g, first_row + (row_ * 4u + 32u), tile_column + column_ * 4u, acc_4_0);
+    finish_dq_(n, g, first_row + (row_ * 4u + 32u), tile_column + (column_ * 4u + 64u), acc_4_1);
+    finish_dq_(n, g, first_row + (row_ * 4u + 33u), tile_column + column_ * 4u, acc_5_0);
+    finish_dq_(n, g, first_row + (row_ * 4u + 33u), tile_column + (column_ * 4u + 64u), acc_5_1);
+    finish_dq_(n, g, first_row + (row_ * 4u + 34u), tile_column + column_ * 4u, acc_6_0);
+    finish_dq_(n, g, first_row + (row_ * 4u + 34u), tile_column + (column_ * 4u + 64u), acc_6_1);
+    finish_dq_(n, g, first_row + (row_ * 4u + 35u), tile_column + column_ * 4u, acc_7_0);
+    finish_dq_(n, g, first_row + (row_ * 4u + 35u), tile_column + (column_ * 4u + 64u), acc_7_1);
+}
+
 @group(0) @binding(1) var<storage, read> q_dk_dv_edge: array<f32>;
 @group(0) @binding(2) var<storage, read> k_dk_dv_edge: array<f32>;
 @group(0) @binding(3) var<storage, read> v_dk_dv_edge: array<f32>;
@@ -1789,12 +2286,12 @@ fn dk_dv_edge(
     let tile_rows = (u.t + 31u) >> 5u;
     let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
     let head = group / tile_columns / tile_rows;
-    let heads = (u.b * u.h + max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * 4096u), 1u)) * 4096u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * 4096u), 1u)) * 4096u), 1u), 1u) - 1u) / max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * 4096u), 1u)) * 4096u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * 4096u), 1u)) * 4096u), 1u), 1u);
+    let heads = (u.b * u.h + max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u) - 1u) / max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u);
     if (head >= heads) {
         return;
     }
     let chunk = u32(row_numbers_dk_dv_edge[u.b * u.h * u.s * 3u]);
-    let queries = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 31u) >> 5u) * 4096u), 1u)) * 128u;
+    let queries = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u;
     let rounds = (max(u.s, 1u) + queries - 1u) / queries;
     let first_query = chunk % rounds * queries;
     let whole_head = chunk / rounds * heads + head;
@@ -2455,42 +2952,42 @@ fn dk_dv_edge(
         product_3_1 = vec4f(weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 64u), product_3_1.x, product_3_1_.x), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 65u), product_3_1.y, product_3_1_.y), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 66u), product_3_1.z, product_3_1_.z), weight__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), first_key + (column_4 * 4u + 67u), product_3_1.w, product_3_1_.w));
 
         if (tile_column == 0u) {
-            let start_5 = (head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + row_4 * 4u)) * queries + (first_key + column_4 * 4u - first_query);
+            let start_5 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + row_4 * 4u)) * queries + (first_key + column_4 * 4u - first_query);
             score_gradients_dk_dv_edge[start_5] = product_0_0.x;
             score_gradients_dk_dv_edge[start_5 + 1u] = product_0_0.y;
             score_gradients_dk_dv_edge[start_5 + 2u] = product_0_0.z;
             score_gradients_dk_dv_edge[start_5 + 3u] = product_0_0.w;
-            let start_6 = (head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + row_4 * 4u)) * queries + (first_key + (column_4 * 4u + 64u) - first_query);
+            let start_6 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + row_4 * 4u)) * queries + (first_key + (column_4 * 4u + 64u) - first_query);
             score_gradients_dk_dv_edge[start_6] = product_0_1.x;
             score_gradients_dk_dv_edge[start_6 + 1u] = product_0_1.y;
             score_gradients_dk_dv_edge[start_6 + 2u] = product_0_1.z;
             score_gradients_dk_dv_edge[start_6 + 3u] = product_0_1.w;
-            let start_7 = (head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + (row_4 * 4u + 1u))) * queries + (first_key + column_4 * 4u - first_query);
+            let start_7 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + (row_4 * 4u + 1u))) * queries + (first_key + column_4 * 4u - first_query);
             score_gradients_dk_dv_edge[start_7] = product_1_0.x;
             score_gradients_dk_dv_edge[start_7 + 1u] = product_1_0.y;
             score_gradients_dk_dv_edge[start_7 + 2u] = product_1_0.z;
             score_gradients_dk_dv_edge[start_7 + 3u] = product_1_0.w;
-            let start_8 = (head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + (row_4 * 4u + 1u))) * queries + (first_key + (column_4 * 4u + 64u) - first_query);
+            let start_8 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + (row_4 * 4u + 1u))) * queries + (first_key + (column_4 * 4u + 64u) - first_query);
             score_gradients_dk_dv_edge[start_8] = product_1_1.x;
             score_gradients_dk_dv_edge[start_8 + 1u] = product_1_1.y;
             score_gradients_dk_dv_edge[start_8 + 2u] = product_1_1.z;
             score_gradients_dk_dv_edge[start_8 + 3u] = product_1_1.w;
-            let start_9 = (head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + (row_4 * 4u + 2u))) * queries + (first_key + column_4 * 4u - first_query);
+            let start_9 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + (row_4 * 4u + 2u))) * queries + (first_key + column_4 * 4u - first_query);
             score_gradients_dk_dv_edge[start_9] = product_2_0.x;
             score_gradients_dk_dv_edge[start_9 + 1u] = product_2_0.y;
             score_gradients_dk_dv_edge[start_9 + 2u] = product_2_0.z;
             score_gradients_dk_dv_edge[start_9 + 3u] = product_2_0.w;
-            let start_10 = (head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + (row_4 * 4u + 2u))) * queries + (first_key + (column_4 * 4u + 64u) - first_query);
+            let start_10 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + (row_4 * 4u + 2u))) * queries + (first_key + (column_4 * 4u + 64u) - first_query);
             score_gradients_dk_dv_edge[start_10] = product_2_1.x;
             score_gradients_dk_dv_edge[start_10 + 1u] = product_2_1.y;
             score_gradients_dk_dv_edge[start_10 + 2u] = product_2_1.z;
             score_gradients_dk_dv_edge[start_10 + 3u] = product_2_1.w;
-            let start_11 = (head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + (row_4 * 4u + 3u))) * queries + (first_key + column_4 * 4u - first_query);
+            let start_11 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + (row_4 * 4u + 3u))) * queries + (first_key + column_4 * 4u - first_query);
             score_gradients_dk_dv_edge[start_11] = product_3_0.x;
             score_gradients_dk_dv_edge[start_11 + 1u] = product_3_0.y;
             score_gradients_dk_dv_edge[start_11 + 2u] = product_3_0.z;
             score_gradients_dk_dv_edge[start_11 + 3u] = product_3_0.w;
-            let start_12 = (head * (((max(u.t, 1u) + 31u) >> 5u) * 32u) + (tile_row + (row_4 * 4u + 3u))) * queries + (first_key + (column_4 * 4u + 64u) - first_query);
+            let start_12 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + (tile_row + (row_4 * 4u + 3u))) * queries + (first_key + (column_4 * 4u + 64u) - first_query);
             score_gradients_dk_dv_edge[start_12] = product_3_1.x;
             score_gradients_dk_dv_edge[start_12 + 1u] = product_3_1.y;
             score_gradients_dk_dv_edge[start_12 + 2u] = product_3_1.z;
@@ -3512,4 +4009,569 @@ fn dk_dv_edge(
     finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 65u), first_query == 0u, acc_3_1_.y);
     finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 66u), first_query == 0u, acc_3_1_.z);
     finish__dk_dv_edge(n, g, tile_row + (row_4 * 4u + 3u), tile_column + (column_4 * 4u + 67u), first_query == 0u, acc_3_1_.w);
+}
+
+@group(0) @binding(1) var<storage, read> k_dq_edge: array<f32>;
+@group(0) @binding(2) var<storage, read_write> dq_dq_edge: array<f32>;
+@group(0) @binding(3) var<storage, read> score_gradients_dq_edge: array<f32>;
+
+// Four neighbours along stored_row of the operand q; beyond its end, the last one.
+fn q_vector_dq_edge(start: u32) -> vec4f {
+    let last = (u.b * u.h + max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u) - 1u) / max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u) * (((max(u.t, 1u) + 63u) >> 6u) * 64u) * (min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u) - 1u;
+    return vec4f(score_gradients_dq_edge[min(start, last)], score_gradients_dq_edge[min(start + 1u, last)], score_gradients_dq_edge[min(start + 2u, last)], score_gradients_dq_edge[min(start + 3u, last)]);
+}
+
+// Four neighbours along p of the operand k; beyond its end, the last one.
+fn k_vector_dq_edge(start_: u32) -> vec4f {
+    let last_ = u.b * u.h * u.t * u.d - 1u;
+    return vec4f(k_dq_edge[min(start_, last_)], k_dq_edge[min(start_ + 1u, last_)], k_dq_edge[min(start_ + 2u, last_)], k_dq_edge[min(start_ + 3u, last_)]);
+}
+
+// What becomes of a sum, or of four neighbouring ones.
+fn finish_dq_edge(n: u32, g: u32, i: u32, p: u32, weighted: f32) {
+    if (i >= u.s || p >= u.d) {
+        return;
+    }
+    dq_dq_edge[((n * u.h + g) * u.s + i) * u.d + p] = u.scale * weighted;
+}
+
+// attention_backward, stage dq: flash_tile32x128x128_micro4x8_chunk1024, one workgroup per 64 rows of a chunk and 128 columns; the weights are stored.
+//     dq[n, g, i, p] = scale * (sum[j] dscore[n, g, i, j] * k[n, g, j, p]);
+@compute @workgroup_size(128)
+fn dq_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 2u;
+    let tile_columns = (u.d + 127u) >> 7u;
+    let head = group / tile_columns / tile_rows;
+    let heads = (u.b * u.h + max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u) - 1u) / max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u);
+    if (head >= heads) {
+        return;
+    }
+    let chunk = u32(row_numbers_dq_[u.b * u.h * u.s * 3u]);
+    let queries = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u;
+    let rounds = (max(u.s, 1u) + queries - 1u) / queries;
+    let first_query = chunk % rounds * queries;
+    let whole_head = chunk / rounds * heads + head;
+    if (whole_head >= u.b * u.h) {
+        return;
+    }
+    let n = whole_head / u.h;
+    let g = whole_head % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_column = group % tile_columns * 128u;
+    let first_row = first_query + tile_row;
+    if (first_row >= u.s) {
+        return;
+    }
+
+    let column_ = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
+    let row_ = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
+    let q_unit_0 = lane;
+    let q_at_0 = q_unit_0 & 15u;
+    let q_j_0 = q_unit_0 >> 4u;
+    let q_stored_row_0 = tile_row + q_at_0 * 4u;
+    let q_from_0 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + q_j_0) * (min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u) + q_stored_row_0;
+    let q_unit_1 = lane + 128u;
+    let q_at_1 = q_unit_1 & 15u;
+    let q_j_1 = q_unit_1 >> 4u;
+    let q_stored_row_1 = tile_row + q_at_1 * 4u;
+    let q_from_1 = (head * (((max(u.t, 1u) + 63u) >> 6u) * 64u) + q_j_1) * (min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u) + q_stored_row_1;
+    var q_load_0: vec4f;
+    var q_load_1: vec4f;
+    let k_unit_0 = lane;
+    let k_at_0 = k_unit_0 & 31u;
+    let k_j_0 = k_unit_0 >> 5u;
+    let k_p_0 = tile_column + k_at_0 * 4u;
+    let k_from_0 = ((n * u.h + g) * u.t + k_j_0) * u.d + k_p_0;
+    let k_unit_1 = lane + 128u;
+    let k_at_1 = k_unit_1 & 31u;
+    let k_j_1 = k_unit_1 >> 5u;
+    let k_p_1 = tile_column + k_at_1 * 4u;
+    let k_from_1 = ((n * u.h + g) * u.t + k_j_1) * u.d + k_p_1;
+    let k_unit_2 = lane + 256u;
+    let k_at_2 = k_unit_2 & 31u;
+    let k_j_2 = k_unit_2 >> 5u;
+    let k_p_2 = tile_column + k_at_2 * 4u;
+    let k_from_2 = ((n * u.h + g) * u.t + k_j_2) * u.d + k_p_2;
+    let k_unit_3 = lane + 384u;
+    let k_at_3 = k_unit_3 & 31u;
+    let k_j_3 = k_unit_3 >> 5u;
+    let k_p_3 = tile_column + k_at_3 * 4u;
+    let k_from_3 = ((n * u.h + g) * u.t + k_j_3) * u.d + k_p_3;
+    var k_load_0: vec4f;
+    var k_load_1: vec4f;
+    var k_load_2: vec4f;
+    var k_load_3: vec4f;
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+    var acc_4_0: vec4f;
+    var acc_4_1: vec4f;
+    var acc_5_0: vec4f;
+    var acc_5_1: vec4f;
+    var acc_6_0: vec4f;
+    var acc_6_1: vec4f;
+    var acc_7_0: vec4f;
+    var acc_7_1: vec4f;
+
+    if (u.t > 0u) {
+        q_load_0 = q_vector_dq_edge(q_from_0);
+        q_load_1 = q_vector_dq_edge(q_from_1);
+        k_load_0 = k_vector_dq_edge(k_from_0);
+        k_load_1 = k_vector_dq_edge(k_from_1);
+        k_load_2 = k_vector_dq_edge(k_from_2);
+        k_load_3 = k_vector_dq_edge(k_from_3);
+    }
+    for (var first = 0u; first < u.t; first += 16u) {
+        if (first + 16u > u.t) {
+            let left = u.t - first;
+            q_load_0 = select(vec4f(0.0), q_load_0, q_j_0 < left);
+            q_load_1 = select(vec4f(0.0), q_load_1, q_j_1 < left);
+            k_load_0 = select(vec4f(0.0), k_load_0, k_j_0 < left);
+            k_load_1 = select(vec4f(0.0), k_load_1, k_j_1 < left);
+            k_load_2 = select(vec4f(0.0), k_load_2, k_j_2 < left);
+            k_load_3 = select(vec4f(0.0), k_load_3, k_j_3 < left);
+        }
+        q_tile_dq_[q_j_0][q_at_0] = q_load_0;
+        q_tile_dq_[q_j_1][q_at_1] = q_load_1;
+        k_tile_dq_[k_j_0][k_at_0] = k_load_0;
+        k_tile_dq_[k_j_1][k_at_1] = k_load_1;
+        k_tile_dq_[k_j_2][k_at_2] = k_load_2;
+        k_tile_dq_[k_j_3][k_at_3] = k_load_3;
+        workgroupBarrier();
+        let following = first + 16u;
+        q_load_0 = q_vector_dq_edge(q_from_0 + following * (min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u));
+        q_load_1 = q_vector_dq_edge(q_from_1 + following * (min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u));
+        k_load_0 = k_vector_dq_edge(k_from_0 + following * u.d);
+        k_load_1 = k_vector_dq_edge(k_from_1 + following * u.d);
+        k_load_2 = k_vector_dq_edge(k_from_2 + following * u.d);
+        k_load_3 = k_vector_dq_edge(k_from_3 + following * u.d);
+        {  // j = 0
+            let q_0 = q_tile_dq_[0u][row_];
+            let q_1 = q_tile_dq_[0u][row_ + 8u];
+            let k_0 = k_tile_dq_[0u][column_];
+            let k_1 = k_tile_dq_[0u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 1
+            let q_0 = q_tile_dq_[1u][row_];
+            let q_1 = q_tile_dq_[1u][row_ + 8u];
+            let k_0 = k_tile_dq_[1u][column_];
+            let k_1 = k_tile_dq_[1u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 2
+            let q_0 = q_tile_dq_[2u][row_];
+            let q_1 = q_tile_dq_[2u][row_ + 8u];
+            let k_0 = k_tile_dq_[2u][column_];
+            let k_1 = k_tile_dq_[2u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 3
+            let q_0 = q_tile_dq_[3u][row_];
+            let q_1 = q_tile_dq_[3u][row_ + 8u];
+            let k_0 = k_tile_dq_[3u][column_];
+            let k_1 = k_tile_dq_[3u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 4
+            let q_0 = q_tile_dq_[4u][row_];
+            let q_1 = q_tile_dq_[4u][row_ + 8u];
+            let k_0 = k_tile_dq_[4u][column_];
+            let k_1 = k_tile_dq_[4u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 5
+            let q_0 = q_tile_dq_[5u][row_];
+            let q_1 = q_tile_dq_[5u][row_ + 8u];
+            let k_0 = k_tile_dq_[5u][column_];
+            let k_1 = k_tile_dq_[5u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 6
+            let q_0 = q_tile_dq_[6u][row_];
+            let q_1 = q_tile_dq_[6u][row_ + 8u];
+            let k_0 = k_tile_dq_[6u][column_];
+            let k_1 = k_tile_dq_[6u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 7
+            let q_0 = q_tile_dq_[7u][row_];
+            let q_1 = q_tile_dq_[7u][row_ + 8u];
+            let k_0 = k_tile_dq_[7u][column_];
+            let k_1 = k_tile_dq_[7u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 8
+            let q_0 = q_tile_dq_[8u][row_];
+            let q_1 = q_tile_dq_[8u][row_ + 8u];
+            let k_0 = k_tile_dq_[8u][column_];
+            let k_1 = k_tile_dq_[8u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 9
+            let q_0 = q_tile_dq_[9u][row_];
+            let q_1 = q_tile_dq_[9u][row_ + 8u];
+            let k_0 = k_tile_dq_[9u][column_];
+            let k_1 = k_tile_dq_[9u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 10
+            let q_0 = q_tile_dq_[10u][row_];
+            let q_1 = q_tile_dq_[10u][row_ + 8u];
+            let k_0 = k_tile_dq_[10u][column_];
+            let k_1 = k_tile_dq_[10u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 11
+            let q_0 = q_tile_dq_[11u][row_];
+            let q_1 = q_tile_dq_[11u][row_ + 8u];
+            let k_0 = k_tile_dq_[11u][column_];
+            let k_1 = k_tile_dq_[11u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 12
+            let q_0 = q_tile_dq_[12u][row_];
+            let q_1 = q_tile_dq_[12u][row_ + 8u];
+            let k_0 = k_tile_dq_[12u][column_];
+            let k_1 = k_tile_dq_[12u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 13
+            let q_0 = q_tile_dq_[13u][row_];
+            let q_1 = q_tile_dq_[13u][row_ + 8u];
+            let k_0 = k_tile_dq_[13u][column_];
+            let k_1 = k_tile_dq_[13u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 14
+            let q_0 = q_tile_dq_[14u][row_];
+            let q_1 = q_tile_dq_[14u][row_ + 8u];
+            let k_0 = k_tile_dq_[14u][column_];
+            let k_1 = k_tile_dq_[14u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        {  // j = 15
+            let q_0 = q_tile_dq_[15u][row_];
+            let q_1 = q_tile_dq_[15u][row_ + 8u];
+            let k_0 = k_tile_dq_[15u][column_];
+            let k_1 = k_tile_dq_[15u][column_ + 16u];
+            acc_0_0 += q_0.x * k_0;
+            acc_0_1 += q_0.x * k_1;
+            acc_1_1 += q_0.y * k_1;
+            acc_1_0 += q_0.y * k_0;
+            acc_2_0 += q_0.z * k_0;
+            acc_2_1 += q_0.z * k_1;
+            acc_3_1 += q_0.w * k_1;
+            acc_3_0 += q_0.w * k_0;
+            acc_4_0 += q_1.x * k_0;
+            acc_4_1 += q_1.x * k_1;
+            acc_5_1 += q_1.y * k_1;
+            acc_5_0 += q_1.y * k_0;
+            acc_6_0 += q_1.z * k_0;
+            acc_6_1 += q_1.z * k_1;
+            acc_7_1 += q_1.w * k_1;
+            acc_7_0 += q_1.w * k_0;
+        }
+        workgroupBarrier();
+    }
+
+    finish_dq_edge(n, g, first_row + row_ * 4u, tile_column + column_ * 4u, acc_0_0.x);
+    finish_dq_edge(n, g, first_row + row_ * 4u, tile_column + (column_ * 4u + 1u), acc_0_0.y);
+    finish_dq_edge(n, g, first_row + row_ * 4u, tile_column + (column_ * 4u + 2u), acc_0_0.z);
+    finish_dq_edge(n, g, first_row + row_ * 4u, tile_column + (column_ * 4u + 3u), acc_0_0.w);
+    finish_dq_edge(n, g, first_row + row_ * 4u, tile_column + (column_ * 4u + 64u), acc_0_1.x);
+    finish_dq_edge(n, g, first_row + row_ * 4u, tile_column + (column_ * 4u + 65u), acc_0_1.y);
+    finish_dq_edge(n, g, first_row + row_ * 4u, tile_column + (column_ * 4u + 66u), acc_0_1.z);
+    finish_dq_edge(n, g, first_row + row_ * 4u, tile_column + (column_ * 4u + 67u), acc_0_1.w);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 1u), tile_column + column_ * 4u, acc_1_0.x);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 1u), tile_column + (column_ * 4u + 1u), acc_1_0.y);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 1u), tile_column + (column_ * 4u + 2u), acc_1_0.z);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 1u), tile_column + (column_ * 4u + 3u), acc_1_0.w);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 1u), tile_column + (column_ * 4u + 64u), acc_1_1.x);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 1u), tile_column + (column_ * 4u + 65u), acc_1_1.y);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 1u), tile_column + (column_ * 4u + 66u), acc_1_1.z);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 1u), tile_column + (column_ * 4u + 67u), acc_1_1.w);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 2u), tile_column + column_ * 4u, acc_2_0.x);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 2u), tile_column + (column_ * 4u + 1u), acc_2_0.y);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 2u), tile_column + (column_ * 4u + 2u), acc_2_0.z);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 2u), tile_column + (column_ * 4u + 3u), acc_2_0.w);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 2u), tile_column + (column_ * 4u + 64u), acc_2_1.x);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 2u), tile_column + (column_ * 4u + 65u), acc_2_1.y);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 2u), tile_column + (column_ * 4u + 66u), acc_2_1.z);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 2u), tile_column + (column_ * 4u + 67u), acc_2_1.w);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 3u), tile_column + column_ * 4u, acc_3_0.x);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 3u), tile_column + (column_ * 4u + 1u), acc_3_0.y);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 3u), tile_column + (column_ * 4u + 2u), acc_3_0.z);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 3u), tile_column + (column_ * 4u + 3u), acc_3_0.w);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 3u), tile_column + (column_ * 4u + 64u), acc_3_1.x);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 3u), tile_column + (column_ * 4u + 65u), acc_3_1.y);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 3u), tile_column + (column_ * 4u + 66u), acc_3_1.z);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 3u), tile_column + (column_ * 4u + 67u), acc_3_1.w);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 32u), tile_column + column_ * 4u, acc_4_0.x);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 32u), tile_column + (column_ * 4u + 1u), acc_4_0.y);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 32u), tile_column + (column_ * 4u + 2u), acc_4_0.z);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 32u), tile_column + (column_ * 4u + 3u), acc_4_0.w);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 32u), tile_column + (column_ * 4u + 64u), acc_4_1.x);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 32u), tile_column + (column_ * 4u + 65u), acc_4_1.y);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 32u), tile_column + (column_ * 4u + 66u), acc_4_1.z);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 32u), tile_column + (column_ * 4u + 67u), acc_4_1.w);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 33u), tile_column + column_ * 4u, acc_5_0.x);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 33u), tile_column + (column_ * 4u + 1u), acc_5_0.y);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 33u), tile_column + (column_ * 4u + 2u), acc_5_0.z);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 33u), tile_column + (column_ * 4u + 3u), acc_5_0.w);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 33u), tile_column + (column_ * 4u + 64u), acc_5_1.x);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 33u), tile_column + (column_ * 4u + 65u), acc_5_1.y);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 33u), tile_column + (column_ * 4u + 66u), acc_5_1.z);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 33u), tile_column + (column_ * 4u + 67u), acc_5_1.w);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 34u), tile_column + column_ * 4u, acc_6_0.x);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 34u), tile_column + (column_ * 4u + 1u), acc_6_0.y);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 34u), tile_column + (column_ * 4u + 2u), acc_6_0.z);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 34u), tile_column + (column_ * 4u + 3u), acc_6_0.w);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 34u), tile_column + (column_ * 4u + 64u), acc_6_1.x);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 34u), tile_column + (column_ * 4u + 65u), acc_6_1.y);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 34u), tile_column + (column_ * 4u + 66u), acc_6_1.z);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 34u), tile_column + (column_ * 4u + 67u), acc_6_1.w);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 35u), tile_column + column_ * 4u, acc_7_0.x);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 35u), tile_column + (column_ * 4u + 1u), acc_7_0.y);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 35u), tile_column + (column_ * 4u + 2u), acc_7_0.z);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 35u), tile_column + (column_ * 4u + 3u), acc_7_0.w);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 35u), tile_column + (column_ * 4u + 64u), acc_7_1.x);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 35u), tile_column + (column_ * 4u + 65u), acc_7_1.y);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 35u), tile_column + (column_ * 4u + 66u), acc_7_1.z);
+    finish_dq_edge(n, g, first_row + (row_ * 4u + 35u), tile_column + (column_ * 4u + 67u), acc_7_1.w);
 }
