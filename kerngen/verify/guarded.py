@@ -129,6 +129,11 @@ class _Encoder:
             *_within(source, start), *_within(target, offset), size
         )
 
+    def clear_buffer(self, buffer: Any, offset: int, size: int) -> None:
+        if isinstance(buffer, GuardedBuffer):
+            buffer.filled = max(buffer.filled, offset + size)
+        self._encoder.clear_buffer(*_within(buffer, offset), size)
+
     def finish(self) -> Any:
         return self._encoder.finish()
 

@@ -159,7 +159,7 @@ def test_panes_of_an_older_text_are_dimmed(page: Browser) -> None:
         ("", "TypeError: 'n' has no number."),
         ("2.5", "ShapeError: Lengths are integers from 0 to 2^31 - 1, not (2.5,)."),
         ("1e12", "ShapeError: Lengths are integers from 0 to 2^31 - 1, not (10000000"),
-        ("2147483647", "LimitError: A tensor of shape (2147483647) takes 8589934588"),
+        ("2147483647", "LimitError: A tensor of shape (2147483647,) takes 8589934588"),
     ],
 )
 def test_lengths_that_no_tensor_has_are_refused(

@@ -46,7 +46,7 @@ def test_one_entry_point_is_left_with_all_that_it_uses(
 
 
 DOTS = """
-import { withDots } from "@/wgsl.js";
+import { withDots } from "@/dots.js";
 export default ([text, features]) => withDots(text, new Set(features));
 """
 
