@@ -40,8 +40,8 @@ def resolve_shape(shape: int | Sequence[int], size: int) -> Shape:
 
 def _integers(shape: int | Sequence[int]) -> Shape:
     try:
-        # What is a sequence is asked last: that takes longer than all else of a view.
-        if type(shape) is tuple or isinstance(shape, Sequence):
+        # The abstract class is asked last: that takes longer than all else of a view.
+        if isinstance(shape, (tuple, Sequence)):
             return tuple(map(index, shape))
         return (index(shape),)
     except TypeError:

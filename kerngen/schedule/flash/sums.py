@@ -301,7 +301,7 @@ class SumShader(_Remade):
     ) -> None:
         """Declare the tiles; with chunks, the pass stores them."""
         self.found = found
-        wide = wide_in_pass(found) | ({chunks.name} if chunks else set())
+        wide = wide_in_pass(found) | ({chunks.name} if chunks else set[str]())
         super().__init__(task, found.tiles, tiling, wide, whole=whole)
         if chunks:
             self.chunks = ChunkPlace.of(self.builder, chunks, written=True)
