@@ -11,7 +11,7 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> y: array<vec4f>;
-var<workgroup> steps: array<vec3f, 512>;
+var<workgroup> steps: array<vec3f, 128>;
 
 // Two steps as one: x h + y of what was before, or y alone where z is set.  Nothing times
 // a product of factors that overflowed is nothing.
@@ -23,8 +23,8 @@ fn affine_then(first: vec3f, second: vec3f) -> vec3f {
     return select(joined, second, second.z != 0.0);
 }
 
-// A workgroup per row, four steps a lane.
-@compute @workgroup_size(256)
+// A workgroup per row, 8 steps a lane.
+@compute @workgroup_size(64)
 fn aligned(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
@@ -36,8 +36,8 @@ fn aligned(
     }
     var h_before: f32;
     var state = 0.0;
-    for (var first = 0u; first < u.n; first += 1024u) {
-        let place = first + lane * 4u;
+    for (var first = 0u; first < u.n; first += 512u) {
+        let place = first + lane * 8u;
         var own = vec3f(1.0, 0.0, 0.0);
         var x_4: vec4f;
         if (place < u.n) {
@@ -56,8 +56,25 @@ fn aligned(
                 own = affine_then(own, vec3f(select(0.0, u.decay, i32(block + 3u) > 0), select(x_4.w, (1.0 - u.decay) * x_4.w, i32(block + 3u) > 0), select(1.0, 0.0, i32(block + 3u) > 0)));
             }
         }
+        var x_4_: vec4f;
+        if (place + 4u < u.n) {
+            let block_ = place + 4u;
+            x_4_ = x[row * (u.n >> 2u) + (block_ >> 2u)];
+            {  // step 0
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(block_) > 0), select(x_4_.x, (1.0 - u.decay) * x_4_.x, i32(block_) > 0), select(1.0, 0.0, i32(block_) > 0)));
+            }
+            {  // step 1
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(block_ + 1u) > 0), select(x_4_.y, (1.0 - u.decay) * x_4_.y, i32(block_ + 1u) > 0), select(1.0, 0.0, i32(block_ + 1u) > 0)));
+            }
+            {  // step 2
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(block_ + 2u) > 0), select(x_4_.z, (1.0 - u.decay) * x_4_.z, i32(block_ + 2u) > 0), select(1.0, 0.0, i32(block_ + 2u) > 0)));
+            }
+            {  // step 3
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(block_ + 3u) > 0), select(x_4_.w, (1.0 - u.decay) * x_4_.w, i32(block_ + 3u) > 0), select(1.0, 0.0, i32(block_ + 3u) > 0)));
+            }
+        }
         var side = 0u;
-        for (var apart = 1u; apart < 256u; apart *= 4u) {
+        for (var apart = 1u; apart < 64u; apart *= 4u) {
             steps[side + lane] = own;
             workgroupBarrier();
             if (lane >= apart) {
@@ -69,7 +86,7 @@ fn aligned(
             if (lane >= apart * 3u) {
                 own = affine_then(steps[side + lane - apart * 3u], own);
             }
-            side = 256u - side;
+            side = 64u - side;
         }
         steps[side + lane] = own;
         workgroupBarrier();
@@ -77,32 +94,57 @@ fn aligned(
         if (lane > 0u) {
             before = steps[side + lane - 1u];
         }
-        let whole = steps[side + 255u];
+        let whole = steps[side + 63u];
+        h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
         if (place < u.n) {
-            h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
-            let block_ = place;
+            let block_2 = place;
             var y_4: vec4f;
             {  // step 0
-                let h = select(x_4.x, u.decay * h_before + (1.0 - u.decay) * x_4.x, i32(block_) > 0);
+                let h = select(x_4.x, u.decay * h_before + (1.0 - u.decay) * x_4.x, i32(block_2) > 0);
                 y_4.x = h;
                 h_before = h;
             }
             {  // step 1
-                let h = select(x_4.y, u.decay * h_before + (1.0 - u.decay) * x_4.y, i32(block_ + 1u) > 0);
+                let h = select(x_4.y, u.decay * h_before + (1.0 - u.decay) * x_4.y, i32(block_2 + 1u) > 0);
                 y_4.y = h;
                 h_before = h;
             }
             {  // step 2
-                let h = select(x_4.z, u.decay * h_before + (1.0 - u.decay) * x_4.z, i32(block_ + 2u) > 0);
+                let h = select(x_4.z, u.decay * h_before + (1.0 - u.decay) * x_4.z, i32(block_2 + 2u) > 0);
                 y_4.z = h;
                 h_before = h;
             }
             {  // step 3
-                let h = select(x_4.w, u.decay * h_before + (1.0 - u.decay) * x_4.w, i32(block_ + 3u) > 0);
+                let h = select(x_4.w, u.decay * h_before + (1.0 - u.decay) * x_4.w, i32(block_2 + 3u) > 0);
                 y_4.w = h;
                 h_before = h;
             }
-            y[row * (u.n >> 2u) + (block_ >> 2u)] = y_4;
+            y[row * (u.n >> 2u) + (block_2 >> 2u)] = y_4;
+        }
+        if (place + 4u < u.n) {
+            let block_3 = place + 4u;
+            var y_4_: vec4f;
+            {  // step 0
+                let h = select(x_4_.x, u.decay * h_before + (1.0 - u.decay) * x_4_.x, i32(block_3) > 0);
+                y_4_.x = h;
+                h_before = h;
+            }
+            {  // step 1
+                let h = select(x_4_.y, u.decay * h_before + (1.0 - u.decay) * x_4_.y, i32(block_3 + 1u) > 0);
+                y_4_.y = h;
+                h_before = h;
+            }
+            {  // step 2
+                let h = select(x_4_.z, u.decay * h_before + (1.0 - u.decay) * x_4_.z, i32(block_3 + 2u) > 0);
+                y_4_.z = h;
+                h_before = h;
+            }
+            {  // step 3
+                let h = select(x_4_.w, u.decay * h_before + (1.0 - u.decay) * x_4_.w, i32(block_3 + 3u) > 0);
+                y_4_.w = h;
+                h_before = h;
+            }
+            y[row * (u.n >> 2u) + (block_3 >> 2u)] = y_4_;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
@@ -112,13 +154,13 @@ fn aligned(
 @group(0) @binding(2) var<storage, read_write> parts: array<vec3f>;
 
 // First of two dispatches: all steps of a part as one.
-@compute @workgroup_size(256)
+@compute @workgroup_size(64)
 fn totals_aligned(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let size = max((u.n + 2097151u) >> 21u, 1u) * 1024u;
+    let size = max((u.n + 1048575u) >> 20u, 1u) * 512u;
     let count = (u.n + size - 1u) / size;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.m * count) {
@@ -130,8 +172,8 @@ fn totals_aligned(
     let end = min(start + size, u.n);
     var h_before: f32;
     var total = vec3f(1.0, 0.0, 0.0);
-    for (var first = start; first < end; first += 1024u) {
-        let place = first + lane * 4u;
+    for (var first = start; first < end; first += 512u) {
+        let place = first + lane * 8u;
         var own = vec3f(1.0, 0.0, 0.0);
         var x_4: vec4f;
         if (place < end) {
@@ -150,8 +192,25 @@ fn totals_aligned(
                 own = affine_then(own, vec3f(select(0.0, u.decay, i32(block + 3u) > 0), select(x_4.w, (1.0 - u.decay) * x_4.w, i32(block + 3u) > 0), select(1.0, 0.0, i32(block + 3u) > 0)));
             }
         }
+        var x_4_: vec4f;
+        if (place + 4u < end) {
+            let block_ = place + 4u;
+            x_4_ = x[row * (u.n >> 2u) + (block_ >> 2u)];
+            {  // step 0
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(block_) > 0), select(x_4_.x, (1.0 - u.decay) * x_4_.x, i32(block_) > 0), select(1.0, 0.0, i32(block_) > 0)));
+            }
+            {  // step 1
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(block_ + 1u) > 0), select(x_4_.y, (1.0 - u.decay) * x_4_.y, i32(block_ + 1u) > 0), select(1.0, 0.0, i32(block_ + 1u) > 0)));
+            }
+            {  // step 2
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(block_ + 2u) > 0), select(x_4_.z, (1.0 - u.decay) * x_4_.z, i32(block_ + 2u) > 0), select(1.0, 0.0, i32(block_ + 2u) > 0)));
+            }
+            {  // step 3
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(block_ + 3u) > 0), select(x_4_.w, (1.0 - u.decay) * x_4_.w, i32(block_ + 3u) > 0), select(1.0, 0.0, i32(block_ + 3u) > 0)));
+            }
+        }
         var side = 0u;
-        for (var apart = 1u; apart < 256u; apart *= 4u) {
+        for (var apart = 1u; apart < 64u; apart *= 4u) {
             steps[side + lane] = own;
             workgroupBarrier();
             if (lane >= apart) {
@@ -163,7 +222,7 @@ fn totals_aligned(
             if (lane >= apart * 3u) {
                 own = affine_then(steps[side + lane - apart * 3u], own);
             }
-            side = 256u - side;
+            side = 64u - side;
         }
         steps[side + lane] = own;
         workgroupBarrier();
@@ -171,7 +230,7 @@ fn totals_aligned(
         if (lane > 0u) {
             before = steps[side + lane - 1u];
         }
-        let whole = steps[side + 255u];
+        let whole = steps[side + 63u];
         total = affine_then(total, whole);
         workgroupBarrier();
     }
@@ -183,13 +242,13 @@ fn totals_aligned(
 @group(0) @binding(3) var<storage, read> parts_behind_aligned: array<vec3f>;
 
 // Second of two dispatches: each part behind those before.
-@compute @workgroup_size(256)
+@compute @workgroup_size(64)
 fn behind_aligned(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let size = max((u.n + 2097151u) >> 21u, 1u) * 1024u;
+    let size = max((u.n + 1048575u) >> 20u, 1u) * 512u;
     let count = (u.n + size - 1u) / size;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.m * count) {
@@ -200,14 +259,14 @@ fn behind_aligned(
     let start = part * size;
     let end = min(start + size, u.n);
     var h_before: f32;
-    let each = (part + 255u) >> 8u;
+    let each = (part + 63u) >> 6u;
     let first = min(lane * each, part);
     var own = vec3f(1.0, 0.0, 0.0);
     for (var earlier = first; earlier < min(first + each, part); earlier += 1u) {
         own = affine_then(own, parts_behind_aligned[row * count + earlier]);
     }
     var side = 0u;
-    for (var apart = 1u; apart < 256u; apart *= 4u) {
+    for (var apart = 1u; apart < 64u; apart *= 4u) {
         steps[side + lane] = own;
         workgroupBarrier();
         if (lane >= apart) {
@@ -219,7 +278,7 @@ fn behind_aligned(
         if (lane >= apart * 3u) {
             own = affine_then(steps[side + lane - apart * 3u], own);
         }
-        side = 256u - side;
+        side = 64u - side;
     }
     steps[side + lane] = own;
     workgroupBarrier();
@@ -227,12 +286,12 @@ fn behind_aligned(
     if (lane > 0u) {
         before = steps[side + lane - 1u];
     }
-    let whole = steps[side + 255u];
+    let whole = steps[side + 63u];
     let carried = whole.y;
     workgroupBarrier();
     var state = carried;
-    for (var first_ = start; first_ < end; first_ += 1024u) {
-        let place = first_ + lane * 4u;
+    for (var first_ = start; first_ < end; first_ += 512u) {
+        let place = first_ + lane * 8u;
         var own_ = vec3f(1.0, 0.0, 0.0);
         var x_4: vec4f;
         if (place < end) {
@@ -251,8 +310,25 @@ fn behind_aligned(
                 own_ = affine_then(own_, vec3f(select(0.0, u.decay, i32(block + 3u) > 0), select(x_4.w, (1.0 - u.decay) * x_4.w, i32(block + 3u) > 0), select(1.0, 0.0, i32(block + 3u) > 0)));
             }
         }
+        var x_4_: vec4f;
+        if (place + 4u < end) {
+            let block_ = place + 4u;
+            x_4_ = x[row * (u.n >> 2u) + (block_ >> 2u)];
+            {  // step 0
+                own_ = affine_then(own_, vec3f(select(0.0, u.decay, i32(block_) > 0), select(x_4_.x, (1.0 - u.decay) * x_4_.x, i32(block_) > 0), select(1.0, 0.0, i32(block_) > 0)));
+            }
+            {  // step 1
+                own_ = affine_then(own_, vec3f(select(0.0, u.decay, i32(block_ + 1u) > 0), select(x_4_.y, (1.0 - u.decay) * x_4_.y, i32(block_ + 1u) > 0), select(1.0, 0.0, i32(block_ + 1u) > 0)));
+            }
+            {  // step 2
+                own_ = affine_then(own_, vec3f(select(0.0, u.decay, i32(block_ + 2u) > 0), select(x_4_.z, (1.0 - u.decay) * x_4_.z, i32(block_ + 2u) > 0), select(1.0, 0.0, i32(block_ + 2u) > 0)));
+            }
+            {  // step 3
+                own_ = affine_then(own_, vec3f(select(0.0, u.decay, i32(block_ + 3u) > 0), select(x_4_.w, (1.0 - u.decay) * x_4_.w, i32(block_ + 3u) > 0), select(1.0, 0.0, i32(block_ + 3u) > 0)));
+            }
+        }
         var side_ = 0u;
-        for (var apart_ = 1u; apart_ < 256u; apart_ *= 4u) {
+        for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
             steps[side_ + lane] = own_;
             workgroupBarrier();
             if (lane >= apart_) {
@@ -264,7 +340,7 @@ fn behind_aligned(
             if (lane >= apart_ * 3u) {
                 own_ = affine_then(steps[side_ + lane - apart_ * 3u], own_);
             }
-            side_ = 256u - side_;
+            side_ = 64u - side_;
         }
         steps[side_ + lane] = own_;
         workgroupBarrier();
@@ -272,32 +348,57 @@ fn behind_aligned(
         if (lane > 0u) {
             before_ = steps[side_ + lane - 1u];
         }
-        let whole_ = steps[side_ + 255u];
+        let whole_ = steps[side_ + 63u];
+        h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
         if (place < end) {
-            h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
-            let block_ = place;
+            let block_2 = place;
             var y_4: vec4f;
             {  // step 0
-                let h = select(x_4.x, u.decay * h_before + (1.0 - u.decay) * x_4.x, i32(block_) > 0);
+                let h = select(x_4.x, u.decay * h_before + (1.0 - u.decay) * x_4.x, i32(block_2) > 0);
                 y_4.x = h;
                 h_before = h;
             }
             {  // step 1
-                let h = select(x_4.y, u.decay * h_before + (1.0 - u.decay) * x_4.y, i32(block_ + 1u) > 0);
+                let h = select(x_4.y, u.decay * h_before + (1.0 - u.decay) * x_4.y, i32(block_2 + 1u) > 0);
                 y_4.y = h;
                 h_before = h;
             }
             {  // step 2
-                let h = select(x_4.z, u.decay * h_before + (1.0 - u.decay) * x_4.z, i32(block_ + 2u) > 0);
+                let h = select(x_4.z, u.decay * h_before + (1.0 - u.decay) * x_4.z, i32(block_2 + 2u) > 0);
                 y_4.z = h;
                 h_before = h;
             }
             {  // step 3
-                let h = select(x_4.w, u.decay * h_before + (1.0 - u.decay) * x_4.w, i32(block_ + 3u) > 0);
+                let h = select(x_4.w, u.decay * h_before + (1.0 - u.decay) * x_4.w, i32(block_2 + 3u) > 0);
                 y_4.w = h;
                 h_before = h;
             }
-            y[row * (u.n >> 2u) + (block_ >> 2u)] = y_4;
+            y[row * (u.n >> 2u) + (block_2 >> 2u)] = y_4;
+        }
+        if (place + 4u < end) {
+            let block_3 = place + 4u;
+            var y_4_: vec4f;
+            {  // step 0
+                let h = select(x_4_.x, u.decay * h_before + (1.0 - u.decay) * x_4_.x, i32(block_3) > 0);
+                y_4_.x = h;
+                h_before = h;
+            }
+            {  // step 1
+                let h = select(x_4_.y, u.decay * h_before + (1.0 - u.decay) * x_4_.y, i32(block_3 + 1u) > 0);
+                y_4_.y = h;
+                h_before = h;
+            }
+            {  // step 2
+                let h = select(x_4_.z, u.decay * h_before + (1.0 - u.decay) * x_4_.z, i32(block_3 + 2u) > 0);
+                y_4_.z = h;
+                h_before = h;
+            }
+            {  // step 3
+                let h = select(x_4_.w, u.decay * h_before + (1.0 - u.decay) * x_4_.w, i32(block_3 + 3u) > 0);
+                y_4_.w = h;
+                h_before = h;
+            }
+            y[row * (u.n >> 2u) + (block_3 >> 2u)] = y_4_;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
         workgroupBarrier();
@@ -307,8 +408,8 @@ fn behind_aligned(
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
 
-// A workgroup per row, four steps a lane.
-@compute @workgroup_size(256)
+// A workgroup per row, 8 steps a lane.
+@compute @workgroup_size(64)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
@@ -320,8 +421,8 @@ fn edge(
     }
     var h_before: f32;
     var state = 0.0;
-    for (var first = 0u; first < u.n; first += 1024u) {
-        let place = first + lane * 4u;
+    for (var first = 0u; first < u.n; first += 512u) {
+        let place = first + lane * 8u;
         var own = vec3f(1.0, 0.0, 0.0);
         if (place < u.n) {
             if (place < u.n) {
@@ -341,8 +442,26 @@ fn edge(
                 own = affine_then(own, vec3f(select(0.0, u.decay, i32(t) > 0), select(x_edge[row * u.n + t], (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0), select(1.0, 0.0, i32(t) > 0)));
             }
         }
+        if (place + 4u < u.n) {
+            if (place + 4u < u.n) {
+                let t = place + 4u;
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(t) > 0), select(x_edge[row * u.n + t], (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0), select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 1u < u.n) {
+                let t = place + 4u + 1u;
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(t) > 0), select(x_edge[row * u.n + t], (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0), select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 2u < u.n) {
+                let t = place + 4u + 2u;
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(t) > 0), select(x_edge[row * u.n + t], (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0), select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 3u < u.n) {
+                let t = place + 4u + 3u;
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(t) > 0), select(x_edge[row * u.n + t], (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0), select(1.0, 0.0, i32(t) > 0)));
+            }
+        }
         var side = 0u;
-        for (var apart = 1u; apart < 256u; apart *= 4u) {
+        for (var apart = 1u; apart < 64u; apart *= 4u) {
             steps[side + lane] = own;
             workgroupBarrier();
             if (lane >= apart) {
@@ -354,7 +473,7 @@ fn edge(
             if (lane >= apart * 3u) {
                 own = affine_then(steps[side + lane - apart * 3u], own);
             }
-            side = 256u - side;
+            side = 64u - side;
         }
         steps[side + lane] = own;
         workgroupBarrier();
@@ -362,9 +481,9 @@ fn edge(
         if (lane > 0u) {
             before = steps[side + lane - 1u];
         }
-        let whole = steps[side + 255u];
+        let whole = steps[side + 63u];
+        h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
         if (place < u.n) {
-            h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
             if (place < u.n) {
                 let t = place;
                 let h = select(x_edge[row * u.n + t], u.decay * h_before + (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0);
@@ -390,19 +509,45 @@ fn edge(
                 h_before = h;
             }
         }
+        if (place + 4u < u.n) {
+            if (place + 4u < u.n) {
+                let t = place + 4u;
+                let h = select(x_edge[row * u.n + t], u.decay * h_before + (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0);
+                y_edge[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 1u < u.n) {
+                let t = place + 4u + 1u;
+                let h = select(x_edge[row * u.n + t], u.decay * h_before + (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0);
+                y_edge[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 2u < u.n) {
+                let t = place + 4u + 2u;
+                let h = select(x_edge[row * u.n + t], u.decay * h_before + (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0);
+                y_edge[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 3u < u.n) {
+                let t = place + 4u + 3u;
+                let h = select(x_edge[row * u.n + t], u.decay * h_before + (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0);
+                y_edge[row * u.n + t] = h;
+                h_before = h;
+            }
+        }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
     }
 }
 
 // First of two dispatches: all steps of a part as one.
-@compute @workgroup_size(256)
+@compute @workgroup_size(64)
 fn totals_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let size = max((u.n + 2097151u) >> 21u, 1u) * 1024u;
+    let size = max((u.n + 1048575u) >> 20u, 1u) * 512u;
     let count = (u.n + size - 1u) / size;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.m * count) {
@@ -414,8 +559,8 @@ fn totals_edge(
     let end = min(start + size, u.n);
     var h_before: f32;
     var total = vec3f(1.0, 0.0, 0.0);
-    for (var first = start; first < end; first += 1024u) {
-        let place = first + lane * 4u;
+    for (var first = start; first < end; first += 512u) {
+        let place = first + lane * 8u;
         var own = vec3f(1.0, 0.0, 0.0);
         if (place < end) {
             if (place < end) {
@@ -435,8 +580,26 @@ fn totals_edge(
                 own = affine_then(own, vec3f(select(0.0, u.decay, i32(t) > 0), select(x_edge[row * u.n + t], (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0), select(1.0, 0.0, i32(t) > 0)));
             }
         }
+        if (place + 4u < end) {
+            if (place + 4u < end) {
+                let t = place + 4u;
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(t) > 0), select(x_edge[row * u.n + t], (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0), select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 1u < end) {
+                let t = place + 4u + 1u;
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(t) > 0), select(x_edge[row * u.n + t], (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0), select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 2u < end) {
+                let t = place + 4u + 2u;
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(t) > 0), select(x_edge[row * u.n + t], (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0), select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 3u < end) {
+                let t = place + 4u + 3u;
+                own = affine_then(own, vec3f(select(0.0, u.decay, i32(t) > 0), select(x_edge[row * u.n + t], (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0), select(1.0, 0.0, i32(t) > 0)));
+            }
+        }
         var side = 0u;
-        for (var apart = 1u; apart < 256u; apart *= 4u) {
+        for (var apart = 1u; apart < 64u; apart *= 4u) {
             steps[side + lane] = own;
             workgroupBarrier();
             if (lane >= apart) {
@@ -448,7 +611,7 @@ fn totals_edge(
             if (lane >= apart * 3u) {
                 own = affine_then(steps[side + lane - apart * 3u], own);
             }
-            side = 256u - side;
+            side = 64u - side;
         }
         steps[side + lane] = own;
         workgroupBarrier();
@@ -456,7 +619,7 @@ fn totals_edge(
         if (lane > 0u) {
             before = steps[side + lane - 1u];
         }
-        let whole = steps[side + 255u];
+        let whole = steps[side + 63u];
         total = affine_then(total, whole);
         workgroupBarrier();
     }
@@ -466,13 +629,13 @@ fn totals_edge(
 }
 
 // Second of two dispatches: each part behind those before.
-@compute @workgroup_size(256)
+@compute @workgroup_size(64)
 fn behind_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let size = max((u.n + 2097151u) >> 21u, 1u) * 1024u;
+    let size = max((u.n + 1048575u) >> 20u, 1u) * 512u;
     let count = (u.n + size - 1u) / size;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.m * count) {
@@ -483,14 +646,14 @@ fn behind_edge(
     let start = part * size;
     let end = min(start + size, u.n);
     var h_before: f32;
-    let each = (part + 255u) >> 8u;
+    let each = (part + 63u) >> 6u;
     let first = min(lane * each, part);
     var own = vec3f(1.0, 0.0, 0.0);
     for (var earlier = first; earlier < min(first + each, part); earlier += 1u) {
         own = affine_then(own, parts_behind_aligned[row * count + earlier]);
     }
     var side = 0u;
-    for (var apart = 1u; apart < 256u; apart *= 4u) {
+    for (var apart = 1u; apart < 64u; apart *= 4u) {
         steps[side + lane] = own;
         workgroupBarrier();
         if (lane >= apart) {
@@ -502,7 +665,7 @@ fn behind_edge(
         if (lane >= apart * 3u) {
             own = affine_then(steps[side + lane - apart * 3u], own);
         }
-        side = 256u - side;
+        side = 64u - side;
     }
     steps[side + lane] = own;
     workgroupBarrier();
@@ -510,12 +673,12 @@ fn behind_edge(
     if (lane > 0u) {
         before = steps[side + lane - 1u];
     }
-    let whole = steps[side + 255u];
+    let whole = steps[side + 63u];
     let carried = whole.y;
     workgroupBarrier();
     var state = carried;
-    for (var first_ = start; first_ < end; first_ += 1024u) {
-        let place = first_ + lane * 4u;
+    for (var first_ = start; first_ < end; first_ += 512u) {
+        let place = first_ + lane * 8u;
         var own_ = vec3f(1.0, 0.0, 0.0);
         if (place < end) {
             if (place < end) {
@@ -535,8 +698,26 @@ fn behind_edge(
                 own_ = affine_then(own_, vec3f(select(0.0, u.decay, i32(t) > 0), select(x_edge[row * u.n + t], (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0), select(1.0, 0.0, i32(t) > 0)));
             }
         }
+        if (place + 4u < end) {
+            if (place + 4u < end) {
+                let t = place + 4u;
+                own_ = affine_then(own_, vec3f(select(0.0, u.decay, i32(t) > 0), select(x_edge[row * u.n + t], (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0), select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 1u < end) {
+                let t = place + 4u + 1u;
+                own_ = affine_then(own_, vec3f(select(0.0, u.decay, i32(t) > 0), select(x_edge[row * u.n + t], (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0), select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 2u < end) {
+                let t = place + 4u + 2u;
+                own_ = affine_then(own_, vec3f(select(0.0, u.decay, i32(t) > 0), select(x_edge[row * u.n + t], (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0), select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 3u < end) {
+                let t = place + 4u + 3u;
+                own_ = affine_then(own_, vec3f(select(0.0, u.decay, i32(t) > 0), select(x_edge[row * u.n + t], (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0), select(1.0, 0.0, i32(t) > 0)));
+            }
+        }
         var side_ = 0u;
-        for (var apart_ = 1u; apart_ < 256u; apart_ *= 4u) {
+        for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
             steps[side_ + lane] = own_;
             workgroupBarrier();
             if (lane >= apart_) {
@@ -548,7 +729,7 @@ fn behind_edge(
             if (lane >= apart_ * 3u) {
                 own_ = affine_then(steps[side_ + lane - apart_ * 3u], own_);
             }
-            side_ = 256u - side_;
+            side_ = 64u - side_;
         }
         steps[side_ + lane] = own_;
         workgroupBarrier();
@@ -556,9 +737,9 @@ fn behind_edge(
         if (lane > 0u) {
             before_ = steps[side_ + lane - 1u];
         }
-        let whole_ = steps[side_ + 255u];
+        let whole_ = steps[side_ + 63u];
+        h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
         if (place < end) {
-            h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
             if (place < end) {
                 let t = place;
                 let h = select(x_edge[row * u.n + t], u.decay * h_before + (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0);
@@ -579,6 +760,32 @@ fn behind_edge(
             }
             if (place + 3u < end) {
                 let t = place + 3u;
+                let h = select(x_edge[row * u.n + t], u.decay * h_before + (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0);
+                y_edge[row * u.n + t] = h;
+                h_before = h;
+            }
+        }
+        if (place + 4u < end) {
+            if (place + 4u < end) {
+                let t = place + 4u;
+                let h = select(x_edge[row * u.n + t], u.decay * h_before + (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0);
+                y_edge[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 1u < end) {
+                let t = place + 4u + 1u;
+                let h = select(x_edge[row * u.n + t], u.decay * h_before + (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0);
+                y_edge[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 2u < end) {
+                let t = place + 4u + 2u;
+                let h = select(x_edge[row * u.n + t], u.decay * h_before + (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0);
+                y_edge[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 3u < end) {
+                let t = place + 4u + 3u;
                 let h = select(x_edge[row * u.n + t], u.decay * h_before + (1.0 - u.decay) * x_edge[row * u.n + t], i32(t) > 0);
                 y_edge[row * u.n + t] = h;
                 h_before = h;

@@ -12,7 +12,7 @@ struct Uniform {
 @group(0) @binding(2) var<storage, read> x: array<vec4f>;
 @group(0) @binding(3) var<storage, read_write> y: array<vec4f>;
 @group(0) @binding(4) var<storage, read_write> wild: array<atomic<u32>>;
-var<workgroup> steps: array<vec3f, 512>;
+var<workgroup> steps: array<vec3f, 128>;
 var<workgroup> noted: array<atomic<u32>, 1>;
 
 // Two steps as one: x h + y of what was before, or y alone where z is set.  Nothing times
@@ -25,8 +25,8 @@ fn affine_then(first: vec3f, second: vec3f) -> vec3f {
     return select(joined, second, second.z != 0.0);
 }
 
-// A workgroup per row, four steps a lane.
-@compute @workgroup_size(256)
+// A workgroup per row, 8 steps a lane.
+@compute @workgroup_size(64)
 fn aligned(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
@@ -39,8 +39,8 @@ fn aligned(
     }
     var h_before: f32;
     var state = 0.0;
-    for (var first = 0u; first < u.n; first += 1024u) {
-        let place = first + lane * 4u;
+    for (var first = 0u; first < u.n; first += 512u) {
+        let place = first + lane * 8u;
         var own = vec3f(1.0, 0.0, 0.0);
         var a_4: vec4f;
         var x_4: vec4f;
@@ -61,8 +61,27 @@ fn aligned(
                 own = affine_then(own, vec3f(select(0.0, a_4.w, i32(block + 3u) > 0), x_4.w, select(1.0, 0.0, i32(block + 3u) > 0)));
             }
         }
+        var a_4_: vec4f;
+        var x_4_: vec4f;
+        if (place + 4u < u.n) {
+            let block_ = place + 4u;
+            a_4_ = a[row * (u.n >> 2u) + (block_ >> 2u)];
+            x_4_ = x[row * (u.n >> 2u) + (block_ >> 2u)];
+            {  // step 0
+                own = affine_then(own, vec3f(select(0.0, a_4_.x, i32(block_) > 0), x_4_.x, select(1.0, 0.0, i32(block_) > 0)));
+            }
+            {  // step 1
+                own = affine_then(own, vec3f(select(0.0, a_4_.y, i32(block_ + 1u) > 0), x_4_.y, select(1.0, 0.0, i32(block_ + 1u) > 0)));
+            }
+            {  // step 2
+                own = affine_then(own, vec3f(select(0.0, a_4_.z, i32(block_ + 2u) > 0), x_4_.z, select(1.0, 0.0, i32(block_ + 2u) > 0)));
+            }
+            {  // step 3
+                own = affine_then(own, vec3f(select(0.0, a_4_.w, i32(block_ + 3u) > 0), x_4_.w, select(1.0, 0.0, i32(block_ + 3u) > 0)));
+            }
+        }
         var side = 0u;
-        for (var apart = 1u; apart < 256u; apart *= 4u) {
+        for (var apart = 1u; apart < 64u; apart *= 4u) {
             if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
                 grows = 1u;
             }
@@ -77,7 +96,7 @@ fn aligned(
             if (lane >= apart * 3u) {
                 own = affine_then(steps[side + lane - apart * 3u], own);
             }
-            side = 256u - side;
+            side = 64u - side;
         }
         steps[side + lane] = own;
         workgroupBarrier();
@@ -85,32 +104,57 @@ fn aligned(
         if (lane > 0u) {
             before = steps[side + lane - 1u];
         }
-        let whole = steps[side + 255u];
+        let whole = steps[side + 63u];
+        h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
         if (place < u.n) {
-            h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
-            let block_ = place;
+            let block_2 = place;
             var y_4: vec4f;
             {  // step 0
-                let h = select(0.0, a_4.x * h_before, i32(block_) > 0) + x_4.x;
+                let h = select(0.0, a_4.x * h_before, i32(block_2) > 0) + x_4.x;
                 y_4.x = h;
                 h_before = h;
             }
             {  // step 1
-                let h = select(0.0, a_4.y * h_before, i32(block_ + 1u) > 0) + x_4.y;
+                let h = select(0.0, a_4.y * h_before, i32(block_2 + 1u) > 0) + x_4.y;
                 y_4.y = h;
                 h_before = h;
             }
             {  // step 2
-                let h = select(0.0, a_4.z * h_before, i32(block_ + 2u) > 0) + x_4.z;
+                let h = select(0.0, a_4.z * h_before, i32(block_2 + 2u) > 0) + x_4.z;
                 y_4.z = h;
                 h_before = h;
             }
             {  // step 3
-                let h = select(0.0, a_4.w * h_before, i32(block_ + 3u) > 0) + x_4.w;
+                let h = select(0.0, a_4.w * h_before, i32(block_2 + 3u) > 0) + x_4.w;
                 y_4.w = h;
                 h_before = h;
             }
-            y[row * (u.n >> 2u) + (block_ >> 2u)] = y_4;
+            y[row * (u.n >> 2u) + (block_2 >> 2u)] = y_4;
+        }
+        if (place + 4u < u.n) {
+            let block_3 = place + 4u;
+            var y_4_: vec4f;
+            {  // step 0
+                let h = select(0.0, a_4_.x * h_before, i32(block_3) > 0) + x_4_.x;
+                y_4_.x = h;
+                h_before = h;
+            }
+            {  // step 1
+                let h = select(0.0, a_4_.y * h_before, i32(block_3 + 1u) > 0) + x_4_.y;
+                y_4_.y = h;
+                h_before = h;
+            }
+            {  // step 2
+                let h = select(0.0, a_4_.z * h_before, i32(block_3 + 2u) > 0) + x_4_.z;
+                y_4_.z = h;
+                h_before = h;
+            }
+            {  // step 3
+                let h = select(0.0, a_4_.w * h_before, i32(block_3 + 3u) > 0) + x_4_.w;
+                y_4_.w = h;
+                h_before = h;
+            }
+            y[row * (u.n >> 2u) + (block_3 >> 2u)] = y_4_;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
@@ -152,13 +196,13 @@ fn redo(
 @group(0) @binding(3) var<storage, read_write> parts: array<vec3f>;
 
 // First of two dispatches: all steps of a part as one.
-@compute @workgroup_size(256)
+@compute @workgroup_size(64)
 fn totals_aligned(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let size = max((u.n + 2097151u) >> 21u, 1u) * 1024u;
+    let size = max((u.n + 1048575u) >> 20u, 1u) * 512u;
     let count = (u.n + size - 1u) / size;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.m * count) {
@@ -170,8 +214,8 @@ fn totals_aligned(
     let end = min(start + size, u.n);
     var h_before: f32;
     var total = vec3f(1.0, 0.0, 0.0);
-    for (var first = start; first < end; first += 1024u) {
-        let place = first + lane * 4u;
+    for (var first = start; first < end; first += 512u) {
+        let place = first + lane * 8u;
         var own = vec3f(1.0, 0.0, 0.0);
         var a_4: vec4f;
         var x_4: vec4f;
@@ -192,8 +236,27 @@ fn totals_aligned(
                 own = affine_then(own, vec3f(select(0.0, a_4.w, i32(block + 3u) > 0), x_4.w, select(1.0, 0.0, i32(block + 3u) > 0)));
             }
         }
+        var a_4_: vec4f;
+        var x_4_: vec4f;
+        if (place + 4u < end) {
+            let block_ = place + 4u;
+            a_4_ = a[row * (u.n >> 2u) + (block_ >> 2u)];
+            x_4_ = x[row * (u.n >> 2u) + (block_ >> 2u)];
+            {  // step 0
+                own = affine_then(own, vec3f(select(0.0, a_4_.x, i32(block_) > 0), x_4_.x, select(1.0, 0.0, i32(block_) > 0)));
+            }
+            {  // step 1
+                own = affine_then(own, vec3f(select(0.0, a_4_.y, i32(block_ + 1u) > 0), x_4_.y, select(1.0, 0.0, i32(block_ + 1u) > 0)));
+            }
+            {  // step 2
+                own = affine_then(own, vec3f(select(0.0, a_4_.z, i32(block_ + 2u) > 0), x_4_.z, select(1.0, 0.0, i32(block_ + 2u) > 0)));
+            }
+            {  // step 3
+                own = affine_then(own, vec3f(select(0.0, a_4_.w, i32(block_ + 3u) > 0), x_4_.w, select(1.0, 0.0, i32(block_ + 3u) > 0)));
+            }
+        }
         var side = 0u;
-        for (var apart = 1u; apart < 256u; apart *= 4u) {
+        for (var apart = 1u; apart < 64u; apart *= 4u) {
             steps[side + lane] = own;
             workgroupBarrier();
             if (lane >= apart) {
@@ -205,7 +268,7 @@ fn totals_aligned(
             if (lane >= apart * 3u) {
                 own = affine_then(steps[side + lane - apart * 3u], own);
             }
-            side = 256u - side;
+            side = 64u - side;
         }
         steps[side + lane] = own;
         workgroupBarrier();
@@ -213,7 +276,7 @@ fn totals_aligned(
         if (lane > 0u) {
             before = steps[side + lane - 1u];
         }
-        let whole = steps[side + 255u];
+        let whole = steps[side + 63u];
         total = affine_then(total, whole);
         workgroupBarrier();
     }
@@ -229,14 +292,14 @@ fn totals_aligned(
 @group(0) @binding(5) var<storage, read_write> wild_behind_aligned: array<atomic<u32>>;
 
 // Second of two dispatches: each part behind those before.
-@compute @workgroup_size(256)
+@compute @workgroup_size(64)
 fn behind_aligned(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
     var grows = 0u;
-    let size = max((u.n + 2097151u) >> 21u, 1u) * 1024u;
+    let size = max((u.n + 1048575u) >> 20u, 1u) * 512u;
     let count = (u.n + size - 1u) / size;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.m * count) {
@@ -247,14 +310,14 @@ fn behind_aligned(
     let start = part * size;
     let end = min(start + size, u.n);
     var h_before: f32;
-    let each = (part + 255u) >> 8u;
+    let each = (part + 63u) >> 6u;
     let first = min(lane * each, part);
     var own = vec3f(1.0, 0.0, 0.0);
     for (var earlier = first; earlier < min(first + each, part); earlier += 1u) {
         own = affine_then(own, parts_behind_aligned[row * count + earlier]);
     }
     var side = 0u;
-    for (var apart = 1u; apart < 256u; apart *= 4u) {
+    for (var apart = 1u; apart < 64u; apart *= 4u) {
         if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
             grows = 1u;
         }
@@ -269,7 +332,7 @@ fn behind_aligned(
         if (lane >= apart * 3u) {
             own = affine_then(steps[side + lane - apart * 3u], own);
         }
-        side = 256u - side;
+        side = 64u - side;
     }
     steps[side + lane] = own;
     workgroupBarrier();
@@ -277,12 +340,12 @@ fn behind_aligned(
     if (lane > 0u) {
         before = steps[side + lane - 1u];
     }
-    let whole = steps[side + 255u];
+    let whole = steps[side + 63u];
     let carried = whole.y;
     workgroupBarrier();
     var state = carried;
-    for (var first_ = start; first_ < end; first_ += 1024u) {
-        let place = first_ + lane * 4u;
+    for (var first_ = start; first_ < end; first_ += 512u) {
+        let place = first_ + lane * 8u;
         var own_ = vec3f(1.0, 0.0, 0.0);
         var a_4: vec4f;
         var x_4: vec4f;
@@ -303,8 +366,27 @@ fn behind_aligned(
                 own_ = affine_then(own_, vec3f(select(0.0, a_4.w, i32(block + 3u) > 0), x_4.w, select(1.0, 0.0, i32(block + 3u) > 0)));
             }
         }
+        var a_4_: vec4f;
+        var x_4_: vec4f;
+        if (place + 4u < end) {
+            let block_ = place + 4u;
+            a_4_ = a[row * (u.n >> 2u) + (block_ >> 2u)];
+            x_4_ = x[row * (u.n >> 2u) + (block_ >> 2u)];
+            {  // step 0
+                own_ = affine_then(own_, vec3f(select(0.0, a_4_.x, i32(block_) > 0), x_4_.x, select(1.0, 0.0, i32(block_) > 0)));
+            }
+            {  // step 1
+                own_ = affine_then(own_, vec3f(select(0.0, a_4_.y, i32(block_ + 1u) > 0), x_4_.y, select(1.0, 0.0, i32(block_ + 1u) > 0)));
+            }
+            {  // step 2
+                own_ = affine_then(own_, vec3f(select(0.0, a_4_.z, i32(block_ + 2u) > 0), x_4_.z, select(1.0, 0.0, i32(block_ + 2u) > 0)));
+            }
+            {  // step 3
+                own_ = affine_then(own_, vec3f(select(0.0, a_4_.w, i32(block_ + 3u) > 0), x_4_.w, select(1.0, 0.0, i32(block_ + 3u) > 0)));
+            }
+        }
         var side_ = 0u;
-        for (var apart_ = 1u; apart_ < 256u; apart_ *= 4u) {
+        for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
             if (!(abs(own_.x) <= 2.0 && abs(own_.y) <= 3.4028234e38)) {
                 grows = 1u;
             }
@@ -319,7 +401,7 @@ fn behind_aligned(
             if (lane >= apart_ * 3u) {
                 own_ = affine_then(steps[side_ + lane - apart_ * 3u], own_);
             }
-            side_ = 256u - side_;
+            side_ = 64u - side_;
         }
         steps[side_ + lane] = own_;
         workgroupBarrier();
@@ -327,32 +409,57 @@ fn behind_aligned(
         if (lane > 0u) {
             before_ = steps[side_ + lane - 1u];
         }
-        let whole_ = steps[side_ + 255u];
+        let whole_ = steps[side_ + 63u];
+        h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
         if (place < end) {
-            h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
-            let block_ = place;
+            let block_2 = place;
             var y_4: vec4f;
             {  // step 0
-                let h = select(0.0, a_4.x * h_before, i32(block_) > 0) + x_4.x;
+                let h = select(0.0, a_4.x * h_before, i32(block_2) > 0) + x_4.x;
                 y_4.x = h;
                 h_before = h;
             }
             {  // step 1
-                let h = select(0.0, a_4.y * h_before, i32(block_ + 1u) > 0) + x_4.y;
+                let h = select(0.0, a_4.y * h_before, i32(block_2 + 1u) > 0) + x_4.y;
                 y_4.y = h;
                 h_before = h;
             }
             {  // step 2
-                let h = select(0.0, a_4.z * h_before, i32(block_ + 2u) > 0) + x_4.z;
+                let h = select(0.0, a_4.z * h_before, i32(block_2 + 2u) > 0) + x_4.z;
                 y_4.z = h;
                 h_before = h;
             }
             {  // step 3
-                let h = select(0.0, a_4.w * h_before, i32(block_ + 3u) > 0) + x_4.w;
+                let h = select(0.0, a_4.w * h_before, i32(block_2 + 3u) > 0) + x_4.w;
                 y_4.w = h;
                 h_before = h;
             }
-            y[row * (u.n >> 2u) + (block_ >> 2u)] = y_4;
+            y[row * (u.n >> 2u) + (block_2 >> 2u)] = y_4;
+        }
+        if (place + 4u < end) {
+            let block_3 = place + 4u;
+            var y_4_: vec4f;
+            {  // step 0
+                let h = select(0.0, a_4_.x * h_before, i32(block_3) > 0) + x_4_.x;
+                y_4_.x = h;
+                h_before = h;
+            }
+            {  // step 1
+                let h = select(0.0, a_4_.y * h_before, i32(block_3 + 1u) > 0) + x_4_.y;
+                y_4_.y = h;
+                h_before = h;
+            }
+            {  // step 2
+                let h = select(0.0, a_4_.z * h_before, i32(block_3 + 2u) > 0) + x_4_.z;
+                y_4_.z = h;
+                h_before = h;
+            }
+            {  // step 3
+                let h = select(0.0, a_4_.w * h_before, i32(block_3 + 3u) > 0) + x_4_.w;
+                y_4_.w = h;
+                h_before = h;
+            }
+            y[row * (u.n >> 2u) + (block_3 >> 2u)] = y_4_;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
         workgroupBarrier();
@@ -364,8 +471,8 @@ fn behind_aligned(
     }
 }
 
-// A workgroup per row, four steps a lane.
-@compute @workgroup_size(256)
+// A workgroup per row, 8 steps a lane.
+@compute @workgroup_size(64)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
@@ -378,8 +485,8 @@ fn edge(
     }
     var h_before: f32;
     var state = 0.0;
-    for (var first = 0u; first < u.n; first += 1024u) {
-        let place = first + lane * 4u;
+    for (var first = 0u; first < u.n; first += 512u) {
+        let place = first + lane * 8u;
         var own = vec3f(1.0, 0.0, 0.0);
         if (place < u.n) {
             if (place < u.n) {
@@ -399,8 +506,26 @@ fn edge(
                 own = affine_then(own, vec3f(select(0.0, a_redo[row * u.n + t], i32(t) > 0), x_redo[row * u.n + t], select(1.0, 0.0, i32(t) > 0)));
             }
         }
+        if (place + 4u < u.n) {
+            if (place + 4u < u.n) {
+                let t = place + 4u;
+                own = affine_then(own, vec3f(select(0.0, a_redo[row * u.n + t], i32(t) > 0), x_redo[row * u.n + t], select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 1u < u.n) {
+                let t = place + 4u + 1u;
+                own = affine_then(own, vec3f(select(0.0, a_redo[row * u.n + t], i32(t) > 0), x_redo[row * u.n + t], select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 2u < u.n) {
+                let t = place + 4u + 2u;
+                own = affine_then(own, vec3f(select(0.0, a_redo[row * u.n + t], i32(t) > 0), x_redo[row * u.n + t], select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 3u < u.n) {
+                let t = place + 4u + 3u;
+                own = affine_then(own, vec3f(select(0.0, a_redo[row * u.n + t], i32(t) > 0), x_redo[row * u.n + t], select(1.0, 0.0, i32(t) > 0)));
+            }
+        }
         var side = 0u;
-        for (var apart = 1u; apart < 256u; apart *= 4u) {
+        for (var apart = 1u; apart < 64u; apart *= 4u) {
             if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
                 grows = 1u;
             }
@@ -415,7 +540,7 @@ fn edge(
             if (lane >= apart * 3u) {
                 own = affine_then(steps[side + lane - apart * 3u], own);
             }
-            side = 256u - side;
+            side = 64u - side;
         }
         steps[side + lane] = own;
         workgroupBarrier();
@@ -423,9 +548,9 @@ fn edge(
         if (lane > 0u) {
             before = steps[side + lane - 1u];
         }
-        let whole = steps[side + 255u];
+        let whole = steps[side + 63u];
+        h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
         if (place < u.n) {
-            h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
             if (place < u.n) {
                 let t = place;
                 let h = select(0.0, a_redo[row * u.n + t] * h_before, i32(t) > 0) + x_redo[row * u.n + t];
@@ -451,6 +576,32 @@ fn edge(
                 h_before = h;
             }
         }
+        if (place + 4u < u.n) {
+            if (place + 4u < u.n) {
+                let t = place + 4u;
+                let h = select(0.0, a_redo[row * u.n + t] * h_before, i32(t) > 0) + x_redo[row * u.n + t];
+                y_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 1u < u.n) {
+                let t = place + 4u + 1u;
+                let h = select(0.0, a_redo[row * u.n + t] * h_before, i32(t) > 0) + x_redo[row * u.n + t];
+                y_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 2u < u.n) {
+                let t = place + 4u + 2u;
+                let h = select(0.0, a_redo[row * u.n + t] * h_before, i32(t) > 0) + x_redo[row * u.n + t];
+                y_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 3u < u.n) {
+                let t = place + 4u + 3u;
+                let h = select(0.0, a_redo[row * u.n + t] * h_before, i32(t) > 0) + x_redo[row * u.n + t];
+                y_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+        }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
     }
@@ -462,13 +613,13 @@ fn edge(
 }
 
 // First of two dispatches: all steps of a part as one.
-@compute @workgroup_size(256)
+@compute @workgroup_size(64)
 fn totals_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let size = max((u.n + 2097151u) >> 21u, 1u) * 1024u;
+    let size = max((u.n + 1048575u) >> 20u, 1u) * 512u;
     let count = (u.n + size - 1u) / size;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.m * count) {
@@ -480,8 +631,8 @@ fn totals_edge(
     let end = min(start + size, u.n);
     var h_before: f32;
     var total = vec3f(1.0, 0.0, 0.0);
-    for (var first = start; first < end; first += 1024u) {
-        let place = first + lane * 4u;
+    for (var first = start; first < end; first += 512u) {
+        let place = first + lane * 8u;
         var own = vec3f(1.0, 0.0, 0.0);
         if (place < end) {
             if (place < end) {
@@ -501,8 +652,26 @@ fn totals_edge(
                 own = affine_then(own, vec3f(select(0.0, a_redo[row * u.n + t], i32(t) > 0), x_redo[row * u.n + t], select(1.0, 0.0, i32(t) > 0)));
             }
         }
+        if (place + 4u < end) {
+            if (place + 4u < end) {
+                let t = place + 4u;
+                own = affine_then(own, vec3f(select(0.0, a_redo[row * u.n + t], i32(t) > 0), x_redo[row * u.n + t], select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 1u < end) {
+                let t = place + 4u + 1u;
+                own = affine_then(own, vec3f(select(0.0, a_redo[row * u.n + t], i32(t) > 0), x_redo[row * u.n + t], select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 2u < end) {
+                let t = place + 4u + 2u;
+                own = affine_then(own, vec3f(select(0.0, a_redo[row * u.n + t], i32(t) > 0), x_redo[row * u.n + t], select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 3u < end) {
+                let t = place + 4u + 3u;
+                own = affine_then(own, vec3f(select(0.0, a_redo[row * u.n + t], i32(t) > 0), x_redo[row * u.n + t], select(1.0, 0.0, i32(t) > 0)));
+            }
+        }
         var side = 0u;
-        for (var apart = 1u; apart < 256u; apart *= 4u) {
+        for (var apart = 1u; apart < 64u; apart *= 4u) {
             steps[side + lane] = own;
             workgroupBarrier();
             if (lane >= apart) {
@@ -514,7 +683,7 @@ fn totals_edge(
             if (lane >= apart * 3u) {
                 own = affine_then(steps[side + lane - apart * 3u], own);
             }
-            side = 256u - side;
+            side = 64u - side;
         }
         steps[side + lane] = own;
         workgroupBarrier();
@@ -522,7 +691,7 @@ fn totals_edge(
         if (lane > 0u) {
             before = steps[side + lane - 1u];
         }
-        let whole = steps[side + 255u];
+        let whole = steps[side + 63u];
         total = affine_then(total, whole);
         workgroupBarrier();
     }
@@ -535,14 +704,14 @@ fn totals_edge(
 }
 
 // Second of two dispatches: each part behind those before.
-@compute @workgroup_size(256)
+@compute @workgroup_size(64)
 fn behind_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
     var grows = 0u;
-    let size = max((u.n + 2097151u) >> 21u, 1u) * 1024u;
+    let size = max((u.n + 1048575u) >> 20u, 1u) * 512u;
     let count = (u.n + size - 1u) / size;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.m * count) {
@@ -553,14 +722,14 @@ fn behind_edge(
     let start = part * size;
     let end = min(start + size, u.n);
     var h_before: f32;
-    let each = (part + 255u) >> 8u;
+    let each = (part + 63u) >> 6u;
     let first = min(lane * each, part);
     var own = vec3f(1.0, 0.0, 0.0);
     for (var earlier = first; earlier < min(first + each, part); earlier += 1u) {
         own = affine_then(own, parts_behind_aligned[row * count + earlier]);
     }
     var side = 0u;
-    for (var apart = 1u; apart < 256u; apart *= 4u) {
+    for (var apart = 1u; apart < 64u; apart *= 4u) {
         if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
             grows = 1u;
         }
@@ -575,7 +744,7 @@ fn behind_edge(
         if (lane >= apart * 3u) {
             own = affine_then(steps[side + lane - apart * 3u], own);
         }
-        side = 256u - side;
+        side = 64u - side;
     }
     steps[side + lane] = own;
     workgroupBarrier();
@@ -583,12 +752,12 @@ fn behind_edge(
     if (lane > 0u) {
         before = steps[side + lane - 1u];
     }
-    let whole = steps[side + 255u];
+    let whole = steps[side + 63u];
     let carried = whole.y;
     workgroupBarrier();
     var state = carried;
-    for (var first_ = start; first_ < end; first_ += 1024u) {
-        let place = first_ + lane * 4u;
+    for (var first_ = start; first_ < end; first_ += 512u) {
+        let place = first_ + lane * 8u;
         var own_ = vec3f(1.0, 0.0, 0.0);
         if (place < end) {
             if (place < end) {
@@ -608,8 +777,26 @@ fn behind_edge(
                 own_ = affine_then(own_, vec3f(select(0.0, a_redo[row * u.n + t], i32(t) > 0), x_redo[row * u.n + t], select(1.0, 0.0, i32(t) > 0)));
             }
         }
+        if (place + 4u < end) {
+            if (place + 4u < end) {
+                let t = place + 4u;
+                own_ = affine_then(own_, vec3f(select(0.0, a_redo[row * u.n + t], i32(t) > 0), x_redo[row * u.n + t], select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 1u < end) {
+                let t = place + 4u + 1u;
+                own_ = affine_then(own_, vec3f(select(0.0, a_redo[row * u.n + t], i32(t) > 0), x_redo[row * u.n + t], select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 2u < end) {
+                let t = place + 4u + 2u;
+                own_ = affine_then(own_, vec3f(select(0.0, a_redo[row * u.n + t], i32(t) > 0), x_redo[row * u.n + t], select(1.0, 0.0, i32(t) > 0)));
+            }
+            if (place + 4u + 3u < end) {
+                let t = place + 4u + 3u;
+                own_ = affine_then(own_, vec3f(select(0.0, a_redo[row * u.n + t], i32(t) > 0), x_redo[row * u.n + t], select(1.0, 0.0, i32(t) > 0)));
+            }
+        }
         var side_ = 0u;
-        for (var apart_ = 1u; apart_ < 256u; apart_ *= 4u) {
+        for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
             if (!(abs(own_.x) <= 2.0 && abs(own_.y) <= 3.4028234e38)) {
                 grows = 1u;
             }
@@ -624,7 +811,7 @@ fn behind_edge(
             if (lane >= apart_ * 3u) {
                 own_ = affine_then(steps[side_ + lane - apart_ * 3u], own_);
             }
-            side_ = 256u - side_;
+            side_ = 64u - side_;
         }
         steps[side_ + lane] = own_;
         workgroupBarrier();
@@ -632,9 +819,9 @@ fn behind_edge(
         if (lane > 0u) {
             before_ = steps[side_ + lane - 1u];
         }
-        let whole_ = steps[side_ + 255u];
+        let whole_ = steps[side_ + 63u];
+        h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
         if (place < end) {
-            h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
             if (place < end) {
                 let t = place;
                 let h = select(0.0, a_redo[row * u.n + t] * h_before, i32(t) > 0) + x_redo[row * u.n + t];
@@ -655,6 +842,32 @@ fn behind_edge(
             }
             if (place + 3u < end) {
                 let t = place + 3u;
+                let h = select(0.0, a_redo[row * u.n + t] * h_before, i32(t) > 0) + x_redo[row * u.n + t];
+                y_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+        }
+        if (place + 4u < end) {
+            if (place + 4u < end) {
+                let t = place + 4u;
+                let h = select(0.0, a_redo[row * u.n + t] * h_before, i32(t) > 0) + x_redo[row * u.n + t];
+                y_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 1u < end) {
+                let t = place + 4u + 1u;
+                let h = select(0.0, a_redo[row * u.n + t] * h_before, i32(t) > 0) + x_redo[row * u.n + t];
+                y_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 2u < end) {
+                let t = place + 4u + 2u;
+                let h = select(0.0, a_redo[row * u.n + t] * h_before, i32(t) > 0) + x_redo[row * u.n + t];
+                y_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 3u < end) {
+                let t = place + 4u + 3u;
                 let h = select(0.0, a_redo[row * u.n + t] * h_before, i32(t) > 0) + x_redo[row * u.n + t];
                 y_redo[row * u.n + t] = h;
                 h_before = h;

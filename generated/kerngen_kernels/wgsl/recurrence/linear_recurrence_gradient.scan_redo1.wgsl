@@ -15,7 +15,7 @@ struct Uniform {
 @group(0) @binding(4) var<storage, read_write> da: array<vec4f>;
 @group(0) @binding(5) var<storage, read_write> dx: array<vec4f>;
 @group(0) @binding(6) var<storage, read_write> wild: array<atomic<u32>>;
-var<workgroup> steps: array<vec3f, 512>;
+var<workgroup> steps: array<vec3f, 128>;
 var<workgroup> noted: array<atomic<u32>, 1>;
 
 // Two steps as one: x h + y of what was before, or y alone where z is set.  Nothing times
@@ -28,8 +28,8 @@ fn affine_then(first: vec3f, second: vec3f) -> vec3f {
     return select(joined, second, second.z != 0.0);
 }
 
-// A workgroup per row, four steps a lane.
-@compute @workgroup_size(256)
+// A workgroup per row, 8 steps a lane.
+@compute @workgroup_size(64)
 fn aligned(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
@@ -42,8 +42,8 @@ fn aligned(
     }
     var h_before: f32;
     var state = 0.0;
-    for (var first = 0u; first < u.n; first += 1024u) {
-        let place = first + lane * 4u;
+    for (var first = 0u; first < u.n; first += 512u) {
+        let place = first + lane * 8u;
         var own = vec3f(1.0, 0.0, 0.0);
         var dy_4: vec4f;
         if (place < u.n) {
@@ -62,8 +62,25 @@ fn aligned(
                 own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(block) + 1, 0, i32(u.n) - 1))], i32(block) < i32(u.n) - 1), dy_4.x, select(1.0, 0.0, i32(block) < i32(u.n) - 1)));
             }
         }
+        var dy_4_: vec4f;
+        if (place + 4u < u.n) {
+            let block_ = u.n - 4u - (place + 4u);
+            dy_4_ = dy[row * (u.n >> 2u) + (block_ >> 2u)];
+            {  // step 0
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(block_ + 3u) + 1, 0, i32(u.n) - 1))], i32(block_ + 3u) < i32(u.n) - 1), dy_4_.w, select(1.0, 0.0, i32(block_ + 3u) < i32(u.n) - 1)));
+            }
+            {  // step 1
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(block_ + 2u) + 1, 0, i32(u.n) - 1))], i32(block_ + 2u) < i32(u.n) - 1), dy_4_.z, select(1.0, 0.0, i32(block_ + 2u) < i32(u.n) - 1)));
+            }
+            {  // step 2
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(block_ + 1u) + 1, 0, i32(u.n) - 1))], i32(block_ + 1u) < i32(u.n) - 1), dy_4_.y, select(1.0, 0.0, i32(block_ + 1u) < i32(u.n) - 1)));
+            }
+            {  // step 3
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(block_) + 1, 0, i32(u.n) - 1))], i32(block_) < i32(u.n) - 1), dy_4_.x, select(1.0, 0.0, i32(block_) < i32(u.n) - 1)));
+            }
+        }
         var side = 0u;
-        for (var apart = 1u; apart < 256u; apart *= 4u) {
+        for (var apart = 1u; apart < 64u; apart *= 4u) {
             if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
                 grows = 1u;
             }
@@ -78,7 +95,7 @@ fn aligned(
             if (lane >= apart * 3u) {
                 own = affine_then(steps[side + lane - apart * 3u], own);
             }
-            side = 256u - side;
+            side = 64u - side;
         }
         steps[side + lane] = own;
         workgroupBarrier();
@@ -86,38 +103,69 @@ fn aligned(
         if (lane > 0u) {
             before = steps[side + lane - 1u];
         }
-        let whole = steps[side + 255u];
+        let whole = steps[side + 63u];
+        h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
         if (place < u.n) {
-            h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
-            let block_ = u.n - 4u - place;
+            let block_2 = u.n - 4u - place;
             var da_4: vec4f;
             var dx_4: vec4f;
             {  // step 0
-                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_ + 3u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_ + 3u) < i32(u.n) - 1) + dy_4.w;
-                da_4.w = select(0.0, h * y[row * u.n + u32(clamp(i32(block_ + 3u) - 1, 0, i32(u.n) - 1))], i32(block_ + 3u) > 0);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_2 + 3u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_2 + 3u) < i32(u.n) - 1) + dy_4.w;
+                da_4.w = select(0.0, h * y[row * u.n + u32(clamp(i32(block_2 + 3u) - 1, 0, i32(u.n) - 1))], i32(block_2 + 3u) > 0);
                 dx_4.w = h;
                 h_before = h;
             }
             {  // step 1
-                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_ + 2u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_ + 2u) < i32(u.n) - 1) + dy_4.z;
-                da_4.z = select(0.0, h * y[row * u.n + u32(clamp(i32(block_ + 2u) - 1, 0, i32(u.n) - 1))], i32(block_ + 2u) > 0);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_2 + 2u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_2 + 2u) < i32(u.n) - 1) + dy_4.z;
+                da_4.z = select(0.0, h * y[row * u.n + u32(clamp(i32(block_2 + 2u) - 1, 0, i32(u.n) - 1))], i32(block_2 + 2u) > 0);
                 dx_4.z = h;
                 h_before = h;
             }
             {  // step 2
-                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_ + 1u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_ + 1u) < i32(u.n) - 1) + dy_4.y;
-                da_4.y = select(0.0, h * y[row * u.n + u32(clamp(i32(block_ + 1u) - 1, 0, i32(u.n) - 1))], i32(block_ + 1u) > 0);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_2 + 1u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_2 + 1u) < i32(u.n) - 1) + dy_4.y;
+                da_4.y = select(0.0, h * y[row * u.n + u32(clamp(i32(block_2 + 1u) - 1, 0, i32(u.n) - 1))], i32(block_2 + 1u) > 0);
                 dx_4.y = h;
                 h_before = h;
             }
             {  // step 3
-                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_) < i32(u.n) - 1) + dy_4.x;
-                da_4.x = select(0.0, h * y[row * u.n + u32(clamp(i32(block_) - 1, 0, i32(u.n) - 1))], i32(block_) > 0);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_2) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_2) < i32(u.n) - 1) + dy_4.x;
+                da_4.x = select(0.0, h * y[row * u.n + u32(clamp(i32(block_2) - 1, 0, i32(u.n) - 1))], i32(block_2) > 0);
                 dx_4.x = h;
                 h_before = h;
             }
-            da[row * (u.n >> 2u) + (block_ >> 2u)] = da_4;
-            dx[row * (u.n >> 2u) + (block_ >> 2u)] = dx_4;
+            da[row * (u.n >> 2u) + (block_2 >> 2u)] = da_4;
+            dx[row * (u.n >> 2u) + (block_2 >> 2u)] = dx_4;
+        }
+        if (place + 4u < u.n) {
+            let block_3 = u.n - 4u - (place + 4u);
+            var da_4_: vec4f;
+            var dx_4_: vec4f;
+            {  // step 0
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_3 + 3u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_3 + 3u) < i32(u.n) - 1) + dy_4_.w;
+                da_4_.w = select(0.0, h * y[row * u.n + u32(clamp(i32(block_3 + 3u) - 1, 0, i32(u.n) - 1))], i32(block_3 + 3u) > 0);
+                dx_4_.w = h;
+                h_before = h;
+            }
+            {  // step 1
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_3 + 2u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_3 + 2u) < i32(u.n) - 1) + dy_4_.z;
+                da_4_.z = select(0.0, h * y[row * u.n + u32(clamp(i32(block_3 + 2u) - 1, 0, i32(u.n) - 1))], i32(block_3 + 2u) > 0);
+                dx_4_.z = h;
+                h_before = h;
+            }
+            {  // step 2
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_3 + 1u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_3 + 1u) < i32(u.n) - 1) + dy_4_.y;
+                da_4_.y = select(0.0, h * y[row * u.n + u32(clamp(i32(block_3 + 1u) - 1, 0, i32(u.n) - 1))], i32(block_3 + 1u) > 0);
+                dx_4_.y = h;
+                h_before = h;
+            }
+            {  // step 3
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_3) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_3) < i32(u.n) - 1) + dy_4_.x;
+                da_4_.x = select(0.0, h * y[row * u.n + u32(clamp(i32(block_3) - 1, 0, i32(u.n) - 1))], i32(block_3) > 0);
+                dx_4_.x = h;
+                h_before = h;
+            }
+            da[row * (u.n >> 2u) + (block_3 >> 2u)] = da_4_;
+            dx[row * (u.n >> 2u) + (block_3 >> 2u)] = dx_4_;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
@@ -163,13 +211,13 @@ fn redo(
 @group(0) @binding(4) var<storage, read_write> wild_totals_aligned: array<atomic<u32>>;
 
 // First of two dispatches: all steps of a part as one.
-@compute @workgroup_size(256)
+@compute @workgroup_size(64)
 fn totals_aligned(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let size = max((u.n + 2097151u) >> 21u, 1u) * 1024u;
+    let size = max((u.n + 1048575u) >> 20u, 1u) * 512u;
     let count = (u.n + size - 1u) / size;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.m * count) {
@@ -181,8 +229,8 @@ fn totals_aligned(
     let end = min(start + size, u.n);
     var h_before: f32;
     var total = vec3f(1.0, 0.0, 0.0);
-    for (var first = start; first < end; first += 1024u) {
-        let place = first + lane * 4u;
+    for (var first = start; first < end; first += 512u) {
+        let place = first + lane * 8u;
         var own = vec3f(1.0, 0.0, 0.0);
         var dy_4: vec4f;
         if (place < end) {
@@ -201,8 +249,25 @@ fn totals_aligned(
                 own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(block) + 1, 0, i32(u.n) - 1))], i32(block) < i32(u.n) - 1), dy_4.x, select(1.0, 0.0, i32(block) < i32(u.n) - 1)));
             }
         }
+        var dy_4_: vec4f;
+        if (place + 4u < end) {
+            let block_ = u.n - 4u - (place + 4u);
+            dy_4_ = dy_totals_aligned[row * (u.n >> 2u) + (block_ >> 2u)];
+            {  // step 0
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(block_ + 3u) + 1, 0, i32(u.n) - 1))], i32(block_ + 3u) < i32(u.n) - 1), dy_4_.w, select(1.0, 0.0, i32(block_ + 3u) < i32(u.n) - 1)));
+            }
+            {  // step 1
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(block_ + 2u) + 1, 0, i32(u.n) - 1))], i32(block_ + 2u) < i32(u.n) - 1), dy_4_.z, select(1.0, 0.0, i32(block_ + 2u) < i32(u.n) - 1)));
+            }
+            {  // step 2
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(block_ + 1u) + 1, 0, i32(u.n) - 1))], i32(block_ + 1u) < i32(u.n) - 1), dy_4_.y, select(1.0, 0.0, i32(block_ + 1u) < i32(u.n) - 1)));
+            }
+            {  // step 3
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(block_) + 1, 0, i32(u.n) - 1))], i32(block_) < i32(u.n) - 1), dy_4_.x, select(1.0, 0.0, i32(block_) < i32(u.n) - 1)));
+            }
+        }
         var side = 0u;
-        for (var apart = 1u; apart < 256u; apart *= 4u) {
+        for (var apart = 1u; apart < 64u; apart *= 4u) {
             steps[side + lane] = own;
             workgroupBarrier();
             if (lane >= apart) {
@@ -214,7 +279,7 @@ fn totals_aligned(
             if (lane >= apart * 3u) {
                 own = affine_then(steps[side + lane - apart * 3u], own);
             }
-            side = 256u - side;
+            side = 64u - side;
         }
         steps[side + lane] = own;
         workgroupBarrier();
@@ -222,7 +287,7 @@ fn totals_aligned(
         if (lane > 0u) {
             before = steps[side + lane - 1u];
         }
-        let whole = steps[side + 255u];
+        let whole = steps[side + 63u];
         total = affine_then(total, whole);
         workgroupBarrier();
     }
@@ -238,14 +303,14 @@ fn totals_aligned(
 @group(0) @binding(7) var<storage, read_write> wild_behind_aligned: array<atomic<u32>>;
 
 // Second of two dispatches: each part behind those before.
-@compute @workgroup_size(256)
+@compute @workgroup_size(64)
 fn behind_aligned(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
     var grows = 0u;
-    let size = max((u.n + 2097151u) >> 21u, 1u) * 1024u;
+    let size = max((u.n + 1048575u) >> 20u, 1u) * 512u;
     let count = (u.n + size - 1u) / size;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.m * count) {
@@ -256,14 +321,14 @@ fn behind_aligned(
     let start = part * size;
     let end = min(start + size, u.n);
     var h_before: f32;
-    let each = (part + 255u) >> 8u;
+    let each = (part + 63u) >> 6u;
     let first = min(lane * each, part);
     var own = vec3f(1.0, 0.0, 0.0);
     for (var earlier = first; earlier < min(first + each, part); earlier += 1u) {
         own = affine_then(own, parts_behind_aligned[row * count + earlier]);
     }
     var side = 0u;
-    for (var apart = 1u; apart < 256u; apart *= 4u) {
+    for (var apart = 1u; apart < 64u; apart *= 4u) {
         if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
             grows = 1u;
         }
@@ -278,7 +343,7 @@ fn behind_aligned(
         if (lane >= apart * 3u) {
             own = affine_then(steps[side + lane - apart * 3u], own);
         }
-        side = 256u - side;
+        side = 64u - side;
     }
     steps[side + lane] = own;
     workgroupBarrier();
@@ -286,12 +351,12 @@ fn behind_aligned(
     if (lane > 0u) {
         before = steps[side + lane - 1u];
     }
-    let whole = steps[side + 255u];
+    let whole = steps[side + 63u];
     let carried = whole.y;
     workgroupBarrier();
     var state = carried;
-    for (var first_ = start; first_ < end; first_ += 1024u) {
-        let place = first_ + lane * 4u;
+    for (var first_ = start; first_ < end; first_ += 512u) {
+        let place = first_ + lane * 8u;
         var own_ = vec3f(1.0, 0.0, 0.0);
         var dy_4: vec4f;
         if (place < end) {
@@ -310,8 +375,25 @@ fn behind_aligned(
                 own_ = affine_then(own_, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(block) + 1, 0, i32(u.n) - 1))], i32(block) < i32(u.n) - 1), dy_4.x, select(1.0, 0.0, i32(block) < i32(u.n) - 1)));
             }
         }
+        var dy_4_: vec4f;
+        if (place + 4u < end) {
+            let block_ = u.n - 4u - (place + 4u);
+            dy_4_ = dy[row * (u.n >> 2u) + (block_ >> 2u)];
+            {  // step 0
+                own_ = affine_then(own_, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(block_ + 3u) + 1, 0, i32(u.n) - 1))], i32(block_ + 3u) < i32(u.n) - 1), dy_4_.w, select(1.0, 0.0, i32(block_ + 3u) < i32(u.n) - 1)));
+            }
+            {  // step 1
+                own_ = affine_then(own_, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(block_ + 2u) + 1, 0, i32(u.n) - 1))], i32(block_ + 2u) < i32(u.n) - 1), dy_4_.z, select(1.0, 0.0, i32(block_ + 2u) < i32(u.n) - 1)));
+            }
+            {  // step 2
+                own_ = affine_then(own_, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(block_ + 1u) + 1, 0, i32(u.n) - 1))], i32(block_ + 1u) < i32(u.n) - 1), dy_4_.y, select(1.0, 0.0, i32(block_ + 1u) < i32(u.n) - 1)));
+            }
+            {  // step 3
+                own_ = affine_then(own_, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(block_) + 1, 0, i32(u.n) - 1))], i32(block_) < i32(u.n) - 1), dy_4_.x, select(1.0, 0.0, i32(block_) < i32(u.n) - 1)));
+            }
+        }
         var side_ = 0u;
-        for (var apart_ = 1u; apart_ < 256u; apart_ *= 4u) {
+        for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
             if (!(abs(own_.x) <= 2.0 && abs(own_.y) <= 3.4028234e38)) {
                 grows = 1u;
             }
@@ -326,7 +408,7 @@ fn behind_aligned(
             if (lane >= apart_ * 3u) {
                 own_ = affine_then(steps[side_ + lane - apart_ * 3u], own_);
             }
-            side_ = 256u - side_;
+            side_ = 64u - side_;
         }
         steps[side_ + lane] = own_;
         workgroupBarrier();
@@ -334,38 +416,69 @@ fn behind_aligned(
         if (lane > 0u) {
             before_ = steps[side_ + lane - 1u];
         }
-        let whole_ = steps[side_ + 255u];
+        let whole_ = steps[side_ + 63u];
+        h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
         if (place < end) {
-            h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
-            let block_ = u.n - 4u - place;
+            let block_2 = u.n - 4u - place;
             var da_4: vec4f;
             var dx_4: vec4f;
             {  // step 0
-                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_ + 3u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_ + 3u) < i32(u.n) - 1) + dy_4.w;
-                da_4.w = select(0.0, h * y[row * u.n + u32(clamp(i32(block_ + 3u) - 1, 0, i32(u.n) - 1))], i32(block_ + 3u) > 0);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_2 + 3u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_2 + 3u) < i32(u.n) - 1) + dy_4.w;
+                da_4.w = select(0.0, h * y[row * u.n + u32(clamp(i32(block_2 + 3u) - 1, 0, i32(u.n) - 1))], i32(block_2 + 3u) > 0);
                 dx_4.w = h;
                 h_before = h;
             }
             {  // step 1
-                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_ + 2u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_ + 2u) < i32(u.n) - 1) + dy_4.z;
-                da_4.z = select(0.0, h * y[row * u.n + u32(clamp(i32(block_ + 2u) - 1, 0, i32(u.n) - 1))], i32(block_ + 2u) > 0);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_2 + 2u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_2 + 2u) < i32(u.n) - 1) + dy_4.z;
+                da_4.z = select(0.0, h * y[row * u.n + u32(clamp(i32(block_2 + 2u) - 1, 0, i32(u.n) - 1))], i32(block_2 + 2u) > 0);
                 dx_4.z = h;
                 h_before = h;
             }
             {  // step 2
-                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_ + 1u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_ + 1u) < i32(u.n) - 1) + dy_4.y;
-                da_4.y = select(0.0, h * y[row * u.n + u32(clamp(i32(block_ + 1u) - 1, 0, i32(u.n) - 1))], i32(block_ + 1u) > 0);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_2 + 1u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_2 + 1u) < i32(u.n) - 1) + dy_4.y;
+                da_4.y = select(0.0, h * y[row * u.n + u32(clamp(i32(block_2 + 1u) - 1, 0, i32(u.n) - 1))], i32(block_2 + 1u) > 0);
                 dx_4.y = h;
                 h_before = h;
             }
             {  // step 3
-                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_) < i32(u.n) - 1) + dy_4.x;
-                da_4.x = select(0.0, h * y[row * u.n + u32(clamp(i32(block_) - 1, 0, i32(u.n) - 1))], i32(block_) > 0);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_2) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_2) < i32(u.n) - 1) + dy_4.x;
+                da_4.x = select(0.0, h * y[row * u.n + u32(clamp(i32(block_2) - 1, 0, i32(u.n) - 1))], i32(block_2) > 0);
                 dx_4.x = h;
                 h_before = h;
             }
-            da[row * (u.n >> 2u) + (block_ >> 2u)] = da_4;
-            dx[row * (u.n >> 2u) + (block_ >> 2u)] = dx_4;
+            da[row * (u.n >> 2u) + (block_2 >> 2u)] = da_4;
+            dx[row * (u.n >> 2u) + (block_2 >> 2u)] = dx_4;
+        }
+        if (place + 4u < end) {
+            let block_3 = u.n - 4u - (place + 4u);
+            var da_4_: vec4f;
+            var dx_4_: vec4f;
+            {  // step 0
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_3 + 3u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_3 + 3u) < i32(u.n) - 1) + dy_4_.w;
+                da_4_.w = select(0.0, h * y[row * u.n + u32(clamp(i32(block_3 + 3u) - 1, 0, i32(u.n) - 1))], i32(block_3 + 3u) > 0);
+                dx_4_.w = h;
+                h_before = h;
+            }
+            {  // step 1
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_3 + 2u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_3 + 2u) < i32(u.n) - 1) + dy_4_.z;
+                da_4_.z = select(0.0, h * y[row * u.n + u32(clamp(i32(block_3 + 2u) - 1, 0, i32(u.n) - 1))], i32(block_3 + 2u) > 0);
+                dx_4_.z = h;
+                h_before = h;
+            }
+            {  // step 2
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_3 + 1u) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_3 + 1u) < i32(u.n) - 1) + dy_4_.y;
+                da_4_.y = select(0.0, h * y[row * u.n + u32(clamp(i32(block_3 + 1u) - 1, 0, i32(u.n) - 1))], i32(block_3 + 1u) > 0);
+                dx_4_.y = h;
+                h_before = h;
+            }
+            {  // step 3
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(block_3) + 1, 0, i32(u.n) - 1))] * h_before, i32(block_3) < i32(u.n) - 1) + dy_4_.x;
+                da_4_.x = select(0.0, h * y[row * u.n + u32(clamp(i32(block_3) - 1, 0, i32(u.n) - 1))], i32(block_3) > 0);
+                dx_4_.x = h;
+                h_before = h;
+            }
+            da[row * (u.n >> 2u) + (block_3 >> 2u)] = da_4_;
+            dx[row * (u.n >> 2u) + (block_3 >> 2u)] = dx_4_;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
         workgroupBarrier();
@@ -377,8 +490,8 @@ fn behind_aligned(
     }
 }
 
-// A workgroup per row, four steps a lane.
-@compute @workgroup_size(256)
+// A workgroup per row, 8 steps a lane.
+@compute @workgroup_size(64)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
@@ -391,8 +504,8 @@ fn edge(
     }
     var h_before: f32;
     var state = 0.0;
-    for (var first = 0u; first < u.n; first += 1024u) {
-        let place = first + lane * 4u;
+    for (var first = 0u; first < u.n; first += 512u) {
+        let place = first + lane * 8u;
         var own = vec3f(1.0, 0.0, 0.0);
         if (place < u.n) {
             if (place < u.n) {
@@ -412,8 +525,26 @@ fn edge(
                 own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))], i32(t) < i32(u.n) - 1), dy_redo[row * u.n + t], select(1.0, 0.0, i32(t) < i32(u.n) - 1)));
             }
         }
+        if (place + 4u < u.n) {
+            if (place + 4u < u.n) {
+                let t = u.n - 1u - (place + 4u);
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))], i32(t) < i32(u.n) - 1), dy_redo[row * u.n + t], select(1.0, 0.0, i32(t) < i32(u.n) - 1)));
+            }
+            if (place + 4u + 1u < u.n) {
+                let t = u.n - 1u - (place + 4u + 1u);
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))], i32(t) < i32(u.n) - 1), dy_redo[row * u.n + t], select(1.0, 0.0, i32(t) < i32(u.n) - 1)));
+            }
+            if (place + 4u + 2u < u.n) {
+                let t = u.n - 1u - (place + 4u + 2u);
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))], i32(t) < i32(u.n) - 1), dy_redo[row * u.n + t], select(1.0, 0.0, i32(t) < i32(u.n) - 1)));
+            }
+            if (place + 4u + 3u < u.n) {
+                let t = u.n - 1u - (place + 4u + 3u);
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))], i32(t) < i32(u.n) - 1), dy_redo[row * u.n + t], select(1.0, 0.0, i32(t) < i32(u.n) - 1)));
+            }
+        }
         var side = 0u;
-        for (var apart = 1u; apart < 256u; apart *= 4u) {
+        for (var apart = 1u; apart < 64u; apart *= 4u) {
             if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
                 grows = 1u;
             }
@@ -428,7 +559,7 @@ fn edge(
             if (lane >= apart * 3u) {
                 own = affine_then(steps[side + lane - apart * 3u], own);
             }
-            side = 256u - side;
+            side = 64u - side;
         }
         steps[side + lane] = own;
         workgroupBarrier();
@@ -436,9 +567,9 @@ fn edge(
         if (lane > 0u) {
             before = steps[side + lane - 1u];
         }
-        let whole = steps[side + 255u];
+        let whole = steps[side + 63u];
+        h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
         if (place < u.n) {
-            h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
             if (place < u.n) {
                 let t = u.n - 1u - place;
                 let h = select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))] * h_before, i32(t) < i32(u.n) - 1) + dy_redo[row * u.n + t];
@@ -462,6 +593,36 @@ fn edge(
             }
             if (place + 3u < u.n) {
                 let t = u.n - 1u - (place + 3u);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))] * h_before, i32(t) < i32(u.n) - 1) + dy_redo[row * u.n + t];
+                da_redo[row * u.n + t] = select(0.0, h * y[row * u.n + u32(clamp(i32(t) - 1, 0, i32(u.n) - 1))], i32(t) > 0);
+                dx_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+        }
+        if (place + 4u < u.n) {
+            if (place + 4u < u.n) {
+                let t = u.n - 1u - (place + 4u);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))] * h_before, i32(t) < i32(u.n) - 1) + dy_redo[row * u.n + t];
+                da_redo[row * u.n + t] = select(0.0, h * y[row * u.n + u32(clamp(i32(t) - 1, 0, i32(u.n) - 1))], i32(t) > 0);
+                dx_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 1u < u.n) {
+                let t = u.n - 1u - (place + 4u + 1u);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))] * h_before, i32(t) < i32(u.n) - 1) + dy_redo[row * u.n + t];
+                da_redo[row * u.n + t] = select(0.0, h * y[row * u.n + u32(clamp(i32(t) - 1, 0, i32(u.n) - 1))], i32(t) > 0);
+                dx_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 2u < u.n) {
+                let t = u.n - 1u - (place + 4u + 2u);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))] * h_before, i32(t) < i32(u.n) - 1) + dy_redo[row * u.n + t];
+                da_redo[row * u.n + t] = select(0.0, h * y[row * u.n + u32(clamp(i32(t) - 1, 0, i32(u.n) - 1))], i32(t) > 0);
+                dx_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 3u < u.n) {
+                let t = u.n - 1u - (place + 4u + 3u);
                 let h = select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))] * h_before, i32(t) < i32(u.n) - 1) + dy_redo[row * u.n + t];
                 da_redo[row * u.n + t] = select(0.0, h * y[row * u.n + u32(clamp(i32(t) - 1, 0, i32(u.n) - 1))], i32(t) > 0);
                 dx_redo[row * u.n + t] = h;
@@ -481,13 +642,13 @@ fn edge(
 @group(0) @binding(2) var<storage, read> dy_totals_edge: array<f32>;
 
 // First of two dispatches: all steps of a part as one.
-@compute @workgroup_size(256)
+@compute @workgroup_size(64)
 fn totals_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let size = max((u.n + 2097151u) >> 21u, 1u) * 1024u;
+    let size = max((u.n + 1048575u) >> 20u, 1u) * 512u;
     let count = (u.n + size - 1u) / size;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.m * count) {
@@ -499,8 +660,8 @@ fn totals_edge(
     let end = min(start + size, u.n);
     var h_before: f32;
     var total = vec3f(1.0, 0.0, 0.0);
-    for (var first = start; first < end; first += 1024u) {
-        let place = first + lane * 4u;
+    for (var first = start; first < end; first += 512u) {
+        let place = first + lane * 8u;
         var own = vec3f(1.0, 0.0, 0.0);
         if (place < end) {
             if (place < end) {
@@ -520,8 +681,26 @@ fn totals_edge(
                 own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))], i32(t) < i32(u.n) - 1), dy_totals_edge[row * u.n + t], select(1.0, 0.0, i32(t) < i32(u.n) - 1)));
             }
         }
+        if (place + 4u < end) {
+            if (place + 4u < end) {
+                let t = u.n - 1u - (place + 4u);
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))], i32(t) < i32(u.n) - 1), dy_totals_edge[row * u.n + t], select(1.0, 0.0, i32(t) < i32(u.n) - 1)));
+            }
+            if (place + 4u + 1u < end) {
+                let t = u.n - 1u - (place + 4u + 1u);
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))], i32(t) < i32(u.n) - 1), dy_totals_edge[row * u.n + t], select(1.0, 0.0, i32(t) < i32(u.n) - 1)));
+            }
+            if (place + 4u + 2u < end) {
+                let t = u.n - 1u - (place + 4u + 2u);
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))], i32(t) < i32(u.n) - 1), dy_totals_edge[row * u.n + t], select(1.0, 0.0, i32(t) < i32(u.n) - 1)));
+            }
+            if (place + 4u + 3u < end) {
+                let t = u.n - 1u - (place + 4u + 3u);
+                own = affine_then(own, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))], i32(t) < i32(u.n) - 1), dy_totals_edge[row * u.n + t], select(1.0, 0.0, i32(t) < i32(u.n) - 1)));
+            }
+        }
         var side = 0u;
-        for (var apart = 1u; apart < 256u; apart *= 4u) {
+        for (var apart = 1u; apart < 64u; apart *= 4u) {
             steps[side + lane] = own;
             workgroupBarrier();
             if (lane >= apart) {
@@ -533,7 +712,7 @@ fn totals_edge(
             if (lane >= apart * 3u) {
                 own = affine_then(steps[side + lane - apart * 3u], own);
             }
-            side = 256u - side;
+            side = 64u - side;
         }
         steps[side + lane] = own;
         workgroupBarrier();
@@ -541,7 +720,7 @@ fn totals_edge(
         if (lane > 0u) {
             before = steps[side + lane - 1u];
         }
-        let whole = steps[side + 255u];
+        let whole = steps[side + 63u];
         total = affine_then(total, whole);
         workgroupBarrier();
     }
@@ -554,14 +733,14 @@ fn totals_edge(
 }
 
 // Second of two dispatches: each part behind those before.
-@compute @workgroup_size(256)
+@compute @workgroup_size(64)
 fn behind_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
     var grows = 0u;
-    let size = max((u.n + 2097151u) >> 21u, 1u) * 1024u;
+    let size = max((u.n + 1048575u) >> 20u, 1u) * 512u;
     let count = (u.n + size - 1u) / size;
     let group = workgroup.y * grid.x + workgroup.x;
     if (group >= u.m * count) {
@@ -572,14 +751,14 @@ fn behind_edge(
     let start = part * size;
     let end = min(start + size, u.n);
     var h_before: f32;
-    let each = (part + 255u) >> 8u;
+    let each = (part + 63u) >> 6u;
     let first = min(lane * each, part);
     var own = vec3f(1.0, 0.0, 0.0);
     for (var earlier = first; earlier < min(first + each, part); earlier += 1u) {
         own = affine_then(own, parts_behind_aligned[row * count + earlier]);
     }
     var side = 0u;
-    for (var apart = 1u; apart < 256u; apart *= 4u) {
+    for (var apart = 1u; apart < 64u; apart *= 4u) {
         if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
             grows = 1u;
         }
@@ -594,7 +773,7 @@ fn behind_edge(
         if (lane >= apart * 3u) {
             own = affine_then(steps[side + lane - apart * 3u], own);
         }
-        side = 256u - side;
+        side = 64u - side;
     }
     steps[side + lane] = own;
     workgroupBarrier();
@@ -602,12 +781,12 @@ fn behind_edge(
     if (lane > 0u) {
         before = steps[side + lane - 1u];
     }
-    let whole = steps[side + 255u];
+    let whole = steps[side + 63u];
     let carried = whole.y;
     workgroupBarrier();
     var state = carried;
-    for (var first_ = start; first_ < end; first_ += 1024u) {
-        let place = first_ + lane * 4u;
+    for (var first_ = start; first_ < end; first_ += 512u) {
+        let place = first_ + lane * 8u;
         var own_ = vec3f(1.0, 0.0, 0.0);
         if (place < end) {
             if (place < end) {
@@ -627,8 +806,26 @@ fn behind_edge(
                 own_ = affine_then(own_, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))], i32(t) < i32(u.n) - 1), dy_redo[row * u.n + t], select(1.0, 0.0, i32(t) < i32(u.n) - 1)));
             }
         }
+        if (place + 4u < end) {
+            if (place + 4u < end) {
+                let t = u.n - 1u - (place + 4u);
+                own_ = affine_then(own_, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))], i32(t) < i32(u.n) - 1), dy_redo[row * u.n + t], select(1.0, 0.0, i32(t) < i32(u.n) - 1)));
+            }
+            if (place + 4u + 1u < end) {
+                let t = u.n - 1u - (place + 4u + 1u);
+                own_ = affine_then(own_, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))], i32(t) < i32(u.n) - 1), dy_redo[row * u.n + t], select(1.0, 0.0, i32(t) < i32(u.n) - 1)));
+            }
+            if (place + 4u + 2u < end) {
+                let t = u.n - 1u - (place + 4u + 2u);
+                own_ = affine_then(own_, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))], i32(t) < i32(u.n) - 1), dy_redo[row * u.n + t], select(1.0, 0.0, i32(t) < i32(u.n) - 1)));
+            }
+            if (place + 4u + 3u < end) {
+                let t = u.n - 1u - (place + 4u + 3u);
+                own_ = affine_then(own_, vec3f(select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))], i32(t) < i32(u.n) - 1), dy_redo[row * u.n + t], select(1.0, 0.0, i32(t) < i32(u.n) - 1)));
+            }
+        }
         var side_ = 0u;
-        for (var apart_ = 1u; apart_ < 256u; apart_ *= 4u) {
+        for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
             if (!(abs(own_.x) <= 2.0 && abs(own_.y) <= 3.4028234e38)) {
                 grows = 1u;
             }
@@ -643,7 +840,7 @@ fn behind_edge(
             if (lane >= apart_ * 3u) {
                 own_ = affine_then(steps[side_ + lane - apart_ * 3u], own_);
             }
-            side_ = 256u - side_;
+            side_ = 64u - side_;
         }
         steps[side_ + lane] = own_;
         workgroupBarrier();
@@ -651,9 +848,9 @@ fn behind_edge(
         if (lane > 0u) {
             before_ = steps[side_ + lane - 1u];
         }
-        let whole_ = steps[side_ + 255u];
+        let whole_ = steps[side_ + 63u];
+        h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
         if (place < end) {
-            h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
             if (place < end) {
                 let t = u.n - 1u - place;
                 let h = select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))] * h_before, i32(t) < i32(u.n) - 1) + dy_redo[row * u.n + t];
@@ -677,6 +874,36 @@ fn behind_edge(
             }
             if (place + 3u < end) {
                 let t = u.n - 1u - (place + 3u);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))] * h_before, i32(t) < i32(u.n) - 1) + dy_redo[row * u.n + t];
+                da_redo[row * u.n + t] = select(0.0, h * y[row * u.n + u32(clamp(i32(t) - 1, 0, i32(u.n) - 1))], i32(t) > 0);
+                dx_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+        }
+        if (place + 4u < end) {
+            if (place + 4u < end) {
+                let t = u.n - 1u - (place + 4u);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))] * h_before, i32(t) < i32(u.n) - 1) + dy_redo[row * u.n + t];
+                da_redo[row * u.n + t] = select(0.0, h * y[row * u.n + u32(clamp(i32(t) - 1, 0, i32(u.n) - 1))], i32(t) > 0);
+                dx_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 1u < end) {
+                let t = u.n - 1u - (place + 4u + 1u);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))] * h_before, i32(t) < i32(u.n) - 1) + dy_redo[row * u.n + t];
+                da_redo[row * u.n + t] = select(0.0, h * y[row * u.n + u32(clamp(i32(t) - 1, 0, i32(u.n) - 1))], i32(t) > 0);
+                dx_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 2u < end) {
+                let t = u.n - 1u - (place + 4u + 2u);
+                let h = select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))] * h_before, i32(t) < i32(u.n) - 1) + dy_redo[row * u.n + t];
+                da_redo[row * u.n + t] = select(0.0, h * y[row * u.n + u32(clamp(i32(t) - 1, 0, i32(u.n) - 1))], i32(t) > 0);
+                dx_redo[row * u.n + t] = h;
+                h_before = h;
+            }
+            if (place + 4u + 3u < end) {
+                let t = u.n - 1u - (place + 4u + 3u);
                 let h = select(0.0, a[row * u.n + u32(clamp(i32(t) + 1, 0, i32(u.n) - 1))] * h_before, i32(t) < i32(u.n) - 1) + dy_redo[row * u.n + t];
                 da_redo[row * u.n + t] = select(0.0, h * y[row * u.n + u32(clamp(i32(t) - 1, 0, i32(u.n) - 1))], i32(t) > 0);
                 dx_redo[row * u.n + t] = h;
