@@ -28,8 +28,8 @@ class Chunk:
     def upload(self, queue: Queue) -> None:
         """Write the structs to the device, unless it has them from the last submission.
 
-        A step that is repeated with the same scalars writes nothing.  wgpu makes a staging
-        buffer for each write: WRITE_US.
+        A step that is repeated with the same scalars writes nothing; for each write wgpu
+        makes a staging buffer.
         """
         used = memoryview(self.data)[: self.used]
         if self._uploaded.startswith(used):
