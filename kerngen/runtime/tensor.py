@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -39,7 +40,18 @@ from kerngen.runtime.values.arrays import (
     check_out,
     from_memory,
 )
-from kerngen.runtime.values.elements import E, f16, f32, i4, i8, i32, u4, u8, u32
+from kerngen.runtime.values.elements import (
+    E,
+    Element,
+    f16,
+    f32,
+    i4,
+    i8,
+    i32,
+    u4,
+    u8,
+    u32,
+)
 from kerngen.runtime.values.packing import element_bytes, is_narrow, is_packed
 from kerngen.runtime.values.shapes import Shape, resolve_shape, round_up
 
@@ -60,6 +72,16 @@ STORAGE_ALIGNMENT = 16
 def padded_size(nbytes: int, least: int = 0) -> int:
     """Return the padded size of owned storage, with room for `least` bytes."""
     return round_up(max(nbytes, least, STORAGE_ALIGNMENT), STORAGE_ALIGNMENT)
+
+
+@lru_cache(maxsize=4096)
+def _sizes(element: type[Element], shape: Shape) -> tuple[int, int]:
+    """Return the bytes of a tensor's elements, and of the storage that it would own.
+
+    Cached: every call makes outputs and temporaries, of few shapes.
+    """
+    nbytes = element_bytes(element, shape)
+    return nbytes, padded_size(nbytes, element.DTYPE.itemsize)
 
 
 @final
@@ -112,9 +134,9 @@ class Tensor(Generic[E, R]):
         self.signature = (element, shape)
         self.lease = lease
         self.offset = offset
-        self.nbytes = nbytes = element_bytes(element, shape)
+        nbytes, bound = _sizes(element, shape)
+        self.nbytes = nbytes
         if lease.padded and nbytes == lease.nbytes:
-            bound = padded_size(nbytes, element.DTYPE.itemsize)
             self.direct = True
         else:
             bound = round_up(nbytes, 4)

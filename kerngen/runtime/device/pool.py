@@ -107,7 +107,8 @@ class Pool(Generic[T]):
             self._evict(self.used_bytes + capacity)
             block = Block(next(self._numbers), self._create(capacity), capacity)
         self.used_bytes += block.capacity
-        self.peak_bytes = max(self.peak_bytes, self.used_bytes)
+        if self.used_bytes > self.peak_bytes:
+            self.peak_bytes = self.used_bytes
         self._used[block.uid] = block
         return block
 
@@ -143,6 +144,8 @@ class Pool(Generic[T]):
         """Free the largest blocks, as long as more is free than may be beside `used`."""
         most = self._limits.pooled_bytes
         if most is None:
+            if self.free_bytes <= LEAST_KEPT:
+                return  # As after most calls: they all end here.
             peak = max(self.peak_bytes, used)
             most = peak + peak // 4 + LEAST_KEPT - used
         while self.free_bytes > most:
