@@ -107,8 +107,7 @@ class Pool(Generic[T]):
             self._evict(self.used_bytes + capacity)
             block = Block(next(self._numbers), self._create(capacity), capacity)
         self.used_bytes += block.capacity
-        if self.used_bytes > self.peak_bytes:
-            self.peak_bytes = self.used_bytes
+        self.peak_bytes = max(self.peak_bytes, self.used_bytes)
         self._used[block.uid] = block
         return block
 
