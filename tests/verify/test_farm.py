@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import kerngen.runtime as gpu
 from kerngen.cli import main
 from kerngen.verify import merged, verify
+from kerngen.verify.report import print_data
 
 TEXT = "kernel scale(x: f32[n]) -> y: f32[n] { y[i] = 0.3 * x[i]; }"
 
@@ -49,6 +51,19 @@ def a_report(seed: int, verdict: str, calls: int, worst: float) -> dict[str, Any
         "hazards": [{"line": seed, "kind": "overflow", "text": "x"}],
     }
     return {"adapter": "a", "seed": seed, "finished": seed < 3, "results": [row]}
+
+
+@pytest.mark.parametrize("sizes", [{}, {"m": 2, "n": 3}])
+def test_what_is_wrong_is_printed_with_its_sizes(sizes: dict[str, int]) -> None:
+    found = {"sizes": sizes, "text": "it is 1", "steady": True, "code": "repeat()"}
+    report = a_report(1, "wrong", 2, 1.5)
+    report["results"][0]["counterexample"] = found
+    console = Console(width=120)
+    with console.capture() as printed:
+        print_data(console, report)
+    text = printed.get()
+    assert ("a.kern: scale, y map edge, with m = 2, n = 3" in text) == bool(sizes)
+    assert all(each in text for each in ("it is 1", "repeat()", "a.kern:1: scale: x"))
 
 
 def test_reports_are_merged_by_seed() -> None:

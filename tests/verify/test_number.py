@@ -234,7 +234,7 @@ def test_sums(case: str) -> None:
     terms, axes, value, error = SUMS[case]
     found = number.total(terms, number.Join(axes))
     known = np.isfinite(found.error)
-    np.testing.assert_allclose(found.error, error, rtol=1e-6, atol=T / 100)
+    np.testing.assert_allclose(found.error, error, rtol=1e-9, atol=T / 100)
     np.testing.assert_allclose(found.value[known], np.asarray(value)[known], rtol=1e-15)
 
 

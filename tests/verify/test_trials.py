@@ -18,6 +18,7 @@ from kerngen.plan.tree import dispatches_in
 from kerngen.verify import campaign, large
 from kerngen.verify import trial as trials
 from kerngen.verify.calls.draw import Drawn
+from kerngen.verify.calls.required import meeting
 from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.campaign import given_of, reference_way
 from kerngen.verify.effort import Effort, StopError
@@ -25,7 +26,7 @@ from kerngen.verify.fault import LOST, Fault, Tally, WrongError
 from kerngen.verify.guarded import BEFORE, BEHIND, PATTERNS, Leased
 from kerngen.verify.large import MOST_GROUPS, expected_seconds, large_sizes
 from kerngen.verify.meaning.programs import Subject
-from kerngen.verify.trial import Given, Trial, device_tensors, refer
+from kerngen.verify.trial import Given, Trial, device_tensors, refer, writes_words
 from kerngen.verify.ways import ways
 
 X, Y = np.array([1, 2, 3], np.float32), np.array([5, 7, 9], np.float32)
@@ -339,3 +340,17 @@ def assert_seconds_are_expected(fitting: Fitting, sizes: Sizes) -> None:
     assert made == [longest // 16 // 256 * 256]
     assert expected_seconds(trial, sizes) == 0.0
     assert expected_seconds(trial, (("n", 300),)) == 0.0
+
+
+def test_words_are_written_where_one_output_is_narrow(
+    known: dict[str, Subject],
+) -> None:
+    assert writes_words(known["two_widths"])
+    assert not writes_words(known["lagged"])
+
+
+def test_sizes_meet_what_is_required(known: dict[str, Subject]) -> None:
+    """A scalar may be negative then, a length is not."""
+    kernel = known["lagged"].runtime
+    assert meeting(kernel, {"n": 0, "lag": 0}) == {"n": 0, "lag": -1}
+    assert meeting(kernel, {"n": 5, "lag": 3}) == {"n": 5, "lag": 3}
