@@ -79,6 +79,8 @@ So is a row with a term that is not finite: a factor that has become 0 makes NaN
 
 LARGEST: Final = t.Literal("3.4028234e38")
 
+_CLEARED: Final = t.Evaluate(t.Call("storageBarrier", ()))
+
 
 def suits_redo(task: Task) -> str:
     """Return why the option `redo` does not suit, or "": rows must be computable again."""
@@ -149,9 +151,12 @@ def _of_whole_rows(
     body.append(t.Let(row.name, linear_group(to.shader)))
     body.append(t.If(row >= to.shader.size(task.stage.others), (t.Return(),)))
     length = to.shader.extent(cut.index.extent)
+    if redo:
+        to.note_nothing(row)
+        to.body.append(_CLEARED)
     to.enter(row)
     to.write(t.ZERO, length, None)
-    to.note("atomicStore", row)
+    to.note(row)
     return to.finish(cut, f"a workgroup per row, {STEPS} steps a lane.", "")
 
 
@@ -196,7 +201,7 @@ def _behind(task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool) ->
     carried = t.Ident(shader.fresh("carried"))
     to.body.extend((t.Let(carried.name, t.Member(whole, "y")), t.BARRIER))
     to.write(part.start, part.end, carried)
-    to.note("atomicOr", part.row)
+    to.note(part.row)
     return to.finish(
         cut, "second of two dispatches: each part behind those before.", "behind_"
     )
@@ -298,23 +303,21 @@ class _Tiles:
             )
         )
 
-    def note(self, change: str, row: t.Expr) -> None:
-        """Write whether factors of any lane grow: an atomic operation notes it for a row."""
-        if self.wild is None:
-            return
-        noted = self.shader.workgroup_array("noted", "array<atomic<u32>, 1>", 4)
-        own = t.Unary("&", noted[t.ZERO])
-        self.body.extend((t.Evaluate(t.call("atomicOr", own, self.wild)), t.BARRIER))
-        self._note(change, row, t.call("atomicLoad", own))
-
-    def _note(self, change: str, row: t.Expr, value: t.Expr) -> None:
-        place = t.Unary("&", self.shader.atomics("wild").expr[row])
-        write = t.Evaluate(t.call(change, place, value))
-        self.body.append(t.If(self.shader.lane.equals(0), (write,)))
-
     def note_nothing(self, row: t.Expr) -> None:
-        """Write that nothing is known to grow."""
-        self._note("atomicStore", row, t.ZERO)
+        """Write that nothing is known to grow in a row."""
+        clear = self._change("atomicStore", row, t.ZERO)
+        self.body.append(t.If(self.shader.lane.equals(0), (clear,)))
+
+    def note(self, row: t.Expr) -> None:
+        """Write whether factors of the lane grow, where nothing was noted before."""
+        if self.wild is not None:
+            self.body.append(
+                t.If(self.wild > 0, (self._change("atomicOr", row, t.ONE),))
+            )
+
+    def _change(self, change: str, row: t.Expr, value: t.Expr) -> t.Stmt:
+        place = t.Unary("&", self.shader.atomics("wild").expr[row])
+        return t.Evaluate(t.call(change, place, value))
 
     def _check(self, own: t.Expr) -> Iterator[t.Stmt]:
         """Yield the statements that check a joined step for growing factors."""

@@ -13,7 +13,6 @@ struct Uniform {
 @group(0) @binding(3) var<storage, read_write> y: array<vec4f>;
 @group(0) @binding(4) var<storage, read_write> wild: array<atomic<u32>>;
 var<workgroup> steps: array<vec3f, 128>;
-var<workgroup> noted: array<atomic<u32>, 1>;
 
 // Two steps as one: x h + y of what was before, or y alone where z is set.  Nothing times
 // a product of factors that overflowed is nothing.
@@ -37,6 +36,10 @@ fn aligned(
     if (row >= u.m) {
         return;
     }
+    if (lane == 0u) {
+        atomicStore(&wild[row], 0u);
+    }
+    storageBarrier();
     var h_before: f32;
     var state = 0.0;
     for (var first = 0u; first < u.n; first += 512u) {
@@ -159,10 +162,8 @@ fn aligned(
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicStore(&wild[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild[row], 1u);
     }
 }
 
@@ -464,10 +465,8 @@ fn behind_aligned(
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicOr(&wild_behind_aligned[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild_behind_aligned[row], 1u);
     }
 }
 
@@ -483,6 +482,10 @@ fn edge(
     if (row >= u.m) {
         return;
     }
+    if (lane == 0u) {
+        atomicStore(&wild[row], 0u);
+    }
+    storageBarrier();
     var h_before: f32;
     var state = 0.0;
     for (var first = 0u; first < u.n; first += 512u) {
@@ -605,10 +608,8 @@ fn edge(
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicStore(&wild[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild[row], 1u);
     }
 }
 
@@ -876,9 +877,7 @@ fn behind_edge(
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicOr(&wild_behind_aligned[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild_behind_aligned[row], 1u);
     }
 }

@@ -16,7 +16,6 @@ struct Uniform {
 @group(0) @binding(5) var<storage, read_write> dx: array<vec4f>;
 @group(0) @binding(6) var<storage, read_write> wild: array<atomic<u32>>;
 var<workgroup> steps: array<vec3f, 128>;
-var<workgroup> noted: array<atomic<u32>, 1>;
 
 // Two steps as one: x h + y of what was before, or y alone where z is set.  Nothing times
 // a product of factors that overflowed is nothing.
@@ -40,6 +39,10 @@ fn aligned(
     if (row >= u.m) {
         return;
     }
+    if (lane == 0u) {
+        atomicStore(&wild[row], 0u);
+    }
+    storageBarrier();
     var h_before: f32;
     var state = 0.0;
     for (var first = 0u; first < u.n; first += 512u) {
@@ -170,10 +173,8 @@ fn aligned(
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicStore(&wild[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild[row], 1u);
     }
 }
 
@@ -483,10 +484,8 @@ fn behind_aligned(
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicOr(&wild_behind_aligned[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild_behind_aligned[row], 1u);
     }
 }
 
@@ -502,6 +501,10 @@ fn edge(
     if (row >= u.m) {
         return;
     }
+    if (lane == 0u) {
+        atomicStore(&wild[row], 0u);
+    }
+    storageBarrier();
     var h_before: f32;
     var state = 0.0;
     for (var first = 0u; first < u.n; first += 512u) {
@@ -632,10 +635,8 @@ fn edge(
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicStore(&wild[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild[row], 1u);
     }
 }
 
@@ -913,9 +914,7 @@ fn behind_edge(
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicOr(&wild_behind_aligned[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild_behind_aligned[row], 1u);
     }
 }
