@@ -153,6 +153,18 @@ def test_rows_whose_factors_grow_are_done_again(ctx: gpu.Context) -> None:
             np.testing.assert_array_equal(y[1, 1:-1], 1)
 
 
+def test_states_that_overflow_stay_infinite(ctx: gpu.Context) -> None:
+    """As in a loop: lanes halve the terms of which no one sums both."""
+    with built(TEXT) as (ahead, back, *_):
+        for n, first, second in ((600, 0, 200), (2001, 100, 600), (20000, 5, 9000)):
+            a, x = np.ones((1, n), np.float32), np.zeros((1, n), np.float32)
+            x[0, [first, second]], a[0, second + 1 :] = 3e38, 0.5
+            y, _ = run(ctx, ahead, (1.0,), a, x)
+            assert (y[0, second:] == np.inf).all()
+            (y,) = run(ctx, back, (), a[:, ::-1], x[:, ::-1])
+            assert (y[0, : n - second] == -np.inf).all()
+
+
 def test_rows_whose_factors_do_not_grow_are_left(ctx: gpu.Context) -> None:
     """Whatever lies in memory: a loop gives other last digits than a scan."""
     bare = f"{TEXT} schedule ahead {{ scan }}"

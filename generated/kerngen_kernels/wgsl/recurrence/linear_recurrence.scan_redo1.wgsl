@@ -85,7 +85,7 @@ fn aligned(
         }
         var side = 0u;
         for (var apart = 1u; apart < 64u; apart *= 4u) {
-            if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+            if (!(abs(own.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side + lane] = own;
@@ -109,6 +109,9 @@ fn aligned(
         }
         let whole = steps[side + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < u.n) {
             let block_2 = place;
             var y_4: vec4f;
@@ -158,6 +161,9 @@ fn aligned(
                 h_before = h;
             }
             y[row * (u.n >> 2u) + (block_3 >> 2u)] = y_4_;
+        }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
@@ -319,7 +325,7 @@ fn behind_aligned(
     }
     var side = 0u;
     for (var apart = 1u; apart < 64u; apart *= 4u) {
-        if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+        if (!(abs(own.x) <= 2.0)) {
             grows = 1u;
         }
         steps[side + lane] = own;
@@ -388,7 +394,7 @@ fn behind_aligned(
         }
         var side_ = 0u;
         for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
-            if (!(abs(own_.x) <= 2.0 && abs(own_.y) <= 3.4028234e38)) {
+            if (!(abs(own_.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side_ + lane] = own_;
@@ -412,6 +418,9 @@ fn behind_aligned(
         }
         let whole_ = steps[side_ + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < end) {
             let block_2 = place;
             var y_4: vec4f;
@@ -461,6 +470,9 @@ fn behind_aligned(
                 h_before = h;
             }
             y[row * (u.n >> 2u) + (block_3 >> 2u)] = y_4_;
+        }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
         workgroupBarrier();
@@ -529,7 +541,7 @@ fn edge(
         }
         var side = 0u;
         for (var apart = 1u; apart < 64u; apart *= 4u) {
-            if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+            if (!(abs(own.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side + lane] = own;
@@ -553,6 +565,9 @@ fn edge(
         }
         let whole = steps[side + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < u.n) {
             if (place < u.n) {
                 let t = place;
@@ -604,6 +619,9 @@ fn edge(
                 y_redo[row * u.n + t] = h;
                 h_before = h;
             }
+        }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
@@ -731,7 +749,7 @@ fn behind_edge(
     }
     var side = 0u;
     for (var apart = 1u; apart < 64u; apart *= 4u) {
-        if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+        if (!(abs(own.x) <= 2.0)) {
             grows = 1u;
         }
         steps[side + lane] = own;
@@ -798,7 +816,7 @@ fn behind_edge(
         }
         var side_ = 0u;
         for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
-            if (!(abs(own_.x) <= 2.0 && abs(own_.y) <= 3.4028234e38)) {
+            if (!(abs(own_.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side_ + lane] = own_;
@@ -822,6 +840,9 @@ fn behind_edge(
         }
         let whole_ = steps[side_ + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < end) {
             if (place < end) {
                 let t = place;
@@ -873,6 +894,9 @@ fn behind_edge(
                 y_redo[row * u.n + t] = h;
                 h_before = h;
             }
+        }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
         workgroupBarrier();

@@ -84,7 +84,7 @@ fn aligned(
         }
         var side = 0u;
         for (var apart = 1u; apart < 64u; apart *= 4u) {
-            if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+            if (!(abs(own.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side + lane] = own;
@@ -108,6 +108,9 @@ fn aligned(
         }
         let whole = steps[side + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < u.n) {
             let block_2 = u.n - 4u - place;
             var da_4: vec4f;
@@ -169,6 +172,9 @@ fn aligned(
             }
             da[row * (u.n >> 2u) + (block_3 >> 2u)] = da_4_;
             dx[row * (u.n >> 2u) + (block_3 >> 2u)] = dx_4_;
+        }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
@@ -330,7 +336,7 @@ fn behind_aligned(
     }
     var side = 0u;
     for (var apart = 1u; apart < 64u; apart *= 4u) {
-        if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+        if (!(abs(own.x) <= 2.0)) {
             grows = 1u;
         }
         steps[side + lane] = own;
@@ -395,7 +401,7 @@ fn behind_aligned(
         }
         var side_ = 0u;
         for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
-            if (!(abs(own_.x) <= 2.0 && abs(own_.y) <= 3.4028234e38)) {
+            if (!(abs(own_.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side_ + lane] = own_;
@@ -419,6 +425,9 @@ fn behind_aligned(
         }
         let whole_ = steps[side_ + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < end) {
             let block_2 = u.n - 4u - place;
             var da_4: vec4f;
@@ -480,6 +489,9 @@ fn behind_aligned(
             }
             da[row * (u.n >> 2u) + (block_3 >> 2u)] = da_4_;
             dx[row * (u.n >> 2u) + (block_3 >> 2u)] = dx_4_;
+        }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
         workgroupBarrier();
@@ -548,7 +560,7 @@ fn edge(
         }
         var side = 0u;
         for (var apart = 1u; apart < 64u; apart *= 4u) {
-            if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+            if (!(abs(own.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side + lane] = own;
@@ -572,6 +584,9 @@ fn edge(
         }
         let whole = steps[side + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < u.n) {
             if (place < u.n) {
                 let t = u.n - 1u - place;
@@ -631,6 +646,9 @@ fn edge(
                 dx_redo[row * u.n + t] = h;
                 h_before = h;
             }
+        }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
@@ -760,7 +778,7 @@ fn behind_edge(
     }
     var side = 0u;
     for (var apart = 1u; apart < 64u; apart *= 4u) {
-        if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+        if (!(abs(own.x) <= 2.0)) {
             grows = 1u;
         }
         steps[side + lane] = own;
@@ -827,7 +845,7 @@ fn behind_edge(
         }
         var side_ = 0u;
         for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
-            if (!(abs(own_.x) <= 2.0 && abs(own_.y) <= 3.4028234e38)) {
+            if (!(abs(own_.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side_ + lane] = own_;
@@ -851,6 +869,9 @@ fn behind_edge(
         }
         let whole_ = steps[side_ + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < end) {
             if (place < end) {
                 let t = u.n - 1u - place;
@@ -910,6 +931,9 @@ fn behind_edge(
                 dx_redo[row * u.n + t] = h;
                 h_before = h;
             }
+        }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
         workgroupBarrier();
