@@ -9,6 +9,7 @@ padding is part of the zone behind.  Shaders have no runtime checks either, as b
 
 - A store outside shows as a spoilt pattern: `Guarded.check`.
 - A load from outside that matters gives other bits under another pattern: `PATTERNS`.
+- Workgroup memory is full of the first pattern when a shader begins, as `unset.py` has it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from kerngen.runtime.device.gpu import (
 from kerngen.runtime.device.native import MakeModule, unchecked_modules
 from kerngen.runtime.device.storage import Lease
 from kerngen.runtime.values.shapes import round_up
+from kerngen.verify.unset import with_unset_memory
 
 BEFORE: Final = 4096
 """Bytes of the zone before a buffer: a multiple of every alignment of a binding."""
@@ -158,7 +160,7 @@ class GuardedDevice:
         self.features = device.features
         self.queue = _Queue(device.queue)
         make = unchecked_modules(device)
-        self.create_shader_module: MakeModule = (
+        self._make_module: MakeModule = (
             device.create_shader_module if isinstance(make, str) else make
         )
         self.create_bind_group_layout = device.create_bind_group_layout
@@ -174,6 +176,11 @@ class GuardedDevice:
         """Use this pattern from now on, and number buffers anew."""
         self.pattern = pattern
         self._created = 0
+
+    def create_shader_module(self, *, label: str, code: str) -> Any:
+        """Compile a shader that finds a pattern in workgroup memory."""
+        unset = with_unset_memory(code, PATTERNS[0].word)
+        return self._make_module(label=label, code=unset)
 
     def create_buffer(self, *, size: int, usage: int) -> Any:
         """Create a buffer, between guard zones if shaders may write it."""

@@ -13,6 +13,7 @@ import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.source.diagnostic import CompileError
+from kerngen.verify.guarded import guarded
 from tests.budget import sampled
 from tests.compile import built
 
@@ -150,6 +151,30 @@ def test_rows_whose_factors_grow_are_done_again(ctx: gpu.Context) -> None:
             np.testing.assert_array_equal(y[2, 3:], np.inf)
             (y,) = run(ctx, back, (), a[:, ::-1], -x[:, ::-1])
             np.testing.assert_array_equal(y[1, 1:-1], 1)
+
+
+def test_states_that_overflow_stay_infinite(ctx: gpu.Context) -> None:
+    """As in a loop: lanes halve the terms of which no one sums both."""
+    with built(TEXT) as (ahead, back, *_):
+        for n, first, second in ((600, 0, 200), (2001, 100, 600), (20000, 5, 9000)):
+            a, x = np.ones((1, n), np.float32), np.zeros((1, n), np.float32)
+            x[0, [first, second]], a[0, second + 1 :] = 3e38, 0.5
+            y, _ = run(ctx, ahead, (1.0,), a, x)
+            assert (y[0, second:] == np.inf).all()
+            (y,) = run(ctx, back, (), a[:, ::-1], x[:, ::-1])
+            assert (y[0, : n - second] == -np.inf).all()
+
+
+def test_rows_whose_factors_do_not_grow_are_left(ctx: gpu.Context) -> None:
+    """Whatever lies in memory: a loop gives other last digits than a scan."""
+    bare = f"{TEXT} schedule ahead {{ scan }}"
+    careful = bare.replace("scan }", "scan redo(1) }")
+    with guarded() as held, built(bare) as (left, *_), built(careful) as (ahead, *_):
+        for m, n in ((2, 1030), (3, 1032), (1, 9001), (1, 9004)):
+            a, x = np.random.default_rng(n).uniform(0, 1, (2, m, n)).astype(np.float32)
+            y, _ = run(held.ctx, ahead, (0.5,), a, x)
+            wanted, _ = run(ctx, left, (0.5,), a, x)
+            np.testing.assert_array_equal(y, wanted)
 
 
 def test_what_is_written_over_is_not_scanned_by_default() -> None:

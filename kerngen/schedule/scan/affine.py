@@ -69,15 +69,20 @@ def fits_affine(task: Task) -> str:
     return found if isinstance(found, str) else ""
 
 
-MOST_GROWTH: Final = 2.0
+MOST_GROWTH: Final = "2.0"
 """What the joined factors of steps come to at most, or a row is done again.
 
 A larger one may overflow, or leave of terms that cancel each other the rounding errors.
-So is a row with a term that is not finite: a factor that has become 0 makes NaN of it.
 """
 
+LARGEST: Final = "3.4028234e38"
+"""The largest state that a row may have where a lane begins or ends, or it is done again.
 
-LARGEST: Final = t.Literal("3.4028234e38")
+A loop keeps an infinite state for ever.  A factor that has become 0 makes NaN of it, and
+one that was joined to steps behind may never come to be.
+"""
+
+_CLEARED: Final = t.Evaluate(t.Call("storageBarrier", ()))
 
 
 def suits_redo(task: Task) -> str:
@@ -149,9 +154,12 @@ def _of_whole_rows(
     body.append(t.Let(row.name, linear_group(to.shader)))
     body.append(t.If(row >= to.shader.size(task.stage.others), (t.Return(),)))
     length = to.shader.extent(cut.index.extent)
+    if redo:
+        to.note_nothing(row)
+        to.body.append(_CLEARED)
     to.enter(row)
     to.write(t.ZERO, length, None)
-    to.note("atomicStore", row)
+    to.note(row)
     return to.finish(cut, f"a workgroup per row, {STEPS} steps a lane.", "")
 
 
@@ -196,7 +204,7 @@ def _behind(task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool) ->
     carried = t.Ident(shader.fresh("carried"))
     to.body.extend((t.Let(carried.name, t.Member(whole, "y")), t.BARRIER))
     to.write(part.start, part.end, carried)
-    to.note("atomicOr", part.row)
+    to.note(part.row)
     return to.finish(
         cut, "second of two dispatches: each part behind those before.", "behind_"
     )
@@ -286,10 +294,12 @@ class _Tiles:
         (register,) = loop_of(self.stage).states[0].before
         named = self.to.locals[register.name].expr
         tile.append(t.Assign(named, self.from_(state, before)))
+        tile += self._check(named, LARGEST)
         for place, whole in zip(places, read, strict=True):
             steps = self.to.nested({})
             self._take(steps, place, end, whole)
             tile.append(t.If(place < end, tuple(steps.block)))
+        tile += self._check(named, LARGEST)
         tile += (t.Assign(state, self.from_(state, all_)), t.BARRIER)
         self.body.extend(
             (
@@ -298,31 +308,27 @@ class _Tiles:
             )
         )
 
-    def note(self, change: str, row: t.Expr) -> None:
-        """Write whether factors of any lane grow: an atomic operation notes it for a row."""
-        if self.wild is None:
-            return
-        noted = self.shader.workgroup_array("noted", "array<atomic<u32>, 1>", 4)
-        own = t.Unary("&", noted[t.ZERO])
-        self.body.extend((t.Evaluate(t.call("atomicOr", own, self.wild)), t.BARRIER))
-        self._note(change, row, t.call("atomicLoad", own))
-
-    def _note(self, change: str, row: t.Expr, value: t.Expr) -> None:
-        place = t.Unary("&", self.shader.atomics("wild").expr[row])
-        write = t.Evaluate(t.call(change, place, value))
-        self.body.append(t.If(self.shader.lane.equals(0), (write,)))
-
     def note_nothing(self, row: t.Expr) -> None:
-        """Write that nothing is known to grow."""
-        self._note("atomicStore", row, t.ZERO)
+        """Write that nothing is known to grow in a row."""
+        clear = self._change("atomicStore", row, t.ZERO)
+        self.body.append(t.If(self.shader.lane.equals(0), (clear,)))
 
-    def _check(self, own: t.Expr) -> Iterator[t.Stmt]:
-        """Yield the statements that check a joined step for growing factors."""
+    def note(self, row: t.Expr) -> None:
+        """Write whether factors of the lane grow, where nothing was noted before."""
+        if self.wild is not None:
+            self.body.append(
+                t.If(self.wild > 0, (self._change("atomicOr", row, t.ONE),))
+            )
+
+    def _change(self, change: str, row: t.Expr, value: t.Expr) -> t.Stmt:
+        place = t.Unary("&", self.shader.atomics("wild").expr[row])
+        return t.Evaluate(t.call(change, place, value))
+
+    def _check(self, value: t.Expr, most: str) -> Iterator[t.Stmt]:
+        """Yield the statement that notes a number that is greater than that, or NaN."""
         if self.wild:
-            factor, term = (t.call("abs", t.Member(own, part)) for part in "xy")
-            small = t.Binary("<=", factor, t.Literal(str(MOST_GROWTH)))
-            tame = t.all_of(small, t.Binary("<=", term, LARGEST))
-            yield t.If(t.Unary("!", tame), (t.Assign(self.wild, t.ONE),))
+            small = t.Binary("<=", t.call("abs", value), t.Literal(most))
+            yield t.If(t.Unary("!", small), (t.Assign(self.wild, t.ONE),))
 
     def scan(self, own: t.Expr, body: list[t.Stmt]) -> tuple[t.Expr, t.Expr]:
         """Scan the steps of all lanes; return those before the own one, and all, joined.
@@ -340,7 +346,7 @@ class _Tiles:
             return t.If(lane >= distance, (t.Assign(own, self.then(other, own)),))
 
         step = (
-            *self._check(own),
+            *self._check(t.Member(own, "x"), MOST_GROWTH),
             t.Assign(shared[mine], own),
             t.BARRIER,
             *(take(apart * number) for number in range(1, JOINED)),

@@ -13,7 +13,6 @@ struct Uniform {
 @group(0) @binding(3) var<storage, read_write> y: array<vec4f>;
 @group(0) @binding(4) var<storage, read_write> wild: array<atomic<u32>>;
 var<workgroup> steps: array<vec3f, 128>;
-var<workgroup> noted: array<atomic<u32>, 1>;
 
 // Two steps as one: x h + y of what was before, or y alone where z is set.  Nothing times
 // a product of factors that overflowed is nothing.
@@ -37,6 +36,10 @@ fn aligned(
     if (row >= u.m) {
         return;
     }
+    if (lane == 0u) {
+        atomicStore(&wild[row], 0u);
+    }
+    storageBarrier();
     var h_before: f32;
     var state = 0.0;
     for (var first = 0u; first < u.n; first += 512u) {
@@ -82,7 +85,7 @@ fn aligned(
         }
         var side = 0u;
         for (var apart = 1u; apart < 64u; apart *= 4u) {
-            if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+            if (!(abs(own.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side + lane] = own;
@@ -106,6 +109,9 @@ fn aligned(
         }
         let whole = steps[side + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < u.n) {
             let block_2 = place;
             var y_4: vec4f;
@@ -156,13 +162,14 @@ fn aligned(
             }
             y[row * (u.n >> 2u) + (block_3 >> 2u)] = y_4_;
         }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicStore(&wild[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild[row], 1u);
     }
 }
 
@@ -318,7 +325,7 @@ fn behind_aligned(
     }
     var side = 0u;
     for (var apart = 1u; apart < 64u; apart *= 4u) {
-        if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+        if (!(abs(own.x) <= 2.0)) {
             grows = 1u;
         }
         steps[side + lane] = own;
@@ -387,7 +394,7 @@ fn behind_aligned(
         }
         var side_ = 0u;
         for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
-            if (!(abs(own_.x) <= 2.0 && abs(own_.y) <= 3.4028234e38)) {
+            if (!(abs(own_.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side_ + lane] = own_;
@@ -411,6 +418,9 @@ fn behind_aligned(
         }
         let whole_ = steps[side_ + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < end) {
             let block_2 = place;
             var y_4: vec4f;
@@ -461,13 +471,14 @@ fn behind_aligned(
             }
             y[row * (u.n >> 2u) + (block_3 >> 2u)] = y_4_;
         }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicOr(&wild_behind_aligned[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild_behind_aligned[row], 1u);
     }
 }
 
@@ -483,6 +494,10 @@ fn edge(
     if (row >= u.m) {
         return;
     }
+    if (lane == 0u) {
+        atomicStore(&wild[row], 0u);
+    }
+    storageBarrier();
     var h_before: f32;
     var state = 0.0;
     for (var first = 0u; first < u.n; first += 512u) {
@@ -526,7 +541,7 @@ fn edge(
         }
         var side = 0u;
         for (var apart = 1u; apart < 64u; apart *= 4u) {
-            if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+            if (!(abs(own.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side + lane] = own;
@@ -550,6 +565,9 @@ fn edge(
         }
         let whole = steps[side + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < u.n) {
             if (place < u.n) {
                 let t = place;
@@ -602,13 +620,14 @@ fn edge(
                 h_before = h;
             }
         }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicStore(&wild[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild[row], 1u);
     }
 }
 
@@ -730,7 +749,7 @@ fn behind_edge(
     }
     var side = 0u;
     for (var apart = 1u; apart < 64u; apart *= 4u) {
-        if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+        if (!(abs(own.x) <= 2.0)) {
             grows = 1u;
         }
         steps[side + lane] = own;
@@ -797,7 +816,7 @@ fn behind_edge(
         }
         var side_ = 0u;
         for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
-            if (!(abs(own_.x) <= 2.0 && abs(own_.y) <= 3.4028234e38)) {
+            if (!(abs(own_.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side_ + lane] = own_;
@@ -821,6 +840,9 @@ fn behind_edge(
         }
         let whole_ = steps[side_ + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < end) {
             if (place < end) {
                 let t = place;
@@ -873,12 +895,13 @@ fn behind_edge(
                 h_before = h;
             }
         }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicOr(&wild_behind_aligned[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild_behind_aligned[row], 1u);
     }
 }

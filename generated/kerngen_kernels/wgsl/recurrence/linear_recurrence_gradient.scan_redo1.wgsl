@@ -16,7 +16,6 @@ struct Uniform {
 @group(0) @binding(5) var<storage, read_write> dx: array<vec4f>;
 @group(0) @binding(6) var<storage, read_write> wild: array<atomic<u32>>;
 var<workgroup> steps: array<vec3f, 128>;
-var<workgroup> noted: array<atomic<u32>, 1>;
 
 // Two steps as one: x h + y of what was before, or y alone where z is set.  Nothing times
 // a product of factors that overflowed is nothing.
@@ -40,6 +39,10 @@ fn aligned(
     if (row >= u.m) {
         return;
     }
+    if (lane == 0u) {
+        atomicStore(&wild[row], 0u);
+    }
+    storageBarrier();
     var h_before: f32;
     var state = 0.0;
     for (var first = 0u; first < u.n; first += 512u) {
@@ -81,7 +84,7 @@ fn aligned(
         }
         var side = 0u;
         for (var apart = 1u; apart < 64u; apart *= 4u) {
-            if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+            if (!(abs(own.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side + lane] = own;
@@ -105,6 +108,9 @@ fn aligned(
         }
         let whole = steps[side + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < u.n) {
             let block_2 = u.n - 4u - place;
             var da_4: vec4f;
@@ -167,13 +173,14 @@ fn aligned(
             da[row * (u.n >> 2u) + (block_3 >> 2u)] = da_4_;
             dx[row * (u.n >> 2u) + (block_3 >> 2u)] = dx_4_;
         }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicStore(&wild[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild[row], 1u);
     }
 }
 
@@ -329,7 +336,7 @@ fn behind_aligned(
     }
     var side = 0u;
     for (var apart = 1u; apart < 64u; apart *= 4u) {
-        if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+        if (!(abs(own.x) <= 2.0)) {
             grows = 1u;
         }
         steps[side + lane] = own;
@@ -394,7 +401,7 @@ fn behind_aligned(
         }
         var side_ = 0u;
         for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
-            if (!(abs(own_.x) <= 2.0 && abs(own_.y) <= 3.4028234e38)) {
+            if (!(abs(own_.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side_ + lane] = own_;
@@ -418,6 +425,9 @@ fn behind_aligned(
         }
         let whole_ = steps[side_ + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < end) {
             let block_2 = u.n - 4u - place;
             var da_4: vec4f;
@@ -480,13 +490,14 @@ fn behind_aligned(
             da[row * (u.n >> 2u) + (block_3 >> 2u)] = da_4_;
             dx[row * (u.n >> 2u) + (block_3 >> 2u)] = dx_4_;
         }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicOr(&wild_behind_aligned[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild_behind_aligned[row], 1u);
     }
 }
 
@@ -502,6 +513,10 @@ fn edge(
     if (row >= u.m) {
         return;
     }
+    if (lane == 0u) {
+        atomicStore(&wild[row], 0u);
+    }
+    storageBarrier();
     var h_before: f32;
     var state = 0.0;
     for (var first = 0u; first < u.n; first += 512u) {
@@ -545,7 +560,7 @@ fn edge(
         }
         var side = 0u;
         for (var apart = 1u; apart < 64u; apart *= 4u) {
-            if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+            if (!(abs(own.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side + lane] = own;
@@ -569,6 +584,9 @@ fn edge(
         }
         let whole = steps[side + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < u.n) {
             if (place < u.n) {
                 let t = u.n - 1u - place;
@@ -629,13 +647,14 @@ fn edge(
                 h_before = h;
             }
         }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicStore(&wild[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild[row], 1u);
     }
 }
 
@@ -759,7 +778,7 @@ fn behind_edge(
     }
     var side = 0u;
     for (var apart = 1u; apart < 64u; apart *= 4u) {
-        if (!(abs(own.x) <= 2.0 && abs(own.y) <= 3.4028234e38)) {
+        if (!(abs(own.x) <= 2.0)) {
             grows = 1u;
         }
         steps[side + lane] = own;
@@ -826,7 +845,7 @@ fn behind_edge(
         }
         var side_ = 0u;
         for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
-            if (!(abs(own_.x) <= 2.0 && abs(own_.y) <= 3.4028234e38)) {
+            if (!(abs(own_.x) <= 2.0)) {
                 grows = 1u;
             }
             steps[side_ + lane] = own_;
@@ -850,6 +869,9 @@ fn behind_edge(
         }
         let whole_ = steps[side_ + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         if (place < end) {
             if (place < end) {
                 let t = u.n - 1u - place;
@@ -910,12 +932,13 @@ fn behind_edge(
                 h_before = h;
             }
         }
+        if (!(abs(h_before) <= 3.4028234e38)) {
+            grows = 1u;
+        }
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
         workgroupBarrier();
     }
-    atomicOr(&noted[0u], grows);
-    workgroupBarrier();
-    if (lane == 0u) {
-        atomicOr(&wild_behind_aligned[row], atomicLoad(&noted[0u]));
+    if (grows > 0u) {
+        atomicOr(&wild_behind_aligned[row], 1u);
     }
 }

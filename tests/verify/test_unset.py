@@ -1,0 +1,53 @@
+"""Workgroup memory of shaders that `verify` runs: it holds a pattern, whatever its type."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import kerngen.runtime as gpu
+from kerngen.verify.unset import with_unset_memory
+from tests.numeric.probe import read_back
+
+WORD = 0x7FC12345
+VARIABLES = (
+    ("u32", "{}"),
+    ("atomic<u32>", "atomicLoad(&{})"),
+    ("array<f32, SIZE>", "bitcast<u32>({}[32])"),
+    ("array<atomic<u32>, 70>", "atomicLoad(&{}[69])"),
+    ("array<vec3i, 2>", "u32({}[1].z)"),
+    ("array<array<vec4f, 3>, 5>", "bitcast<u32>({}[4][2].w)"),
+    ("array<mat2x3f, 5>", "bitcast<u32>({}[4][1].z)"),
+)
+
+
+def test_it_holds_a_pattern(ctx: gpu.Context) -> None:
+    declared = "\n".join(
+        f"var<workgroup> own{i}: {type_};" for i, (type_, _) in enumerate(VARIABLES)
+    )
+    stores = "\n".join(
+        f"words[{i}] = {read.format(f'own{i}')};"
+        for i, (_, read) in enumerate(VARIABLES)
+    )
+    code = f"""
+override SIZE: u32 = 33;
+@group(0) @binding(0) var<uniform> uniforms: vec4u;
+@group(0) @binding(1) var<storage, read_write> words: array<u32>;
+{declared}
+
+@compute @workgroup_size(32)
+fn main(
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(num_workgroups) grid: vec3u,
+) {{
+if (lane == uniforms.x) {{
+{stores}
+}}
+}}
+"""
+    unset = with_unset_memory(code, WORD)
+    words = read_back(ctx.device, unset, bytes(16), 16, len(VARIABLES))
+    np.testing.assert_array_equal(words, WORD)
+
+
+def test_a_shader_without_such_memory_is_as_before() -> None:
+    assert with_unset_memory("fn main() {}", WORD) == "fn main() {}"
