@@ -281,9 +281,8 @@ class Reads:
         )
         inner = _under(term.over(reduce.indices), _conditions(reduce))
         plain = inner.times(Term(factors={self._result(): ONE, reduce.body: -ONE}))
-        if reduce.body in plain.factors:
-            none = ir.Binary("==", zeros, _ZERO, BOOL)
-            self._visit_terms(reduce.body, _under(plain, (none,)))
+        none = ir.Binary("==", zeros, _ZERO, BOOL)
+        self._visit_terms(reduce.body, _under(plain, (none,)))
         single = inner.times(Term(factors={others: ONE}))
         one = ir.Binary("==", zeros, _ONE, BOOL)
         self._visit_terms(reduce.body, _under(single, (one, zero)))

@@ -43,6 +43,7 @@ from kerngen.gradient.taken import (
     alike,
     has_pole,
     has_reduce,
+    has_slopes,
     is_never_empty,
     shared,
 )
@@ -486,7 +487,7 @@ def _groups(
 
     A number that nothing reads is not derived: its slope may be NaN.
     """
-    if has_pole(value):
+    if has_slopes(value):
         return alike(guards)
     whole = any(isinstance(node, ir.Construct) for node in walk(value))
     numbers = guards if whole else numbers_of(value.type)

@@ -73,11 +73,12 @@ def made_ready(
     fresh: Fresh,
 ) -> Forward:
     """Return a kernel's prepared forward program."""
-    kernel = written_once(kernel, fresh)
+    apart = _Apart()
+    body = tuple(map(apart.statement, kernel.body))
+    kernel = written_once(replace(kernel, body=body), fresh)
     active = frozenset(by) | _active_hosts(kernel, by)
     statements: list[ir.Statement] = []
     steps: dict[ir.Tensor, Step] = {}
-    apart = _Apart()
     for original in kernel.body:
         target = original.target
         inlined = _by_components(_inlined(original.value, functions, active))

@@ -164,19 +164,20 @@ class Simplifier:
         """Learn that `times * inner` equals `result`, if the sum follows from it.
 
         From `a[i] * sum[j] x[i, j]` the sum does not follow: it is lost where `a[i]` is
-        0.
+        0.  Nor does it from `if c[i] { sum[j] x[i, j] } else { 0.0 }`.
         """
         self.openings.record(result, indices, inner.times(times))
         outside, inside = split(inner)
         before = outside.times(times)
         if not before.coefficient:
             return
+        inside = inside.under(*outside.conditions)
         if inside.factors and all(map(_is_safe_divisor, before.factors.items())):
             self.sums.append(NamedSum(indices, inside, result.times(before.to(-ONE))))
         multiplied = self._multiplied_out(inner)
         if len(multiplied) == 1:
             outside, inside = split(multiplied[0])
-            if inside.factors:
+            if inside.factors and not outside.conditions:
                 value = result.times(outside.times(times).to(-ONE))
                 self.expanded.append(NamedSum(indices, inside, value))
 

@@ -234,6 +234,16 @@ def has_pole(value: ir.Expr) -> bool:
     return any(_is_pole(node) for node in walk(value))
 
 
+def has_slopes(value: ir.Expr) -> bool:
+    """Whether a value does more than copy and add: its slopes are numbers that may be NaN."""
+    return any(
+        isinstance(node, ir.BuiltinCall | ir.FunctionCall)
+        or (isinstance(node, ir.Binary) and node.op in {"*", "/", "%"})
+        for node in walk(value)
+        if is_real(node.type)
+    )
+
+
 def _is_pole(node: ir.Expr) -> bool:
     match node:
         case ir.Binary(op="/" | "%", type=type_):

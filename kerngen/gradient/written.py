@@ -37,9 +37,12 @@ def _with_versions(kernel: ir.Kernel, fresh: Fresh) -> ir.Kernel:
         expr = map_children(expr, visit)
         if not isinstance(expr, ir.Load):
             return expr
-        version = now.get(key_of(expr.tensor.name, expr.path))
+        key = key_of(expr.tensor.name, expr.path)
+        if key not in now:
+            return expr
+        vectors.pop(key, None)  # The version is needed: the next goes on with it.
         at = (*expr.subscripts, *(place for place, _ in _places(expr.path)))
-        return ir.Load(version, at) if version else expr
+        return ir.Load(now[key], at)
 
     body: list[ir.Statement] = []
     by_elements = {_place(s) for s in kernel.body if not _is_whole(s)}

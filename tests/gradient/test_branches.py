@@ -138,6 +138,23 @@ def test_a_number_that_another_branch_multiplies() -> None:
     np.testing.assert_allclose(dx, [[first * math.inf, 0.0], [6.0 * second, 0.0]])
 
 
+def test_a_factor_of_components_that_different_branches_take() -> None:
+    """Its slope is the sum of those components that are taken, where the others are NaN."""
+    text = """
+    kernel f(x: f32[n], v: vec2f[n]) -> y: f32[n] {
+        let r[i] = sqrt(v[i]);
+        let u[i] = r[i] * x[i];
+        y[i] =
+            (if v[i].x > 0.0 { u[i].x } else { 0.0 })
+            + (if v[i].y > 0.0 { u[i].y } else { 0.0 });
+    }
+    """
+    v = np.array([[4.0, 9.0], [4.0, -1.0], [-1.0, 9.0], [-1.0, -1.0]])
+    with np.errstate(all="ignore"):
+        (dx,) = results_of(text, ("x",), x=np.ones(4), v=v)
+    np.testing.assert_allclose(dx, weights_of(text, 4) * [5.0, 2.0, 3.0, 0.0])
+
+
 def test_components_of_an_operation_on_vectors_that_nothing_reads() -> None:
     """The slope of a root is infinite at 0."""
     text = """
