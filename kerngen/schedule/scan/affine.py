@@ -69,18 +69,22 @@ def fits_affine(task: Task) -> str:
     return found if isinstance(found, str) else ""
 
 
-MOST_GROWTH: Final = "2.0"
-"""What the joined factors of steps come to at most, or a row is done again.
+MOST_GROWTH: Final = t.Literal("0x40000000u")
+"""The bits of 2.0: what the joined factors of steps come to at most, or a row is done again.
 
 A larger one may overflow, or leave of terms that cancel each other the rounding errors.
 """
 
-LARGEST: Final = "3.4028234e38"
-"""The largest state that a row may have where a lane begins or ends, or it is done again.
+LARGEST: Final = t.Literal("0x7f7fffffu")
+"""The bits of the largest finite state: where a lane begins or ends a row has no larger
+one, or it is done again.
 
 A loop keeps an infinite state for ever.  A factor that has become 0 makes NaN of it, and
 one that was joined to steps behind may never come to be.
 """
+
+_SIZE: Final = t.Literal("0x7fffffffu")
+"""All bits of a number but its sign."""
 
 _CLEARED: Final = t.Evaluate(t.Call("storageBarrier", ()))
 
@@ -324,11 +328,14 @@ class _Tiles:
         place = t.Unary("&", self.shader.atomics("wild").expr[row])
         return t.Evaluate(t.call(change, place, value))
 
-    def _check(self, value: t.Expr, most: str) -> Iterator[t.Stmt]:
-        """Yield the statement that notes a number that is greater than that, or NaN."""
+    def _check(self, value: t.Expr, most: t.Expr) -> Iterator[t.Stmt]:
+        """Yield the statement that notes a number of greater size, or NaN.
+
+        It compares bits: a compiler may take for granted that there is no NaN.
+        """
         if self.wild:
-            small = t.Binary("<=", t.call("abs", value), t.Literal(most))
-            yield t.If(t.Unary("!", small), (t.Assign(self.wild, t.ONE),))
+            size = t.Binary("&", t.call("bitcast<u32>", value), _SIZE)
+            yield t.If(size > most, (t.Assign(self.wild, t.ONE),))
 
     def scan(self, own: t.Expr, body: list[t.Stmt]) -> tuple[t.Expr, t.Expr]:
         """Scan the steps of all lanes; return those before the own one, and all, joined.
