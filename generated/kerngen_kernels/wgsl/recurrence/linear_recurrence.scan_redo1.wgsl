@@ -85,7 +85,7 @@ fn aligned(
         }
         var side = 0u;
         for (var apart = 1u; apart < 64u; apart *= 4u) {
-            if (!(abs(own.x) <= 2.0)) {
+            if ((bitcast<u32>(own.x) & 0x7fffffffu) > 0x40000000u) {
                 grows = 1u;
             }
             steps[side + lane] = own;
@@ -109,7 +109,7 @@ fn aligned(
         }
         let whole = steps[side + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         if (place < u.n) {
@@ -162,7 +162,7 @@ fn aligned(
             }
             y[row * (u.n >> 2u) + (block_3 >> 2u)] = y_4_;
         }
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
@@ -325,7 +325,7 @@ fn behind_aligned(
     }
     var side = 0u;
     for (var apart = 1u; apart < 64u; apart *= 4u) {
-        if (!(abs(own.x) <= 2.0)) {
+        if ((bitcast<u32>(own.x) & 0x7fffffffu) > 0x40000000u) {
             grows = 1u;
         }
         steps[side + lane] = own;
@@ -394,7 +394,7 @@ fn behind_aligned(
         }
         var side_ = 0u;
         for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
-            if (!(abs(own_.x) <= 2.0)) {
+            if ((bitcast<u32>(own_.x) & 0x7fffffffu) > 0x40000000u) {
                 grows = 1u;
             }
             steps[side_ + lane] = own_;
@@ -418,7 +418,7 @@ fn behind_aligned(
         }
         let whole_ = steps[side_ + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         if (place < end) {
@@ -471,7 +471,7 @@ fn behind_aligned(
             }
             y[row * (u.n >> 2u) + (block_3 >> 2u)] = y_4_;
         }
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
@@ -541,7 +541,7 @@ fn edge(
         }
         var side = 0u;
         for (var apart = 1u; apart < 64u; apart *= 4u) {
-            if (!(abs(own.x) <= 2.0)) {
+            if ((bitcast<u32>(own.x) & 0x7fffffffu) > 0x40000000u) {
                 grows = 1u;
             }
             steps[side + lane] = own;
@@ -565,7 +565,7 @@ fn edge(
         }
         let whole = steps[side + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         if (place < u.n) {
@@ -620,7 +620,7 @@ fn edge(
                 h_before = h;
             }
         }
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
@@ -749,7 +749,7 @@ fn behind_edge(
     }
     var side = 0u;
     for (var apart = 1u; apart < 64u; apart *= 4u) {
-        if (!(abs(own.x) <= 2.0)) {
+        if ((bitcast<u32>(own.x) & 0x7fffffffu) > 0x40000000u) {
             grows = 1u;
         }
         steps[side + lane] = own;
@@ -816,7 +816,7 @@ fn behind_edge(
         }
         var side_ = 0u;
         for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
-            if (!(abs(own_.x) <= 2.0)) {
+            if ((bitcast<u32>(own_.x) & 0x7fffffffu) > 0x40000000u) {
                 grows = 1u;
             }
             steps[side_ + lane] = own_;
@@ -840,7 +840,7 @@ fn behind_edge(
         }
         let whole_ = steps[side_ + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         if (place < end) {
@@ -895,7 +895,7 @@ fn behind_edge(
                 h_before = h;
             }
         }
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;

@@ -84,7 +84,7 @@ fn aligned(
         }
         var side = 0u;
         for (var apart = 1u; apart < 64u; apart *= 4u) {
-            if (!(abs(own.x) <= 2.0)) {
+            if ((bitcast<u32>(own.x) & 0x7fffffffu) > 0x40000000u) {
                 grows = 1u;
             }
             steps[side + lane] = own;
@@ -108,7 +108,7 @@ fn aligned(
         }
         let whole = steps[side + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         if (place < u.n) {
@@ -173,7 +173,7 @@ fn aligned(
             da[row * (u.n >> 2u) + (block_3 >> 2u)] = da_4_;
             dx[row * (u.n >> 2u) + (block_3 >> 2u)] = dx_4_;
         }
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
@@ -336,7 +336,7 @@ fn behind_aligned(
     }
     var side = 0u;
     for (var apart = 1u; apart < 64u; apart *= 4u) {
-        if (!(abs(own.x) <= 2.0)) {
+        if ((bitcast<u32>(own.x) & 0x7fffffffu) > 0x40000000u) {
             grows = 1u;
         }
         steps[side + lane] = own;
@@ -401,7 +401,7 @@ fn behind_aligned(
         }
         var side_ = 0u;
         for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
-            if (!(abs(own_.x) <= 2.0)) {
+            if ((bitcast<u32>(own_.x) & 0x7fffffffu) > 0x40000000u) {
                 grows = 1u;
             }
             steps[side_ + lane] = own_;
@@ -425,7 +425,7 @@ fn behind_aligned(
         }
         let whole_ = steps[side_ + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         if (place < end) {
@@ -490,7 +490,7 @@ fn behind_aligned(
             da[row * (u.n >> 2u) + (block_3 >> 2u)] = da_4_;
             dx[row * (u.n >> 2u) + (block_3 >> 2u)] = dx_4_;
         }
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
@@ -560,7 +560,7 @@ fn edge(
         }
         var side = 0u;
         for (var apart = 1u; apart < 64u; apart *= 4u) {
-            if (!(abs(own.x) <= 2.0)) {
+            if ((bitcast<u32>(own.x) & 0x7fffffffu) > 0x40000000u) {
                 grows = 1u;
             }
             steps[side + lane] = own;
@@ -584,7 +584,7 @@ fn edge(
         }
         let whole = steps[side + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before).y;
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         if (place < u.n) {
@@ -647,7 +647,7 @@ fn edge(
                 h_before = h;
             }
         }
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole).y;
@@ -778,7 +778,7 @@ fn behind_edge(
     }
     var side = 0u;
     for (var apart = 1u; apart < 64u; apart *= 4u) {
-        if (!(abs(own.x) <= 2.0)) {
+        if ((bitcast<u32>(own.x) & 0x7fffffffu) > 0x40000000u) {
             grows = 1u;
         }
         steps[side + lane] = own;
@@ -845,7 +845,7 @@ fn behind_edge(
         }
         var side_ = 0u;
         for (var apart_ = 1u; apart_ < 64u; apart_ *= 4u) {
-            if (!(abs(own_.x) <= 2.0)) {
+            if ((bitcast<u32>(own_.x) & 0x7fffffffu) > 0x40000000u) {
                 grows = 1u;
             }
             steps[side_ + lane] = own_;
@@ -869,7 +869,7 @@ fn behind_edge(
         }
         let whole_ = steps[side_ + 63u];
         h_before = affine_then(vec3f(1.0, state, 0.0), before_).y;
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         if (place < end) {
@@ -932,7 +932,7 @@ fn behind_edge(
                 h_before = h;
             }
         }
-        if (!(abs(h_before) <= 3.4028234e38)) {
+        if ((bitcast<u32>(h_before) & 0x7fffffffu) > 0x7f7fffffu) {
             grows = 1u;
         }
         state = affine_then(vec3f(1.0, state, 0.0), whole_).y;
