@@ -115,7 +115,7 @@ class KernServer(LanguageServer):
             )
 
     def watch(self) -> None:
-        """Ask the editor to tell of changes on the disk, if it can."""
+        """Ask the editor for notifications of changes on the disk, if it has them."""
         workspace = self.client_capabilities.workspace
         files = workspace and workspace.did_change_watched_files
         if files and files.dynamic_registration:
