@@ -53,12 +53,17 @@ _WORDS: Final = {
     "_EQUALS": "'='",
     "_ARROW": "'->'",
     "_AT": "'@'",
+    "LEFT_BRACKET": "'['",
+    "RIGHT_BRACKET": "']'",
     "_LEFT_PAREN": "'('",
     "_RIGHT_PAREN": "')'",
     "_LEFT_BRACE": "'{'",
     "_RIGHT_BRACE": "'}'",
 }
 """What the kinds of lexemes are called in messages; expressions begin with many."""
+_AFTER_ANY_VALUE: Final = frozenset(
+    ("OPEN", "OPERATOR", "MINUS", "STAR", "AMPERSAND", "DOT", "LEFT_BRACKET")
+)
 _EXPRESSION: Final = frozenset(("NUMBER", "TRUE", "NAME", "MINUS", "_LEFT_PAREN"))
 
 
@@ -112,7 +117,7 @@ def _expected(kinds: set[str]) -> str:
         return "an expression"
     if "STRUCT" in kinds:
         return "a declaration"
-    kinds = kinds - {"OPEN"} or kinds  # a template list may follow any name
+    kinds = kinds - _AFTER_ANY_VALUE or kinds
     shown = sorted(_WORDS.get(kind, f"'{kind.lower()}'") for kind in kinds)
     return " or ".join(shown[:4])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, cast, final
 
@@ -43,6 +43,9 @@ _INFERRED: Final[Mapping[Kind, Kind]] = {
 }
 """What the type of an override without one is, by that of its value."""
 
+_WRITTEN: Final[Mapping[str, Kind]] = {kind: kind for kind in _INFERRED.values()}
+"""The types of overrides, by their names."""
+
 _IMMEDIATES: Final = frozenset(("immediate", "push_constant"))
 """The address space that naga has beyond WGSL, by its new name and its old one."""
 
@@ -59,7 +62,13 @@ def read(source: Source) -> model.Bound:
 def _read(source: Source) -> model.Bound:
     module = parse(source)
     faults = Faults()
-    declared = _by_name(module, faults)
+    declared: dict[str, tree.Declaration] = {}
+    for each in module.declarations:
+        declared.setdefault(each.name.text, each)
+    bodies = (d.members for d in module.declarations if isinstance(d, tree.Struct))
+    for scope in (module.declarations, *bodies):
+        for fault in _twice([each.name for each in scope]):
+            faults.add(fault)
     constants = Constants(declared)
     reader = _Reader(declared, constants, Types(declared, constants))
     bindings: list[model.Binding] = []
@@ -109,15 +118,13 @@ def _struct(struct: Struct | model.RuntimeStruct) -> Struct:
     return struct.struct if isinstance(struct, model.RuntimeStruct) else struct
 
 
-def _by_name(module: tree.Module, faults: Faults) -> dict[str, tree.Declaration]:
-    declared: dict[str, tree.Declaration] = {}
-    for each in module.declarations:
-        name = each.name
-        if name.text in declared:
-            first = declared[name.text].name.span
-            faults.add(DeclaredTwice(span=name.span, name=name.text, first=first))
-        declared.setdefault(name.text, each)
-    return declared
+def _twice(names: Sequence[tree.Name]) -> Iterator[DeclaredTwice]:
+    """Yield a fault for each name that one before it has, too."""
+    first: dict[str, Span] = {}
+    for name in names:
+        before = first.setdefault(name.text, name.span)
+        if before is not name.span:
+            yield DeclaredTwice(span=name.span, name=name.text, first=before)
 
 
 @final
@@ -199,7 +206,7 @@ class _Reader:
         writes = space == "storage" and words[:1] == ["read_write"]
         return model.Binding(name.text, group, number, type_, kind, writes, name.span)
 
-    def _number(self, owner: tree.Variable, word: str) -> int | None:
+    def _number(self, owner: tree.Variable | tree.Override, word: str) -> int | None:
         found = tree.attribute(owner.attributes, word)
         if found is None or not found.arguments:
             return None
@@ -217,11 +224,9 @@ class _Reader:
     def override(self, override: tree.Override) -> model.Override:
         """Return an override, with the value that it has unless a pipeline chooses."""
         name, default = override.name.text, self._default(override)
-        key = tree.attribute(override.attributes, "id")
-        shown = str(self.constants.integer(key.arguments[0])) if key else name
-        return model.Override(
-            name, self._kind(override), shown, override.value, default
-        )
+        number = self._number(override, "id")
+        key = name if number is None else str(number)
+        return model.Override(name, self._kind(override), key, override.value, default)
 
     def _kind(self, override: tree.Override, *inside: str) -> Kind:
         """Return the type of an override, which follows from its value if none is given.
@@ -230,11 +235,7 @@ class _Reader:
         """
         name = override.name.text
         if override.type is not None:
-            leaf = self.types.resolve(override.type)
-            kind = leaf.spelling if isinstance(leaf, Leaf) else "bool"
-            if kind in WIDE:
-                raise CompileError([_of_naga(override.type, kind)])
-            return cast("Kind", kind)
+            return self._written_kind(override.type, name)
         if override.value is None:
             expected = f"a type or a value behind '{name}'"
             span = override.name.span
@@ -252,6 +253,23 @@ class _Reader:
         if kind not in _INFERRED:
             raise CompileError([_of_naga(override.value, kind)])
         return _INFERRED[kind]
+
+    def _written_kind(self, written: tree.Name, name: str) -> Kind:
+        type_ = self.types.resolve(written)
+        type_name = type_.spelling if isinstance(type_, Leaf) else ""
+        if isinstance(type_, model.Opaque):
+            type_name = type_.name
+        if type_name in WIDE:
+            raise CompileError([_of_naga(written, type_name)])
+        kind = _WRITTEN.get(type_name)
+        if kind is None:
+            what, value = f"The type of '{name}'", f"'{written.text}'"
+            expected = "bool, i32, u32, f32 or f16"
+            fault = WrongValue(
+                span=written.span, what=what, value=value, expected=expected
+            )
+            raise CompileError([fault])
+        return kind
 
     def _default(self, override: tree.Override) -> Value | None:
         if override.value is None:

@@ -18,8 +18,9 @@ from kerngen.cli.console import reporting
 from kerngen.cli.project import package_folder
 from kerngen.cli.settings import find_project
 from kerngen.cli.updating import report_differences, update
+from kerngen.output.errors import OutputError
 from kerngen.output.files import Generated
-from kerngen.output.manifest import digest
+from kerngen.output.manifest import Manifest, digest, read_manifest
 from kerngen.output.write import OvertakenError, check
 from kerngen.source.diagnostic import Faults
 from kerngen.source.reading import decode_source, read_data
@@ -32,11 +33,15 @@ SUFFIX: Final = ".wgsl"
 @final
 @dataclass(frozen=True, slots=True)
 class Shaders:
-    """The WGSL files of a run: those below `base`, with names relative to `origin`."""
+    """The WGSL files of a run: those below `base`, with names relative to `origin`.
+
+    `is_one` is whether the argument is a single file.
+    """
 
     base: Path
     origin: Path
     files: tuple[Path, ...]
+    is_one: bool
 
     def name(self, file: Path) -> str:
         """Return a file's name in generated files."""
@@ -52,11 +57,6 @@ class Shaders:
     def digest(self, name: str) -> str:
         """Return the digest of the shader of that name as it is now."""
         return digest(read_data(self.origin / name))
-
-    @property
-    def is_one(self) -> bool:
-        """Whether the argument is a single file."""
-        return len(self.files) == 1 and self.files[0].parent == self.base
 
     def placed(self, file: Path, path: str) -> str:
         """Return the path in the output for a file made from a shader."""
@@ -137,25 +137,28 @@ def select_shaders(src: Path) -> Shaders:
         files = tuple(sorted(_below(chosen)))
         if not files:
             raise click.ClickException(f"There are no {SUFFIX} files in '{src}'.")
-        return Shaders(chosen, origin_of(chosen), files)
+        return Shaders(chosen, origin_of(chosen), files, is_one=False)
     if chosen.suffix != SUFFIX:
         raise click.ClickException(f"'{src}' is not a {SUFFIX} file.")
-    return Shaders(chosen.parent, origin_of(chosen.parent), (chosen,))
+    base = chosen.parent
+    return Shaders(base, origin_of(base), (chosen,), is_one=True)
 
 
-def _below(folder: Path) -> list[Path]:
+def _below(folder: Path) -> set[Path]:
     """Return every shader below a folder; hidden ones and generated ones are left out."""
-    found: list[Path] = []
+    found, generated = set[Path](), set[Path]()
     for inside, inner, names in os.walk(folder):
-        generated = "manifest.json" in names
-        inner[:] = [
-            name
-            for name in inner
-            if not name.startswith(".") and not (generated and name == "wgsl")
-        ]
-        found += [
-            Path(inside, name)
-            for name in names
-            if name.endswith(SUFFIX) and not name.startswith(".")
-        ]
-    return found
+        if Manifest.NAME in names:
+            generated |= _generated_in(Path(inside))
+        inner[:] = [name for name in inner if not name.startswith(".")]
+        for name in names:
+            if name.endswith(SUFFIX) and not name.startswith("."):
+                found.add(Path(inside, name))
+    return found - generated
+
+
+def _generated_in(folder: Path) -> set[Path]:
+    """Return the files that the manifest of a folder lists; another's lists none."""
+    with suppress(OutputError):
+        return {folder / path for path, _ in read_manifest(folder).files()}
+    return set()

@@ -93,7 +93,7 @@ def _completions(checked: Checked, offset: int) -> Iterator[types.CompletionItem
         yield from (_plain(word, _KINDS.Keyword) for word in _AFTER_ITEMS)
     elif not _is_in_braces(words):
         yield from _in_head(checked, words)
-    elif words[0] == "kernel" and words[-1] in {"{", ";"}:
+    elif words[0] == "kernel" and _ends_before_statement(words):
         yield from _statements(checked, offset)
     else:
         yield from _values(checked, offset)
@@ -123,6 +123,12 @@ def _words_of_item(text: str, offset: int) -> list[str]:
 
 def _is_in_braces(words: list[str]) -> bool:
     return words.count("{") > words.count("}")
+
+
+def _ends_before_statement(words: list[str]) -> bool:
+    """Whether a statement of a kernel follows; behind other braces are values of an `if`."""
+    depth = words.count("{") - words.count("}")
+    return words[-1] == ";" or (words[-1] == "{" and depth == 1)
 
 
 def _plain(
@@ -182,8 +188,7 @@ def _in_gradient(checked: Checked, words: list[str]) -> Iterator[types.Completio
         case []:
             yield _plain("of", _KINDS.Keyword)
         case ["of"]:
-            for item in checked.items.all("kernel"):
-                yield _plain(item.node.name.name, _KINDS.Function, head_of(item))
+            yield from _named(checked.items.all("kernel"), _KINDS.Function)
         case ["of", _]:
             yield _plain("by", _KINDS.Keyword)
         case ["of", kernel, *rest]:
@@ -230,16 +235,21 @@ def _types(checked: Checked) -> Iterator[types.CompletionItem]:
 
 
 def _in_head(checked: Checked, words: list[str]) -> Iterator[types.CompletionItem]:
-    """Yield dims and constants in the brackets of an item's head, elsewhere 'mut'."""
+    """Yield dims and constants in the brackets of an item's head, elsewhere 'mut'.
+
+    A default value has constants, too.
+    """
+    constants = checked.items.all("constant")
     if words.count("[") > words.count("]"):
         after = (*words[2:], "")
         threes = zip(words, words[1:], after, strict=False)
         dims = (w for before, w, a in threes if before in {"[", ","} and a != ":")
         yield from (_plain(d, _KINDS.TypeParameter) for d in dims if d.isidentifier())
-        for item in checked.items.all("constant"):
-            yield _plain(item.node.name.name, _KINDS.Constant, head_of(item))
+        yield from _named(constants, _KINDS.Constant)
     elif words[0] == "kernel" and words[-1] in {"(", ","}:
         yield _plain("mut", _KINDS.Keyword)
+    elif words[-1] == "=":
+        yield from _named(constants, _KINDS.Constant)
 
 
 def _statements(checked: Checked, offset: int) -> Iterator[types.CompletionItem]:
@@ -258,9 +268,8 @@ def _values(checked: Checked, offset: int) -> Iterator[types.CompletionItem]:
     yield from _defined(sorted(others, key=lambda each: _RANKS.get(each.kind, 1)))
     kinds: tuple[Kind, ...] = ("constant", "function")
     for kind in kinds:
-        for item in checked.items.all(kind):
-            shown = _KINDS.Function if kind == "function" else _KINDS.Constant
-            yield _plain(item.node.name.name, shown, head_of(item), item.node.doc)
+        shown = _KINDS.Function if kind == "function" else _KINDS.Constant
+        yield from _named(checked.items.all(kind), shown)
     for row in BUILTINS.values():
         yield _plain(row.name, _KINDS.Function, next(forms_of(row)), row.doc)
     for whole in GEOMETRY.values():
@@ -273,6 +282,13 @@ def _values(checked: Checked, offset: int) -> Iterator[types.CompletionItem]:
     for word in ("let", *_OF_VALUES):
         yield _plain(word, _KINDS.Keyword)
     yield from _defined(outputs)
+
+
+def _named(
+    items: Iterable[Item], kind: types.CompletionItemKind
+) -> Iterator[types.CompletionItem]:
+    for item in items:
+        yield _plain(item.node.name.name, kind, head_of(item), item.node.doc)
 
 
 def _defined(found: Iterable[Definition]) -> Iterator[types.CompletionItem]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Protocol, final
@@ -14,6 +15,7 @@ from typing import Final, Protocol, final
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import json_rpc
 
 from kerngen import __version__
 from kerngen.lsp import (
@@ -34,6 +36,19 @@ from kerngen.lsp.workspace import Workspace
 
 _DELAY: Final = 0.02
 """Seconds from a change to its check: of several that are there already, the last counts."""
+
+
+_WATCHED: Final = ("**/*.kern", "**/pyproject.toml")
+"""Files whose change on the disk may change what is shown."""
+
+
+class _RefusedError(JsonRpcInvalidParams):
+    """The answer to what can't be done, which is no fault of the server."""
+
+
+def _is_fault(record: logging.LogRecord) -> bool:
+    """Whether a record of the log is of anything but a request that was refused."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], _RefusedError)
 
 
 class _AtPlace(Protocol):
@@ -99,6 +114,18 @@ class KernServer(LanguageServer):
                 types.ShowMessageParams(types.MessageType.Info, f"Written to {file}")
             )
 
+    def watch(self) -> None:
+        """Ask the editor for notifications of changes on the disk, if it has them."""
+        workspace = self.client_capabilities.workspace
+        files = workspace and workspace.did_change_watched_files
+        if files and files.dynamic_registration:
+            watched = [types.FileSystemWatcher(each) for each in _WATCHED]
+            options = types.DidChangeWatchedFilesRegistrationOptions(watched)
+            method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+            self.client_register_capability(
+                types.RegistrationParams([types.Registration("disk", method, options)])
+            )
+
     def check_soon(self) -> None:
         """Check changed files once no more messages are waiting."""
         if self._due:
@@ -120,6 +147,7 @@ def serve(find: FindProject) -> None:
     """Serve a client over stdin and stdout until it disconnects."""
     # A check makes much that lives as long as its file: garbage is rare.
     gc.set_threshold(100_000, 50, 50)
+    logging.getLogger(json_rpc.__name__).addFilter(_is_fault)
     make_server(find).start_io()
 
 
@@ -139,6 +167,10 @@ def _add_documents(server: KernServer) -> None:
     @server.feature(types.INITIALIZE)
     def begin(_params: types.InitializeParams) -> None:
         server.begin()
+
+    @server.feature(types.INITIALIZED)
+    def begun(_params: types.InitializedParams) -> None:
+        server.watch()
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:
@@ -260,7 +292,7 @@ def _add_editing(server: KernServer) -> None:
         try:
             return renaming.rename(*place, params.new_name) if place else None
         except renaming.RenameError as error:
-            raise JsonRpcInvalidParams(str(error)) from None
+            raise _RefusedError(str(error)) from None
 
     @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
     def prepare(params: types.PrepareRenameParams) -> types.Range | None:

@@ -171,6 +171,15 @@ WRONG: dict[str, tuple[Wrong, type[Exception], str]] = {
         gpu.UniformRangeError,
         "'Main.SIZE' is -1; u32 holds 0 to 4294967295",
     ),
+    "workgroups of no invocations": (
+        lambda m, c: (
+            m.Main(bias=1, SIZE=0)
+            .bind(group0(m, c), m.Group1(y=c.zeros(8, f32)))
+            .dispatch_threads(8)
+        ),
+        gpu.ArgumentError,
+        "Main: its workgroups are of (0, 1, 1) invocations; give overrides",
+    ),
     "uniform of another type": (
         lambda m, c: group0(m, c, params=1),
         gpu.DtypeError,

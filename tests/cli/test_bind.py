@@ -33,6 +33,37 @@ def test_a_folder_is_bound_and_what_is_gone_is_removed(kerngen: Run) -> None:
     assert "fill.py" not in files(Path("bound"))
 
 
+def test_the_outputs_of_a_folder_with_one_shader_are_removed(kerngen: Run) -> None:
+    edit(SHADERS / "last.wgsl", FILL)
+    (SHADERS / "post-process" / "my-blur.wgsl").unlink()
+    kerngen("bind", SHADERS, "--out", "bound")
+    (SHADERS / "last.wgsl").unlink()
+    kerngen("bind", SHADERS, "--out", "bound", "--check", code=1)
+    assert "2 removed" in kerngen("bind", SHADERS, "--out", "bound").output
+    assert "fill.py" in files(Path("bound"))
+    edit(SHADERS / "last.wgsl", FILL)
+    kerngen("bind", SHADERS, "--out", "bound")
+    assert "removed" not in (
+        kerngen("bind", SHADERS / "fill.wgsl", "--out", "bound").output
+    )
+
+
+def test_outputs_within_the_folder_are_no_shaders(kerngen: Run) -> None:
+    for out in (SHADERS / "bound", SHADERS):
+        kerngen("bind", SHADERS, "--out", out)
+        assert (
+            "is up to date"
+            in kerngen("bind", SHADERS, f"--out={out}", "--check").output
+        )
+
+
+def test_a_manifest_of_something_else_hides_no_shaders(kerngen: Run) -> None:
+    edit(Path("site/manifest.json"), '{"name": "site"}')
+    edit(Path("site/wgsl/fill.wgsl"), FILL)
+    kerngen("bind", "site", "--out", "bound")
+    assert "wgsl/fill.py" in files(Path("bound"))
+
+
 def test_what_is_fresh_is_not_written_again(kerngen: Run) -> None:
     kerngen("bind", SHADERS, "--out", "bound")
     before = times(Path("bound"))

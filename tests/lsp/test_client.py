@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pytest
 from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.client import LanguageClient
 
 TEXT = """\
@@ -18,6 +20,11 @@ WRONG = TEXT.replace("alpha *", "alhpa *")
 CAPABILITIES = types.ClientCapabilities(
     general=types.GeneralClientCapabilities(
         position_encodings=[types.PositionEncodingKind.Utf8]
+    ),
+    workspace=types.WorkspaceClientCapabilities(
+        did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(
+            dynamic_registration=True
+        )
     ),
     window=types.WindowClientCapabilities(
         show_document=types.ShowDocumentClientCapabilities(support=True)
@@ -40,7 +47,6 @@ async def started() -> tuple[Any, Published]:
     client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(keep)
     await client.start_io(sys.executable, "-m", "kerngen", "lsp")
     await client.initialize_async(types.InitializeParams(capabilities=CAPABILITIES))
-    client.initialized(types.InitializedParams())
     return client, published
 
 
@@ -51,11 +57,27 @@ async def diagnostics(published: Published, uri: str) -> list[types.Diagnostic]:
     return [*params.diagnostics]
 
 
+async def watched(client: Any) -> set[str]:
+    """Return the files whose changes on the disk the server asks to be told of."""
+    asked: asyncio.Queue[types.RegistrationParams] = asyncio.Queue()
+
+    def keep(params: types.RegistrationParams) -> None:
+        asked.put_nowait(params)
+
+    client.feature(types.CLIENT_REGISTER_CAPABILITY)(keep)
+    client.initialized(types.InitializedParams())
+    (registration,) = (await asked.get()).registrations
+    assert registration.method == types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+    options: Any = registration.register_options
+    return {each["globPattern"] for each in options["watchers"]}
+
+
 async def session(folder: Path) -> None:
     uri = (folder / "scale.kern").as_uri()
     document = types.TextDocumentIdentifier(uri)
     at = types.Position(1, TEXT.split("\n")[1].index("alpha *"))
     client, published = await started()
+    assert await watched(client) == {"**/*.kern", "**/pyproject.toml"}
     client.text_document_did_open(
         types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, "kern", 0, WRONG))
     )
@@ -80,8 +102,11 @@ async def session(folder: Path) -> None:
     assert explained is not None
     assert "alpha: f32" in str(explained.contents)
     await asks(client, document, at)
+    with pytest.raises(JsonRpcInvalidParams, match="can't be a name"):
+        await client.text_document_rename_async(types.RenameParams(document, at, "2"))
     await client.shutdown_async(None)
     client.exit(None)
+    assert await client._server.stderr.read() == b""
     await client.stop()
 
 

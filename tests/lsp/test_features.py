@@ -204,6 +204,15 @@ kernel mean(x: f32[n], at: f32) -> y: f32[] { let s = sum[i] x[i]; y = s * at; }
         (f"{MEAN}\nkernel g = gradient of mean by x ", ["at", "given"]),
         (f"{MEAN}\nkernel g = gradient of mean by x given ", ["y", "s"]),
         (f"{MEAN}\nschedule mean.", ["y", "s"]),
+        ("kernel f(x: f32[n], k: f32 = ", ["HALF"]),
+        (
+            "kernel f(x: f32[n]) -> y: f32[n] { y[i] = if i > 0 { ",
+            ["i", "x", "n", "HALF"],
+        ),
+        (
+            "kernel f(x: f32[n]) -> y: f32[n] { y[i] = if i > 0 { x[i] } else { ",
+            ["i", "x", "n", "HALF"],
+        ),
         (
             "kernel f(x: f32[n]) -> y: f32[n] { let top = max[j] x[j]; y[i] = sum[k < 3] ",
             ["k", "i", "top", "x", "n"],

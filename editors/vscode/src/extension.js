@@ -29,12 +29,7 @@ async function start() {
     "kerngen",
     "kerngen",
     { run, debug: run },
-    {
-      documentSelector: [{ language: "kern" }],
-      synchronize: {
-        fileEvents: vscode.workspace.createFileSystemWatcher("**/{*.kern,pyproject.toml}"),
-      },
-    },
+    { documentSelector: [{ language: "kern" }] },
   );
   client = started;
   try {

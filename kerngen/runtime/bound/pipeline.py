@@ -69,6 +69,11 @@ class Dispatch:
     def dispatch_threads(self, x: int, y: int = 1, z: int = 1) -> None:
         """Run enough workgroups for these numbers of invocations along each axis."""
         size = self.pipeline.workgroup_size
+        if min(size) < 1:
+            raise ArgumentError(
+                f"{type(self.pipeline).__name__}: its workgroups are of {size} "
+                f"invocations; give overrides that make it 1 or more along each axis."
+            )
         wanted = self._checked((x, y, z))
         self._run(tuple(-(-n // s) for n, s in zip(wanted, size, strict=True)))
 
