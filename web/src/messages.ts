@@ -144,12 +144,11 @@ export const TEXTS = {
   number: (where: Where, path: string, value: unknown, { name, limit }: Kind) =>
     `${whose(where, path)} is ${shown(value)}; expected ` +
     `${limit ? "a number" : "an integer"} (${name}).`,
-  limit: (where: Where, path: string, value: unknown, { name, ...kind }: Kind) => {
-    const what = name in FLOATS ? `a number beyond the range of ${name}` : `${value}, which no ${name} can`;
+  limit: (where: Where, path: string, value: unknown, { name, least, most, limit }: Kind) => {
+    const what = limit ? `a number beyond the range of ${name}` : `${value}, which no ${name} can`;
     if (where[0] === "value") return `The array holds ${what}.`;
-    const most = FLOATS[name] ?? kind.most;
-    const least = name in FLOATS ? -most : kind.least;
-    return `${whose(where, path)} is ${shown(value)}; ${name} holds ${least} to ${most}.`;
+    const range = limit ? `${-FLOATS[name]!} to ${FLOATS[name]}` : `${least} to ${most}`;
+    return `${whose(where, path)} is ${shown(value)}; ${name} holds ${range}.`;
   },
   count: (expected: number, got: number) => `Expected ${expected} values, got ${got}.`,
   unpack: ({ name, size }: StructType<any>, got: number) =>
