@@ -21,7 +21,7 @@ const INTERNAL = [
   "storageBuffers",
   ...["acquire", "doomed", "drop", "fault", "freed", "keep", "release"], // memory
   ...["copy", "download", "ended", "flush", "group", "room", "step", "upload"],
-  ...["launch", "pipeline", "uniformBytes", "view"], // calls
+  ...["error", "groups", "launch", "pipeline", "uniformBytes", "view"], // calls
 ];
 
 async function write(name, text) {

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from kerngen.emit.docs import paragraphs, section, summary, wrapped, write_docstring
+from kerngen.emit.docs import (
+    paragraphs,
+    section,
+    source_texts,
+    summary,
+    wrapped,
+    write_docstring,
+)
 from kerngen.emit.python_code import tuple_text
 from kerngen.emit.python_names import KernelNames
 from kerngen.emit.signature import (
@@ -108,17 +115,9 @@ def _docstring(kernel: Kernel, names: KernelNames) -> list[str]:
 
 
 def _equations(kernel: Kernel) -> list[str]:
-    requires = (f"require {each.text};" for each in kernel.requires)
-    hosts = (host.text for host in kernel.hosts)
-    texts = (
-        kernel.signature,
-        *requires,
-        *hosts,
-        *(statement.text for statement in kernel.body),
-    )
     return [
         INDENT + line
-        for text in texts
+        for text in source_texts(kernel)
         for line in wrapped(text, depth=2, indent=INDENT)
     ]
 

@@ -8,16 +8,29 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from kerngen.emit.writer import INDENT, Writer
+from kerngen.ir.nodes import Kernel
 
 _WIDTH = 88
 _MARKED = re.compile(r"\s|[-*+>|#]|\d+[.)]\s")
 """How a line begins that is no part of a plain paragraph."""
 _ROOM = 24
 """The narrowest that a text is wrapped to, however deep it is indented."""
+
+
+def source_texts(kernel: Kernel) -> Iterator[str]:
+    """Yield a kernel's source: its head, and each statement.
+
+    A copy of a struct, which is a statement for each member, is there once.
+    """
+    yield kernel.signature
+    yield from (f"require {each.text};" for each in kernel.requires)
+    yield from (host.text for host in kernel.hosts)
+    written = groupby(kernel.body, lambda each: (each.text, each.span or id(each)))
+    yield from (text for (text, _), _ in written)
 
 
 def plain(text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import final
 
-from kerngen.emit.docs import plain, summary
+from kerngen.emit.docs import plain, source_texts, summary
 from kerngen.emit.kernel_plan import PlannedKernel
 from kerngen.emit.members import attributes
 from kerngen.emit.module_name import module_name
@@ -208,13 +208,7 @@ def host_text(
 
 def equations(kernel: Kernel) -> list[str]:
     """Return a kernel's source lines, for comments."""
-    texts = (
-        kernel.signature,
-        *(f"require {each.text};" for each in kernel.requires),
-        *(host.text for host in kernel.hosts),
-        *(statement.text for statement in kernel.body),
-    )
-    return [plain(line) for text in texts for line in text.splitlines()]
+    return [plain(line) for text in source_texts(kernel) for line in text.splitlines()]
 
 
 def _initial(value: float | tuple[float, ...]) -> str:

@@ -70,6 +70,25 @@ def test_docs_end_no_comment(files: dict[str, str]) -> None:
     assert "require n % 4 == 0;" in comments[1]
 
 
+def test_docs_show_a_copy_of_a_struct_once() -> None:
+    """It is a statement for each member; what is written twice is shown twice."""
+    found = compiled(
+        "struct P { a: f32, b: vec3f, c: u32 }\n"
+        "kernel k(p: P[n], x: f32[n]) -> q: P[n], y: f32[n] {\n"
+        "    q[i] = p[i];\n    y[i] = x[i];\n    y[i] += 1.0;\n    y[i] += 1.0;\n}\n",
+        *Target,
+    )
+    texts = [
+        found.binding,
+        *(found.files[f"sample.{x}"].decode() for x in ("js", "d.ts")),
+    ]
+    for text in texts:
+        _, _, head = text.rpartition("kernel k(p: P[n]")
+        lines = [line.strip(" */") for line in head.splitlines()[1:5]]
+        wanted = ["q[i] = p[i];", "y[i] = x[i];", "y[i] += 1.0;", "y[i] += 1.0;"]
+        assert lines == wanted
+
+
 @pytest.mark.parametrize("name", ["erf", "quantizeToF16"])
 def test_what_javascript_cannot_compute_is_refused(name: str) -> None:
     text = (

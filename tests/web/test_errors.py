@@ -33,7 +33,10 @@ export default async () => {
 
 
 def test_production_has_the_texts_a_moment_later(package: Path, tmp_path: Path) -> None:
-    """A module of another version, which had its plan as a text, is refused first."""
+    """From then on they are there at once.
+
+    A module of another version, which had its plan as a text, is refused first.
+    """
     assert package.is_dir()
     stale, large = node.run(tmp_path, PRODUCTION, None)
     text = (
@@ -41,11 +44,8 @@ def test_production_has_the_texts_a_moment_later(package: Path, tmp_path: Path) 
         "is 3. Run 'kerngen build' with the kerngen that the package belongs to."
     )
     assert stale == ["AbiError", True, True, "abi (1,3)", text]
-    assert large[:4] == ["UniformRangeError", True, False, large[3]]
-    assert large[3].startswith("limit (struct,Pair,.a,1e+39,")
-    assert large[4] == (
-        "'Pair.a' is 1e+39; f32 holds -3.4028234663852886e+38 to 3.4028234663852886e+38."
-    )
+    text = "'Pair.a' is 1e+39; f32 holds -3.4028234663852886e+38 to 3.4028234663852886e+38."
+    assert large == ["UniformRangeError", True, False, text, text]
 
 
 DEVELOPMENT = PRODUCTION.replace("@/core.js", "@/index.js")

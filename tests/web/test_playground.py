@@ -362,3 +362,57 @@ def test_a_link_has_the_text(page: Browser) -> None:
         """,
     )
     assert text == "// ä, 数\n"
+
+
+def test_a_link_that_is_broken_is_said(page: Browser) -> None:
+    """Also when the compiler is there, which is said in the same place."""
+    said = run(
+        page,
+        """
+        await until(() => $("status").textContent.startsWith("Ready"));
+        return $("status").textContent;
+        """,
+        fresh=True,
+        hash="#%%%",
+    )
+    assert said.endswith("The link has no text that can be read; this is an example.")
+
+
+def test_a_link_that_is_not_copied_is_in_the_address_bar(page: Browser) -> None:
+    said = run(
+        page,
+        """
+        const writeText = async () => { throw new Error("not allowed"); };
+        const { navigator } = frame.contentWindow;
+        Object.defineProperty(navigator, "clipboard", { value: { writeText }, configurable: true });
+        $("share").click();
+        await until(() => $("status").textContent.startsWith("The link"));
+        delete navigator.clipboard;
+        return $("status").textContent;
+        """,
+    )
+    assert said == "The link is in the address bar."
+
+
+def test_a_kernel_of_any_parameters_runs_as_the_form_begins(page: Browser) -> None:
+    fields, numbers = run(
+        page,
+        """
+        type(given.text);
+        const button = await until(() => $("kernel")?.value === "placed" &&
+          $("inputs").querySelector("button"));
+        const fields = ["v", "m", "s"].map((name) => page.querySelector(`[data-name=${name}]`).value);
+        button.click();
+        await until(() => / ms, by |Error/.test($("result").textContent));
+        return [fields, $("numbers").textContent || $("result").textContent];
+        """,
+        text="struct S { a: f32, v: vec2f, w: f32[2] }\n"
+        "kernel placed(x: f32[n], v: vec3f, m: mat2x3f, s: S, k: u32) -> y: f32[n] {\n"
+        "    y[i] = v.x + m[1].z + s.a + s.v.y + s.w[1] + f32(k) + 0.0 * x[i];\n}\n",
+    )
+    assert fields == [
+        "[1, 1, 1]",
+        "[[1, 1, 1], [1, 1, 1]]",
+        '{"a":1, "v":[1, 1], "w":[1, 1]}',
+    ]
+    assert {*numbers.split()} == {"6"}

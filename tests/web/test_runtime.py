@@ -158,6 +158,34 @@ WRONG = {
     ),
     "ctx.zeros(5, 'f32')": "ShapeError: A shape is an array of integers, got 5.",
     "ctx.tensor(undefined, [2], 'f32')": "ShapeError: Expected 2 values, got undefined.",
+    "ctx.tensor([1, 256], [2], 'u8')": (
+        "DtypeError: The array holds 256, which no u8 can."
+    ),
+    "ctx.tensor([65520], [1], 'f16')": (
+        "DtypeError: The array holds a number beyond the range of f16."
+    ),
+    "ctx.zeros([4], 'f32').reshape([1.6, 2.5])": (
+        "ShapeError: Lengths are integers from 0 to 2^31 - 1, not (1.6, 2.5)."
+    ),
+    "ctx.zeros([1], 'f32').reshape([-1, -1, -1])": (
+        "ShapeError: Only one length of a shape can be -1, got (-1, -1, -1)."
+    ),
+    "ctx.zeros([4], 'f32').reshape([-1, 3])": (
+        "ShapeError: 4 elements do not fill the shape (-1, 3)."
+    ),
+    "ctx.zeros([4], 'f32').reshape([3])": (
+        "ShapeError: 4 elements do not fit the shape (3,)."
+    ),
+    "ctx.zeros([4], 'f32').reshape()": (
+        "ShapeError: A shape is an array of integers, got undefined."
+    ),
+    "ctx.zeros([4], 'f32').rows(0.5, 2)": (
+        "ShapeError: Rows 0.5:2 are not within 0:4."
+    ),
+    "ctx.zeros([2], softmax)": (
+        'DtypeError: Expected an element type ("f32", "f16", "i32", "u32", "vec3f", ...) '
+        "or the object of a struct, got a Function."
+    ),
     "ctx.zeros([2], 'f64')": (
         'DtypeError: Expected an element type ("f32", "f16", "i32", "u32", "vec3f", ...) '
         "or the object of a struct, got f64."
@@ -172,6 +200,10 @@ WRONG = {
     "scale(ctx.zeros([2], 'f32'), { alpha: '1' })": (
         "DtypeError: scale (dsl/elementwise.kern:LINE): scalar argument 'alpha' is "
         '"1"; expected a number (f32).'
+    ),
+    "scale(ctx.zeros([2], 'f32'), { alpha: null })": (
+        "DtypeError: scale (dsl/elementwise.kern:LINE): scalar argument 'alpha' is null; "
+        "expected a number (f32)."
     ),
     "scale(ctx.zeros([2], 'f32'), { beta: 1 })": (
         "ArgumentError: scale (dsl/elementwise.kern:LINE): there is no option 'beta'; "

@@ -52,6 +52,7 @@ def made(folder: Path) -> Path:
     install = ["npm", "install", "--no-save", "--no-audit", "--no-fund", VITE]
     subprocess.run(install, cwd=folder, check=True, capture_output=True)
     with tarfile.open(folder / done.stdout.split()[-1]) as archive:
+        assert "package/LICENSE" in archive.getnames()
         archive.extractall(folder / "node_modules", filter="data")
     (folder / "node_modules" / "package").rename(folder / "node_modules" / "kerngen")
     (folder / "parts.kern").write_text(KERNELS, "utf-8")

@@ -42,6 +42,9 @@ function record(type, next) {
   return Object.fromEntries(fields);
 }
 
+/** Write a value of ones, of a vector, a matrix or a struct: as JSON. */
+export const ones = (of) => JSON.stringify(value(typeOf(of), [], () => 1)).replaceAll(",", ", ");
+
 /** Read numbers that somebody typed: between commas, spaces or brackets. */
 export function numbers(text) {
   const found = text.split(/[\s,;[\]()]+/).filter(Boolean).map(Number);

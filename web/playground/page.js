@@ -14,6 +14,12 @@ const BASE = "https://page.invalid/";
 const rules = await (await fetch(new URL("./highlight.json", import.meta.url))).json();
 let files = {};
 const context = open({ read: async (url) => files[url.pathname.slice(1)] });
+const linked = decode(location.hash);
+/** What is said of a link of which nothing was read. */
+const unread =
+  location.hash.length > 1 && linked === undefined
+    ? "The link has no text that can be read; this is an example."
+    : "";
 /** What is said in place of a result. */
 let unable = "";
 context.catch((error) => {
@@ -25,7 +31,7 @@ const panes = new Panes($("tabs"), $("pane"));
 const form = new Form(context);
 const compiler = new Compiler({
   ready({ took }) {
-    $("status").textContent = `Ready, in ${(took / 1000).toFixed(1)} s.`;
+    $("status").textContent = `Ready, in ${(took / 1000).toFixed(1)} s. ${unread}`;
     keep();
   },
   found(found) {
@@ -94,8 +100,9 @@ $("examples").onchange = () => begin(EXAMPLES[$("examples").value]);
 $("source").addEventListener("input", () => compiler.look(editor.text));
 $("share").onclick = async () => {
   location.hash = encode(editor.text);
-  await navigator.clipboard?.writeText(location.href);
-  $("status").textContent = "The link is in the address bar, and copied.";
+  // A page of http, and one that is not in front, may not copy.
+  const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+  $("status").textContent = `The link is in the address bar${copied ? ", and copied" : ""}.`;
 };
 addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void form.run();
@@ -105,7 +112,5 @@ addEventListener("hashchange", () => {
   if (text !== undefined && text !== editor.text) begin(text);
 });
 
-const linked = decode(location.hash);
-if (location.hash.length > 1 && linked === undefined)
-  $("status").textContent = "The link has no text that can be read; this is an example.";
+if (unread) $("status").textContent = unread;
 begin(linked ?? EXAMPLES.Softmax);

@@ -1,5 +1,5 @@
 // Run: a form for lengths, scalars and tensors of a kernel, and what comes out of it.
-import { draw as drawInputs, FILLS, numbers, OWN } from "./inputs.js";
+import { draw as drawInputs, FILLS, numbers, ones, OWN } from "./inputs.js";
 import { draw, rangeOf, show, text, viewsOf } from "./picture.js";
 
 const $ = (id) => document.getElementById(id);
@@ -40,7 +40,7 @@ export class Form {
     for (const [scalar, element, initial] of kernel.scalars) {
       const type = nameOf(element);
       const single = /^[fiu]\d+$/.test(type);
-      const start = initial ?? (single ? 1 : "1");
+      const start = initial ?? ones(element);
       const kind = single ? { type: "number", step: "any" } : { className: "values" };
       rows.push(row(`${scalar}: ${type}`, this.field(scalar, start, kind)));
     }

@@ -46,7 +46,7 @@ export interface Limits {
   /** @internal */
   readonly storageBuffers: number;
   readonly workgroups: number;
-  readonly loopTurns: number;
+  readonly loopTurns: number | undefined;
 }
 
 const RAISED = [
@@ -109,7 +109,7 @@ export class Context {
       ),
       storageBuffers: limits.maxStorageBuffersPerShaderStage,
       workgroups: limits.maxComputeWorkgroupsPerDimension,
-      loopTurns: options.loopTurns ?? Infinity,
+      loopTurns: options.loopTurns,
     };
     this.memory = makeMemory(device, limits.maxBufferSize);
     this.recorder = makeRecorder(device, this.memory);

@@ -140,9 +140,9 @@ export const bytesOf = (type: { readonly size: number }, count: number): number 
 /** Write a number that is in range; of 4 bits, at a half of a byte that is 0. */
 export const put = (view: DataView, at: number, { name, bits }: Kind, value: number): void => {
   const byte = Math.floor(at);
-  // An engine's NaN may have any bits.
-  if (name === "f32" && !Number.isNaN(value)) view.setFloat32(at, value, true);
-  else if (bits > 16) view.setUint32(at, name === "f32" ? 0x7fc00000 : value, true);
+  // An engine's NaN, which alone equals no number, may have any bits.
+  if (name === "f32" && value === value) view.setFloat32(at, value, true);
+  else if (bits > 16) view.setUint32(at, value === value ? value : 0x7fc00000, true);
   else if (bits > 8) view.setUint16(at, toHalf(value), true);
   else if (bits > 4) view.setUint8(at, value);
   else view.setUint8(byte, view.getUint8(byte) | ((value & 15) << (at > byte ? 4 : 0)));

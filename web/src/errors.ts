@@ -18,10 +18,13 @@ export const setTexts = (all: typeof texts): void => {
 export class KerngenError extends Error {
   constructor(text: string, ...given: readonly unknown[]) {
     super(texts ? texts[text]!(...given) : `${text} (${given})`);
-    // In production the text comes a moment later, for who reports the error.
+    // In production the first error's text comes a moment later, for who reports it.
     if (!texts)
       import("./messages.js").then(
-        ({ TEXTS }) => (this.message = (TEXTS as NonNullable<typeof texts>)[text]!(...given)),
+        ({ TEXTS }) => {
+          setTexts(TEXTS);
+          this.message = texts![text]!(...given);
+        },
         () => undefined,
       );
   }

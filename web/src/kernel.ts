@@ -64,7 +64,7 @@ export const scalarsOf = (kernel: Kernel, options: Given): unknown[] => {
   const out = outputs.length ? ["out"] : [];
   checkNames(kernel, "option", options, [...scalars.map(([name]) => name), ...out, "ctx"]);
   return scalars.map(([name, type, initial]) => {
-    const value = options[name] ?? initial;
+    const { [name]: value = initial } = options;
     fit([name, type, 0], value, [kernel, name]);
     return value;
   });

@@ -47,17 +47,14 @@ export const TEXTS = {
     const number = spec.axes.findIndex((axis, i) => {
       const [known] = matched(kernel, input, i, shapes, guards);
       const isComputed = kernel.lengths.some(([name]) => name === axis);
-      const length = typeof axis === "number" ? axis : (known[axis] ?? Math.min(shape[i]!, LONGEST));
-      return !isComputed && shape[i] !== length;
+      return !isComputed && shape[i] !== (typeof axis === "number" ? axis : (known[axis] ?? shape[i]));
     });
     const [known, sources] = matched(kernel, input, number, shapes, guards);
     const axis = spec.axes[number]!;
     const why =
       typeof axis === "number"
         ? `axis ${number} is always ${axis}`
-        : sources[axis]
-          ? `${axis} is ${known[axis]} from ${sources[axis]}`
-          : `${axis} is ${shape[number]}, and a dim is at most ${LONGEST}`;
+        : `${axis} is ${known[axis]} from ${sources[axis]}`;
     return `${begin(kernel, spec, shape)}; expected ${showAxes(kernel, spec, before)}: ${why}.`;
   },
   computed: (kernel: Kernel, spec: TensorPlan, shape: Shape, lengths: Lengths) =>
@@ -147,32 +144,35 @@ export const TEXTS = {
   number: (where: Where, path: string, value: unknown, { name, limit }: Kind) =>
     `${whose(where, path)} is ${shown(value)}; expected ` +
     `${limit ? "a number" : "an integer"} (${name}).`,
-  limit: (where: Where, path: string, value: unknown, { name, ...kind }: Kind) => {
-    const most = FLOATS[name] ?? kind.most;
-    const least = name in FLOATS ? -most : kind.least;
-    return `${whose(where, path)} is ${shown(value)}; ${name} holds ${least} to ${most}.`;
+  limit: (where: Where, path: string, value: unknown, { name, least, most, limit }: Kind) => {
+    const what = limit ? `a number beyond the range of ${name}` : `${value}, which no ${name} can`;
+    if (where[0] === "value") return `The array holds ${what}.`;
+    const range = limit ? `${-FLOATS[name]!} to ${FLOATS[name]}` : `${least} to ${most}`;
+    return `${whose(where, path)} is ${shown(value)}; ${name} holds ${range}.`;
   },
   count: (expected: number, got: number) => `Expected ${expected} values, got ${got}.`,
   unpack: ({ name, size }: StructType<any>, got: number) =>
     `'${name}' is unpacked from ${size} bytes each, not ${got}.`,
   element: (given: unknown, values: object | undefined) =>
     `Expected an element type ("f32", "f16", "i32", "u32", "vec3f", ...) or the object of a ` +
-    `struct, got ${String(given ?? values?.constructor.name)}.`,
+    `struct, got ${typeof given === "string" ? given : kindOf(given ?? values)}.`,
 
   // Tensors
 
-  shape: (given: unknown) =>
-    Array.isArray(given)
-      ? `Lengths are integers from 0 to 2^31 - 1, not ${tuple(given)}.`
-      : `A shape is an array of integers, got ${shown(given)}.`,
+  shape: shapeText,
   buffer: (fits: boolean, nbytes: number, offset: number, size: number) =>
     fits
       ? "A buffer needs the usages STORAGE, COPY_SRC and COPY_DST."
       : `${nbytes} bytes at ${offset} don't fit a buffer of ${size}, in words of 4.`,
   offset: (nbytes: number, offset: number) =>
     `A view of ${nbytes} bytes at byte ${offset} can't be copied: WebGPU copies words of 4.`,
-  reshape: (shape: Shape, size: number) =>
-    `Shape ${tuple(shape)} does not fit a tensor of ${size} elements.`,
+  reshape: (given: Shape, size: number) => {
+    const shape = [given].flat();
+    const [hole, more] = shape.filter((each) => each === -1);
+    if (!shape.every(Number.isInteger)) return shapeText(given);
+    if (more) return `Only one length of a shape can be -1, got ${tuple(shape)}.`;
+    return `${size} elements do not ${hole ? "fill" : "fit"} the shape ${tuple(shape)}.`;
+  },
   rows: (start: number, stop: number, count: number | undefined) =>
     count === undefined
       ? "A tensor of rank 0 has no rows."
@@ -201,6 +201,12 @@ export const TEXTS = {
     `is ${own}. Run 'kerngen build' with the kerngen that the package belongs to.`,
 };
 
+function shapeText(given: unknown): string {
+  return Array.isArray(given)
+    ? `Lengths are integers from 0 to 2^31 - 1, not ${tuple(given)}.`
+    : `A shape is an array of integers, got ${shown(given)}.`;
+}
+
 /** A shape as Python shows it: `(4,)`. */
 const tuple = (shape: readonly unknown[]): string =>
   `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
@@ -216,7 +222,8 @@ const begin = (kernel: Kernel, { access, name }: TensorPlan, shape: Shape): stri
 /** Name the kind of a value, with an article. */
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
-  const { name } = (value as object).constructor;
+  // A module has no constructor.
+  const { name } = (value as object).constructor ?? Object;
   return `${/^[AEIO]/i.test(name) ? "an" : "a"} ${name}`;
 }
 

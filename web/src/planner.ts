@@ -59,9 +59,10 @@ export const select = (kernel: Kernel, lengths: Lengths, { limits }: Context): S
   const values = valuesOf({ ...limits, ...lengths });
   const dispatches: Planned[] = [];
   const scratch: Selection["scratch"] = [];
+  // What a case does not ask for is undefined, which is no more than any limit.
   const applies = (each: Case): unknown =>
-    (each.bytes ?? 0) <= limits["adapter.workgroup_bytes"] &&
-    (each.invocations ?? 0) <= limits["adapter.invocations"] &&
+    !(each.bytes! > limits["adapter.workgroup_bytes"]) &&
+    !(each.invocations! > limits["adapter.invocations"]) &&
     (!each.subgroups || limits["adapter.subgroups"]) &&
     (!each.when || each.when(values));
   const walk = (body: readonly PlanStep[], known: Scratch, stage: string): void => {
@@ -73,7 +74,7 @@ export const select = (kernel: Kernel, lengths: Lengths, { limits }: Context): S
         const bindings = marked.map((each) => each.replace("*", ""));
         dispatches.push({ ...more, wgsl, bindings, access, groups, scratch: known });
       } else if ("count" in step) {
-        const times = Math.max(evaluate(step.count, values), 0);
+        const times = evaluate(step.count, values);
         const total = dispatches.length + times * step.body.length;
         if (total > MOST_DISPATCHES)
           refuse(LimitError, "body", kernel, stage, total, MOST_DISPATCHES);
@@ -119,9 +120,10 @@ export const makePlan = (
     const groups = count(kernel, dispatch.groups, values);
     if (!groups) return [];
     const [x, y] = workgroupsOf(kernel, dispatch, groups, values, limits);
-    const slots = bindings.map((name) =>
-      name in own ? named.length + own[name]! : named.findIndex((each) => each.name === name),
-    );
+    const slots = bindings.map((name) => {
+      const at = named.findIndex((each) => each.name === name);
+      return at < 0 ? named.length + own[name]! : at;
+    });
     const shader = shaders(dispatch, kernel.shader, uniform === false ? 0 : uniformBytes);
     return [{ shader, slots, access, x, y }];
   });
@@ -159,8 +161,8 @@ const workgroupsOf = (
   const deny = (
     text: "entries" | "terms" | "trips" | "workgroups",
     found: number,
-    most: number,
-  ): false | never => found > most && refuse(LimitError, text, kernel, dispatch, found, most);
+    most: number | undefined,
+  ): false | never => found > most! && refuse(LimitError, text, kernel, dispatch, found, most!);
   deny("entries", dispatch.bindings.length, storageBuffers);
   deny("terms", evaluate(dispatch.terms, values), LONGEST);
   deny("trips", evaluate(dispatch.trips, values), loopTurns);

@@ -69,7 +69,8 @@ export const checkNumber = (kind: Kind, value: unknown, where: Where, path = "")
   const isInside = limit
     ? Math.abs(value) < limit || !Number.isFinite(value)
     : least <= value && value <= most;
-  if (!isInside) refuse(UniformRangeError, "limit", where, path, value, kind);
+  if (!isInside)
+    refuse(where[0] === "value" ? DtypeError : UniformRangeError, "limit", where, path, value, kind);
 };
 
 /** Refuse a value that does not fit a row; write one that does, if there is where to. */
@@ -106,7 +107,7 @@ const visit = (
   ];
   if (columnStride) strides[lengths.length] = columnStride;
   const go = (axis: number, place: number, part: any, path: string): unknown => {
-    const isObject = typeof part === "object" && part !== null;
+    const isObject = Object(part) === part;
     const length = shape[axis];
     if (length !== undefined) {
       if (where && !(isObject && part.length === length))

@@ -81,9 +81,10 @@ export class Tensor<E, R extends number = number> {
   /** Return a view with another shape; one length may be -1. */
   reshape<const S extends Shape>(shape: S): Tensor<E, S["length"]> {
     this.check();
-    const rest = this.size / -product(shape);
-    const lengths = shape.map((each) => (each === -1 && Number.isInteger(rest) ? rest : each));
-    if (product(lengths) !== this.size || lengths.some((each) => each < 0))
+    const lengths = [shape as Shape].flat();
+    const rest = lengths.indexOf(-1);
+    if (rest >= 0) lengths[rest] = this.size / -product(lengths);
+    if (!isShape(lengths) || product(lengths) !== this.size)
       refuse(ShapeError, "reshape", shape, this.size);
     return new Tensor(this.ctx, this.element, lengths, this.block, this.offset);
   }
@@ -92,7 +93,7 @@ export class Tensor<E, R extends number = number> {
   rows(start: number, stop: number): Tensor<E, R> {
     this.check();
     const [count, ...inner] = this.shape;
-    if (!(0 <= start && start <= stop && stop <= count!))
+    if (!(isShape([start, stop]) && start <= stop && stop <= count!))
       refuse(ShapeError, "rows", start, stop, count);
     const [offset, end] = [start, stop].map((row) => row * product(inner) * this.element.size);
     if (offset! % 1 || (end! % 1 && stop < count!))
@@ -165,8 +166,11 @@ export const decode = (
   return new kind.array(count * product(type.shape)).map((_, i) => take(view, place(i), kind));
 };
 
+const isShape = (shape: unknown): boolean =>
+  Array.isArray(shape) &&
+  shape.every((each) => Number.isInteger(each) && 0 <= each && each <= LONGEST);
+
 /** Refuse a shape with lengths that no axis can have. */
 export const checkShape = (shape: Shape): void => {
-  const isLength = (each: number): boolean => Number.isInteger(each) && 0 <= each && each <= LONGEST;
-  if (!Array.isArray(shape) || !shape.every(isLength)) refuse(ShapeError, "shape", shape);
+  if (!isShape(shape)) refuse(ShapeError, "shape", shape);
 };
