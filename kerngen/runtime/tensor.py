@@ -134,7 +134,8 @@ class Tensor(Generic[E, R]):
         self.signature = (element, shape)
         self.lease = lease
         self.offset = offset
-        nbytes, bound = _sizes(element, shape)
+        kind: type[Element] = element
+        nbytes, bound = _sizes(kind, shape)
         self.nbytes = nbytes
         if lease.padded and nbytes == lease.nbytes:
             self.direct = True
