@@ -75,11 +75,12 @@ def padded_size(nbytes: int, least: int = 0) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _sizes(element: type[Element], shape: Shape) -> tuple[int, int]:
+def _sizes(signature: tuple[type[Element], Shape]) -> tuple[int, int]:
     """Return the bytes of a tensor's elements, and of the storage that it would own.
 
     Cached: every call makes outputs and temporaries, of few shapes.
     """
+    element, shape = signature
     nbytes = element_bytes(element, shape)
     return nbytes, padded_size(nbytes, element.DTYPE.itemsize)
 
@@ -134,8 +135,7 @@ class Tensor(Generic[E, R]):
         self.signature = (element, shape)
         self.lease = lease
         self.offset = offset
-        kind: type[Element] = element
-        nbytes, bound = _sizes(kind, shape)
+        nbytes, bound = _sizes(self.signature)
         self.nbytes = nbytes
         if lease.padded and nbytes == lease.nbytes:
             self.direct = True
