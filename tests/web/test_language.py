@@ -117,38 +117,3 @@ def _refusal(ctx: Any, kernel: Kernel, arrays: Arrays) -> str:
     with pytest.raises(LimitError) as found:
         kernel.launch(ctx, tuple(map(ctx.tensor, arrays)), (5000,), kernel.no_out)
     return str(found.value)
-
-
-EVERY_OBJECT_HAS = (
-    "kernel tensors(constructor: f32[n], toString: f32[n])"
-    " -> valueOf: f32[n], hasOwnProperty: f32[] {"
-    " let isPrototypeOf[i] = 2.0 * constructor[i];"
-    " valueOf[i] = toString[i] + isPrototypeOf[n - 1 - i];"
-    " hasOwnProperty = sum[i] isPrototypeOf[i]; }"
-    " kernel scalars(x: f32[n], constructor: u32, valueOf: f32 = 2.0) -> y: f32[n]"
-    " { require constructor < 5; host toString = f32(constructor) * valueOf;"
-    " y[i] = x[i] + toString; }"
-)
-"""Kernels that have the names of what every object has."""
-
-
-def test_names_that_every_object_has(
-    firefox: Browser, generated: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "objects.kern").write_text(EVERY_OBJECT_HAS, "utf-8")
-    build([tmp_path / "objects.kern"], generated, Target.TYPESCRIPT)
-    *arrays, missing = firefox.run("""
-        import { tensors, scalars } from "http://HOST/generated/objects.js";
-        const thrown = (run) => { try { run(); } catch (error) { return error.message; } };
-        export default async (ctx) => {
-          const w = ctx.tensor(new Float32Array([1, 1, 1]), [3]);
-          const { valueOf, hasOwnProperty } = tensors(w, w);
-          const made = [valueOf, hasOwnProperty, scalars(w, { constructor: 2 })];
-          const arrays = await Promise.all(made.map(async (each) => [...await each.read()]));
-          return [...arrays, thrown(() => scalars(w))];
-        };
-        """)
-    assert arrays == [[3, 3, 3], [6], [5, 5, 5]]
-    assert missing.endswith(
-        "scalar argument 'constructor' is undefined; expected an integer (u32)."
-    )

@@ -168,7 +168,7 @@ WRONG = {
         "ShapeError: Lengths are integers from 0 to 2^31 - 1, not (1.6, 2.5)."
     ),
     "ctx.zeros([1], 'f32').reshape([-1, -1, -1])": (
-        "ShapeError: Only one length of a shape can be -1, got (-1, -1, -1)."
+        "ShapeError: 1 elements do not fill the shape (-1, -1, -1)."
     ),
     "ctx.zeros([4], 'f32').reshape([-1, 3])": (
         "ShapeError: 4 elements do not fill the shape (-1, 3)."

@@ -53,7 +53,8 @@ export const resolve = (
     const fits = axes.every(
       (axis, number) =>
         kernel.lengths.some(([name]) => name === axis) ||
-        shape[number] === (typeof axis === "number" ? axis : (lengths[axis] ??= shape[number]!)),
+        shape[number] ===
+          (typeof axis === "number" ? axis : (lengths[axis] ??= Math.min(shape[number]!, LONGEST))),
     );
     if (!fits || shape.length !== axes.length)
       refuse(ShapeError, "axes", kernel, i, shapes as Shape[], guards);

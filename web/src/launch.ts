@@ -34,8 +34,7 @@ export const launch = (kernel: Kernel, given: unknown[]): unknown => {
   const { length } = kernel.inputs;
   // One too many is refused as such: it is no object of options.
   const tensors = (given[length] instanceof Tensor ? given : given.slice(0, length)) as Any[];
-  // A scalar may have the name of what every object has.
-  const options = { __proto__: null, ...(given[length] as Given) } as Given;
+  const options = (given[length] ?? {}) as Given;
   const ctx: Context | undefined =
     options["ctx"] ?? tensors.find((each) => each instanceof Tensor)?.ctx;
   if (!ctx) return refuse(ContextError, "ctx", kernel);

@@ -47,14 +47,16 @@ export const TEXTS = {
     const number = spec.axes.findIndex((axis, i) => {
       const [known] = matched(kernel, input, i, shapes, guards);
       const isComputed = kernel.lengths.some(([name]) => name === axis);
-      return !isComputed && shape[i] !== (typeof axis === "number" ? axis : (known[axis] ?? shape[i]));
+      return !isComputed && shape[i] !== (typeof axis === "number" ? axis : (known[axis] ?? Math.min(shape[i]!, LONGEST)));
     });
     const [known, sources] = matched(kernel, input, number, shapes, guards);
     const axis = spec.axes[number]!;
     const why =
       typeof axis === "number"
         ? `axis ${number} is always ${axis}`
-        : `${axis} is ${known[axis]} from ${sources[axis]}`;
+        : sources[axis]
+          ? `${axis} is ${known[axis]} from ${sources[axis]}`
+          : `${axis} is ${shape[number]}, and a dim is at most ${LONGEST}`;
     return `${begin(kernel, spec, shape)}; expected ${showAxes(kernel, spec, before)}: ${why}.`;
   },
   computed: (kernel: Kernel, spec: TensorPlan, shape: Shape, lengths: Lengths) =>
@@ -168,10 +170,9 @@ export const TEXTS = {
     `A view of ${nbytes} bytes at byte ${offset} can't be copied: WebGPU copies words of 4.`,
   reshape: (given: Shape, size: number) => {
     const shape = [given].flat();
-    const [hole, more] = shape.filter((each) => each === -1);
     if (!shape.every(Number.isInteger)) return shapeText(given);
-    if (more) return `Only one length of a shape can be -1, got ${tuple(shape)}.`;
-    return `${size} elements do not ${hole ? "fill" : "fit"} the shape ${tuple(shape)}.`;
+    const verb = shape.includes(-1) ? "fill" : "fit";
+    return `${size} elements do not ${verb} the shape ${tuple(shape)}.`;
   },
   rows: (start: number, stop: number, count: number | undefined) =>
     count === undefined

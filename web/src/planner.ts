@@ -120,10 +120,9 @@ export const makePlan = (
     const groups = count(kernel, dispatch.groups, values);
     if (!groups) return [];
     const [x, y] = workgroupsOf(kernel, dispatch, groups, values, limits);
-    const slots = bindings.map((name) => {
-      const at = named.findIndex((each) => each.name === name);
-      return at < 0 ? named.length + own[name]! : at;
-    });
+    const slots = bindings.map((name) =>
+      name in own ? named.length + own[name]! : named.findIndex((each) => each.name === name),
+    );
     const shader = shaders(dispatch, kernel.shader, uniform === false ? 0 : uniformBytes);
     return [{ shader, slots, access, x, y }];
   });
