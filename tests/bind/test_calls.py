@@ -178,7 +178,7 @@ WRONG: dict[str, tuple[Wrong, type[Exception], str]] = {
             .dispatch_threads(8)
         ),
         gpu.ArgumentError,
-        "Main: its workgroups are of (0, 1, 1) invocations; give overrides",
+        "Main: its workgroups are of (0, 1, 1) invocations; expected 1 or more",
     ),
     "uniform of another type": (
         lambda m, c: group0(m, c, params=1),

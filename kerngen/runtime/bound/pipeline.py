@@ -72,7 +72,7 @@ class Dispatch:
         if min(size) < 1:
             raise ArgumentError(
                 f"{type(self.pipeline).__name__}: its workgroups are of {size} "
-                f"invocations; give overrides that make it 1 or more along each axis."
+                f"invocations; expected 1 or more along each axis."
             )
         wanted = self._checked((x, y, z))
         self._run(tuple(-(-n // s) for n, s in zip(wanted, size, strict=True)))
