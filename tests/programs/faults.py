@@ -108,8 +108,8 @@ FAULTS: Final = (
     PlantedFault(
         "a maximum that starts too high",
         "kerngen.schedule.lowering.identities:identity",
-        "t.Literal(_START[kind, scalar])",
-        't.Literal(_START[kind, scalar].removeprefix("-"))',
+        "_START[kind, scalar])",
+        '_START["min" if kind == "max" else kind, scalar])',
     ),
     PlantedFault(
         "a lost remainder",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from click.testing import CliRunner
@@ -167,6 +167,10 @@ def test_what_jumps_is_not_compared(file: str) -> None:
     assert (row["verdict"], row["calls"]) == ("no call found", 0)
 
 
+JUMPS: Final = {"take_chunks_by_all"}
+"""Gradients of kernels of which no call is smooth: past the end of a row it writes -inf."""
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", FILES_OF_DSL)
 def test_gradients_of_all_of_dsl(name: str) -> None:
@@ -174,7 +178,7 @@ def test_gradients_of_all_of_dsl(name: str) -> None:
     folder = ROOT / "dsl"
     text = (folder / f"{name}.kern").read_text("utf-8")
     for file, kernel in all_of_dsl():
-        if file == name:
+        if file == name and f"kernel {kernel}(" in text:  # not `f_kept`
             by = ", ".join(case_of(file, kernel).by)
             text += f"kernel {kernel}_by_all = gradient of {kernel} by {by};\n"
     names = [path.name for path in folder.glob("*.kern")]
@@ -187,6 +191,6 @@ def test_gradients_of_all_of_dsl(name: str) -> None:
         derived = [each for each in found[f"{name}.kern"] if each.forward]
         for subject in derived:
             results = [each for seed in range(6) for each in products(subject, seed)[1]]
-            assert results, subject.kernel.name
+            assert results or subject.kernel.name in JUMPS, subject.kernel.name
             wrong = [each for each in results if not each.is_held]
             assert wrong == [], subject.kernel.name

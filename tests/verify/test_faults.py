@@ -30,7 +30,7 @@ SHOWS: Final = {
     "a stale let": "kept",
     "an unclamped gather": "gathered",
     "a guard that is off by one": "parts",
-    "a maximum that starts too high": "least",
+    "a maximum that starts too high": "greatest",
     "a lost remainder": "moved",
     "signed numbers compared as unsigned": "parts",
     "no snapshot of what a statement reads elsewhere": "taken",
