@@ -274,7 +274,7 @@ def _difference(blank: Result, seed: int) -> Counterexample | None:
     for each in found:
         if not each.is_held:
             return Counterexample(Given(sizes, (), (), turn=seed), each.fault)
-        tally.worst = max(tally.worst, abs(each.got - each.expected) / each.bound)
+        tally.worst = max(tally.worst, each.share)
     tally.cases += bool(found)
     tally.elements += len(found)
     tally.known += len(found)

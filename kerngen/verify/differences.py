@@ -54,6 +54,12 @@ class Product:
         return abs(self.got - self.expected) <= self.bound
 
     @property
+    def share(self) -> float:
+        """The error as a share of the tolerance, which is 0 where all values are."""
+        error = abs(self.got - self.expected)
+        return error / self.bound if error else 0.0
+
+    @property
     def fault(self) -> Fault:
         """The disagreement, in words."""
         text = (

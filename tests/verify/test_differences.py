@@ -15,7 +15,7 @@ from kerngen.gradient.terms import Term
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
 from kerngen.verify import campaign
-from kerngen.verify.differences import products
+from kerngen.verify.differences import Product, products
 from kerngen.verify.subjects import subjects
 from tests.budget import sampled
 from tests.compile import library_of
@@ -154,6 +154,12 @@ def test_a_call_that_raises_is_a_fault(
     monkeypatch.setattr(campaign, "products", raising)
     (row,) = rows_of("base.kern", "--kernel", "total_gradient")
     assert row["counterexample"]["kind"] == "raised"
+
+
+def test_an_error_is_a_share_of_its_tolerance() -> None:
+    """The tolerance is 0 where all values are, as of a convolution without taps."""
+    assert Product("x", 1.0, 1.5, 2.0).share == 0.25
+    assert Product("x", 0.0, 0.0, 0.0).share == 0
 
 
 def test_what_jumps_is_not_compared(file: str) -> None:
