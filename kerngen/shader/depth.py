@@ -48,6 +48,9 @@ def _expressions(body: Iterable[t.Stmt]) -> Iterator[t.Expr]:
             case t.If(condition, then):
                 yield condition
                 yield from _expressions(then)
+            case t.Switch(_, selector, values):
+                yield selector
+                yield from values
             case t.For() | t.Block():
                 yield from _expressions(statement.body)
             case t.Var() | t.Return() | t.Evaluate() | t.Break() | t.Blank():
@@ -91,6 +94,9 @@ def _statement(statement: t.Stmt, fresh: Callable[[str], str]) -> Iterator[t.Stm
         case t.If(condition, then):
             inner = named_where_deep(then, fresh)
             changed = t.If(names.shallow(condition), inner)
+        case t.Switch(target, selector, values):
+            shallow = tuple(map(names.shallow, values))
+            changed = t.Switch(target, names.shallow(selector), shallow)
         case t.For() | t.Block():
             changed = replace(statement, body=named_where_deep(statement.body, fresh))
         case t.Var() | t.Return() | t.Evaluate() | t.Break() | t.Blank():

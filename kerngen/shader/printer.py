@@ -126,6 +126,13 @@ def _write(
                 lines.append(f"{indent}if ({expression(condition)}) {{")
                 _write(then, indent + _INDENT, lines, known)
                 lines.append(f"{indent}}}")
+            case t.Switch(target, selector, values):
+                lines.append(f"{indent}switch {expression(selector)} {{")
+                for number, value in enumerate(values):
+                    label = f"case {number}u" if number < len(values) - 1 else "default"
+                    case = _assignment(t.Assign(target, value))
+                    lines.append(f"{indent}{_INDENT}{label}: {{ {case}; }}")
+                lines.append(f"{indent}}}")
             case t.For(name, start, condition, update, inner):
                 head = f"var {name} = {expression(start)}; {expression(condition)}"
                 lines.append(f"{indent}for ({head}; {_assignment(update)}) {{")

@@ -299,6 +299,19 @@ class If:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Switch:
+    """A `switch` that assigns one of several values, which are numbered from 0.
+
+    Example: `switch number { case 0u: { total = a; } default: { total = b; } }`.
+    """
+
+    target: Expr
+    selector: Expr
+    values: tuple[Expr, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class For:
     """A `for` loop: `for (var name = start; condition; update) { body }`."""
 
@@ -347,7 +360,7 @@ class Blank:
 
 
 Stmt: TypeAlias = (
-    Let | Var | Assign | If | For | Block | Evaluate | Return | Break | Blank
+    Let | Var | Assign | If | Switch | For | Block | Evaluate | Return | Break | Blank
 )
 
 BARRIER = Evaluate(Call("workgroupBarrier", ()))

@@ -20,7 +20,7 @@ SUMS = """
 kernel sums(a: f32[d, s], x: f32[b, m, d], c: f32[s, m], w: f32[d]) -> y: f32[m, b, d] {
     let h[n, t, i, k] =
         (if t > 0 { a[i, k] * h[n, t - 1, i, k] } else { 0.0 })
-        + (if t > 1 { 0.25 * h[n, t - 2, i, k] } else { 0.0 }) + x[n, t, i];
+        + (if t > 1 { 0.25 * h[n, t - 2, i, k] } else { 2.0 }) + x[n, t, i];
     y[t, n, i] = w[i] * (KIND[k when k != 1] c[k, t] * h[n, t, i, k]) + 1.0;
 }
 """
@@ -52,7 +52,7 @@ def states(a: Array, x: Array) -> Array:
     for t in range(m):
         h[:, t] = x[:, t, :, None]
         h[:, t] += a * h[:, t - 1] if t > 0 else 0
-        h[:, t] += 0.25 * h[:, t - 2] if t > 1 else 0
+        h[:, t] += 0.25 * h[:, t - 2] if t > 1 else 2
     return h
 
 

@@ -27,7 +27,9 @@ _NEGATED: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
     "==": "!=",
     "!=": "==",
 }
-_ONE: Final = ir.Constant(1, Scalar.I32)
+_ZERO: Final = ir.Constant(0, Scalar.I32)
+ONE: Final = ir.Constant(1, Scalar.I32)
+"""The number 1 of subscripts."""
 
 
 def reads_under(
@@ -67,10 +69,22 @@ class Borders:
         """Whether conditions keep a read inside of the axis along which it is shifted."""
         wanted = place = subscript_value(load.subscripts[axis])
         if shift > 0:
-            last = _difference(length_of(load.tensor.extents[axis]), _ONE)
-            wanted = _difference(last, place)
+            last = difference(length_of(load.tensor.extents[axis]), ONE)
+            wanted = difference(last, place)
         facts = self._all_facts(under)
         return any(self._follows(wanted, fact) for fact in facts)
+
+    def follows(self, condition: ir.Expr, fact: ir.Expr) -> bool:
+        """Whether a condition is true wherever an expression is not negative.
+
+        `t > 0` is true where `t - 3` is not negative.
+        """
+        # Were it false, two numbers would not be negative whose sum is at most -1.
+        below = difference(difference(_ZERO, ONE), fact)
+        return any(
+            self.lengths.never_negative(difference(below, other))
+            for other in self._facts(condition, False, ())
+        )
 
     def _all_facts(self, under: tuple[Condition, ...]) -> tuple[ir.Expr, ...]:
         """Return the expressions that conditions make non-negative, repeatedly applied.
@@ -85,7 +99,7 @@ class Borders:
             known = facts
 
     def _follows(self, wanted: ir.Expr, fact: ir.Expr) -> bool:
-        return self.lengths.never_negative(_difference(wanted, fact))
+        return self.lengths.never_negative(difference(wanted, fact))
 
     def _facts(
         self, condition: ir.Expr, holds: bool, known: tuple[ir.Expr, ...]
@@ -101,7 +115,7 @@ class Borders:
             case ir.Binary(op=op, left=left, right=right) if op in _NEGATED:
                 # The arithmetic of u32 wraps below 0, so that it proves nothing.
                 if left.type is Scalar.I32:
-                    sides = _difference(left, right), _difference(right, left)
+                    sides = difference(left, right), difference(right, left)
                     yield from self._compared(
                         op if holds else _NEGATED[op], *sides, known
                     )
@@ -114,11 +128,11 @@ class Borders:
         """Yield expressions that are not negative where a comparison holds."""
         match op:
             case "<":
-                yield _difference(down, _ONE)
+                yield difference(down, ONE)
             case "<=":
                 yield down
             case ">":
-                yield _difference(up, _ONE)
+                yield difference(up, ONE)
             case ">=":
                 yield up
             case "==":
@@ -128,10 +142,11 @@ class Borders:
                 for each in (up, down):
                     at_end = any(self._follows(each, fact) for fact in known)
                     if at_end or self.lengths.never_negative(each):
-                        yield _difference(each, _ONE)
+                        yield difference(each, ONE)
             case _:
                 return
 
 
-def _difference(left: ir.Expr, right: ir.Expr) -> ir.Expr:
+def difference(left: ir.Expr, right: ir.Expr) -> ir.Expr:
+    """Return `left - right`, of integers."""
     return ir.Binary("-", left, right, Scalar.I32)

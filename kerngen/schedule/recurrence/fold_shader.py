@@ -15,9 +15,15 @@ waits in a private buffer.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import final
 
+from kerngen.ir import nodes as ir
+from kerngen.ir.analysis.borders import ONE, Borders, difference
+from kerngen.ir.analysis.linear import Lengths, length_of
+from kerngen.ir.analysis.reads import is_within, loads
 from kerngen.ir.staging.stages import Define
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children
 from kerngen.plan.size import ceil_div
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.cooperation import (
@@ -49,13 +55,6 @@ from kerngen.schedule.rows.run import names_of
 from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
-
-UNROLLED: Final = 8
-"""How many turns the body of the loop over a block's has.
-
-On an H200 a selective scan of 8 x 2,048 x 1,024 x 16 took 154 us with 8 or 16, and 173
-with 4.
-"""
 
 
 @final
@@ -111,6 +110,7 @@ class _Fold:
         self._terms = shader.workgroup_array("terms", array, size)
         self._first = t.Ident(shader.fresh("first"))
         self._block = t.Ident(shader.fresh("block"))
+        self._borders = Borders(Lengths.of(task.staged.kernel.derived))
 
     def shader(self) -> Shader:
         """Return the shader."""
@@ -128,7 +128,6 @@ class _Fold:
         if found.elements:
             to.at.update(unravel(shader, body, found.elements, number))
         self._write(to, column, place, inside)
-        per_block = group.turns // UNROLLED + 1
         blocks = ceil_div(extent_size(found.along.extent), group.turns)
         rounds = ceil_div(extent_size(found.own.extent), group.lanes)
         return shader.finish(
@@ -137,7 +136,7 @@ class _Fold:
             workgroup_size=INVOCATIONS,
             summary=f"{group.lanes} lanes per element, along {found.along.name}.",
             variant=self._form.name,
-            trips=blocks * per_block * rounds,
+            trips=blocks * rounds,
         )
 
     def _write(
@@ -182,61 +181,81 @@ class _Fold:
     def _take_turns(self, to: Lowerer, tiles: Tiles, lane: Lane) -> None:
         """Take the turns of a block, and put down their terms, four turns in a vector.
 
-        Eight are written out, with no store between, so that what does not depend on the
-        states is computed ahead.  The loop around them keeps the reads of the next block
-        in front of them.
+        All are written out, with no store between, so that what does not depend on the
+        states is computed ahead: on an H200 a selective scan of 8 x 2,048 x 1,024 x 16
+        takes 148 us so, and 162 in a loop of eight turns, which a checked shader counts.
+        Lanes that have no state leave nothing to join.
         """
-        shader, turns = self._shader, self._group.turns
-        if turns <= UNROLLED:
-            self._take_some(to, tiles, lane, t.ZERO)
-            return
-        first, body = t.Ident(shader.fresh("turn")), to.nested({})
-        self._take_some(body, tiles, lane, first)
-        loop = t.count_up(first.name, 0, t.u32(turns), UNROLLED, *body.block)
-        to.block.append(loop)
-
-    def _take_some(self, to: Lowerer, tiles: Tiles, lane: Lane, first: t.Expr) -> None:
-        """Take some turns from one on; lanes that have no state leave nothing to join."""
         shader, reduce = self._shader, self._found.reduce
         nothing = identity(shader, reduce.kind, reduce.type, LANES)
-        count = min(UNROLLED, self._group.turns)
-        fours = [t.Ident(shader.fresh(f"terms{n}")) for n in range(count // LANES)]
+        fours = [t.Ident(shader.fresh(f"terms{n}")) for n in range(self._fours)]
         to.block.extend(t.Var(four.name, nothing) for four in fours)
         body = to.nested({})
-        for number in range(count):
+        for number in range(self._group.turns):
             turn = body.nested({})
-            term = self._take_turn(turn, tiles, first + number)
+            term = self._take_turn(turn, tiles, number)
             part = t.Member(fours[number // LANES], COMPONENTS[number % LANES])
             turn.block.append(t.Assign(part, term))
             finish_turn(turn, self._found.steps, turn.at[self._found.along])
             body.block.append(t.Block(f"turn {number}", tuple(turn.block)))
         to.block.append(t.If(lane.has_state, tuple(body.block)))
         for number, four in enumerate(fours):
-            at = (first // LANES + number) * INVOCATIONS + shader.lane
+            at = shader.lane + number * INVOCATIONS
             to.block.append(t.Assign(self._terms[at], four))
 
-    def _take_turn(self, turn: Lowerer, tiles: Tiles, number: t.Expr) -> t.Expr:
-        """Compute the lane's next states, and return their term."""
+    def _take_turn(self, turn: Lowerer, tiles: Tiles, number: int) -> t.Expr:
+        """Compute the lane's states in a turn of the block; return their term."""
         found, shader = self._found, self._shader
         length = shader.extent(found.along.extent)
         element = t.Ident(shader.name(found.along.name))
         last = t.call("min", self._block + number, length - 1)
         turn.block.append(t.Let(element.name, found.element(last, length)))
         turn.at[found.along] = element
-        visit = replacing(turn, tiles.values(number))
+        visit = replacing(turn, tiles.values(t.u32(number)))
         for step in turns_of(found.steps):
             if isinstance(step, Define):
-                turn.define(step.local, visit(step.value))
-        return self._joined(turn, turn.lower(visit(found.term)))
+                value = self._behind_border(step.value, number)
+                turn.define(step.local, visit(value))
+        return self._joined(turn, visit(found.term))
 
-    def _joined(self, turn: Lowerer, term: Value) -> t.Expr:
+    def _behind_border(self, expr: ir.Expr, turns: int) -> ir.Expr:
+        """Take the branches of conditions that are true so many turns after the first.
+
+        In turns beyond the last one they need not be: nobody reads what these compute,
+        but it must not read beyond an axis.
+        """
+        found, last = self._found, self._found.along.extent
+        gone: ir.Expr = ir.IndexValue(found.along)
+        if loop_of(found.steps).descending:
+            gone = difference(difference(length_of(last), ONE), gone)
+        fact = difference(gone, ir.Constant(turns, Scalar.I32))
+
+        def visit(part: ir.Expr) -> ir.Expr:
+            if isinstance(part, ir.Select):
+                is_safe = all(map(is_within, loads(part.then)))
+                if is_safe and self._borders.follows(part.condition, fact):
+                    return visit(part.then)
+            return map_children(part, visit)
+
+        return visit(expr)
+
+    def _joined(self, turn: Lowerer, term: ir.Expr) -> t.Expr:
         """Return the term of the lane's state; of four states, theirs joined."""
         if self._group.each == 1:
-            return term.expr
-        terms = t.Ident(self._shader.fresh("terms_of_four"))
-        value = turn.widen(term, self._found.term.type)
-        turn.block.append(t.Let(terms.name, value))
-        return across(self._found.reduce.kind, terms)
+            return turn.lower(term).expr
+        match term:
+            case ir.Binary("*", left, right, Scalar.F32) if (
+                self._found.reduce.kind == "sum"
+            ):
+                return t.call("dot", *(self._wide(turn, x) for x in (left, right)))
+            case _:
+                terms = t.Ident(self._shader.fresh("terms_of_four"))
+                turn.block.append(t.Let(terms.name, self._wide(turn, term)))
+                return across(self._found.reduce.kind, terms)
+
+    @staticmethod
+    def _wide(turn: Lowerer, expr: ir.Expr) -> t.Expr:
+        return turn.widen(turn.lower(expr), expr.type)
 
     def _join(self, to: Lowerer, lane: Lane) -> None:
         """Let the lanes of an element join the terms of four turns each, and finish these."""

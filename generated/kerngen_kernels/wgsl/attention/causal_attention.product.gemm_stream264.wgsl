@@ -809,13 +809,47 @@ fn main(
             workgroupBarrier();
         }
 
-        var totals = array<vec4f, 32>(acc_0_0, acc_0_1, acc_0_2, acc_0_3, acc_1_0, acc_1_1, acc_1_2, acc_1_3, acc_2_0, acc_2_1, acc_2_2, acc_2_3, acc_3_0, acc_3_1, acc_3_2, acc_3_3, acc_4_0, acc_4_1, acc_4_2, acc_4_3, acc_5_0, acc_5_1, acc_5_2, acc_5_3, acc_6_0, acc_6_1, acc_6_2, acc_6_3, acc_7_0, acc_7_1, acc_7_2, acc_7_3);
         for (var number = 0u; number < 32u; number += 1u) {
+            var total_: vec4f;
+            switch number {
+                case 0u: { total_ = acc_0_0; }
+                case 1u: { total_ = acc_0_1; }
+                case 2u: { total_ = acc_0_2; }
+                case 3u: { total_ = acc_0_3; }
+                case 4u: { total_ = acc_1_0; }
+                case 5u: { total_ = acc_1_1; }
+                case 6u: { total_ = acc_1_2; }
+                case 7u: { total_ = acc_1_3; }
+                case 8u: { total_ = acc_2_0; }
+                case 9u: { total_ = acc_2_1; }
+                case 10u: { total_ = acc_2_2; }
+                case 11u: { total_ = acc_2_3; }
+                case 12u: { total_ = acc_3_0; }
+                case 13u: { total_ = acc_3_1; }
+                case 14u: { total_ = acc_3_2; }
+                case 15u: { total_ = acc_3_3; }
+                case 16u: { total_ = acc_4_0; }
+                case 17u: { total_ = acc_4_1; }
+                case 18u: { total_ = acc_4_2; }
+                case 19u: { total_ = acc_4_3; }
+                case 20u: { total_ = acc_5_0; }
+                case 21u: { total_ = acc_5_1; }
+                case 22u: { total_ = acc_5_2; }
+                case 23u: { total_ = acc_5_3; }
+                case 24u: { total_ = acc_6_0; }
+                case 25u: { total_ = acc_6_1; }
+                case 26u: { total_ = acc_6_2; }
+                case 27u: { total_ = acc_6_3; }
+                case 28u: { total_ = acc_7_0; }
+                case 29u: { total_ = acc_7_1; }
+                case 30u: { total_ = acc_7_2; }
+                default: { total_ = acc_7_3; }
+            }
             if (whole) {
-                finish(n, g, tile_row + (row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)), tile_column + (column * 4u + (number & 3u) * 32u), totals[number]);
+                finish(n, g, tile_row + (row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)), tile_column + (column * 4u + (number & 3u) * 32u), total_);
             }
             if (!whole) {
-                parts[slot * 4096u + ((row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)) * 32u + (column + (number & 3u) * 8u))] = totals[number];
+                parts[slot * 4096u + ((row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)) * 32u + (column + (number & 3u) * 8u))] = total_;
             }
         }
     }
@@ -1299,16 +1333,34 @@ fn edge(
             workgroupBarrier();
         }
 
-        var totals = array<vec4f, 16>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1, acc_4_0, acc_4_1, acc_5_0, acc_5_1, acc_6_0, acc_6_1, acc_7_0, acc_7_1);
         for (var number = 0u; number < 16u; number += 1u) {
+            var total_: vec4f;
+            switch number {
+                case 0u: { total_ = acc_0_0; }
+                case 1u: { total_ = acc_0_1; }
+                case 2u: { total_ = acc_1_0; }
+                case 3u: { total_ = acc_1_1; }
+                case 4u: { total_ = acc_2_0; }
+                case 5u: { total_ = acc_2_1; }
+                case 6u: { total_ = acc_3_0; }
+                case 7u: { total_ = acc_3_1; }
+                case 8u: { total_ = acc_4_0; }
+                case 9u: { total_ = acc_4_1; }
+                case 10u: { total_ = acc_5_0; }
+                case 11u: { total_ = acc_5_1; }
+                case 12u: { total_ = acc_6_0; }
+                case 13u: { total_ = acc_6_1; }
+                case 14u: { total_ = acc_7_0; }
+                default: { total_ = acc_7_1; }
+            }
             if (whole) {
-                finish_edge(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number].x);
-                finish_edge(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 1u), totals[number].y);
-                finish_edge(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 2u), totals[number].z);
-                finish_edge(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 3u), totals[number].w);
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), total_.x);
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 1u), total_.y);
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 2u), total_.z);
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 3u), total_.w);
             }
             if (!whole) {
-                parts[slot * 4096u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 32u + (column + (number & 1u) * 16u))] = totals[number];
+                parts[slot * 4096u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 32u + (column + (number & 1u) * 16u))] = total_;
             }
         }
     }

@@ -393,13 +393,19 @@ fn main(
             workgroupBarrier();
         }
 
-        var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
+            var total_: vec4f;
+            switch number {
+                case 0u: { total_ = acc_0; }
+                case 1u: { total_ = acc_1; }
+                case 2u: { total_ = acc_2; }
+                default: { total_ = acc_3; }
+            }
             if (whole) {
-                finish(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+                finish(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, total_);
             }
             if (!whole) {
-                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = total_;
             }
         }
     }
@@ -808,16 +814,22 @@ fn edge(
             workgroupBarrier();
         }
 
-        var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
+            var total_: vec4f;
+            switch number {
+                case 0u: { total_ = acc_0; }
+                case 1u: { total_ = acc_1; }
+                case 2u: { total_ = acc_2; }
+                default: { total_ = acc_3; }
+            }
             if (whole) {
-                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
-                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
-                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
-                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, total_.x);
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), total_.y);
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), total_.z);
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), total_.w);
             }
             if (!whole) {
-                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = total_;
             }
         }
     }

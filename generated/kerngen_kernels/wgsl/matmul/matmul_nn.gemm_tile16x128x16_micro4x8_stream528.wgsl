@@ -400,13 +400,23 @@ fn main(
             workgroupBarrier();
         }
 
-        var totals = array<vec4f, 8>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1);
         for (var number = 0u; number < 8u; number += 1u) {
+            var total: vec4f;
+            switch number {
+                case 0u: { total = acc_0_0; }
+                case 1u: { total = acc_0_1; }
+                case 2u: { total = acc_1_0; }
+                case 3u: { total = acc_1_1; }
+                case 4u: { total = acc_2_0; }
+                case 5u: { total = acc_2_1; }
+                case 6u: { total = acc_3_0; }
+                default: { total = acc_3_1; }
+            }
             if (whole) {
-                finish(tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number]);
+                finish(tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), total);
             }
             if (!whole) {
-                parts[slot * 512u + ((row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)) * 32u + (column + (number & 1u) * 16u))] = totals[number];
+                parts[slot * 512u + ((row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)) * 32u + (column + (number & 1u) * 16u))] = total;
             }
         }
     }
@@ -782,16 +792,26 @@ fn edge(
             workgroupBarrier();
         }
 
-        var totals = array<vec4f, 8>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1);
         for (var number = 0u; number < 8u; number += 1u) {
+            var total: vec4f;
+            switch number {
+                case 0u: { total = acc_0_0; }
+                case 1u: { total = acc_0_1; }
+                case 2u: { total = acc_1_0; }
+                case 3u: { total = acc_1_1; }
+                case 4u: { total = acc_2_0; }
+                case 5u: { total = acc_2_1; }
+                case 6u: { total = acc_3_0; }
+                default: { total = acc_3_1; }
+            }
             if (whole) {
-                finish_edge(tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u), totals[number].x);
-                finish_edge(tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 32u), totals[number].y);
-                finish_edge(tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 64u), totals[number].z);
-                finish_edge(tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 96u), totals[number].w);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u), total.x);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 32u), total.y);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 64u), total.z);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 96u), total.w);
             }
             if (!whole) {
-                parts[slot * 512u + ((row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)) * 32u + (column + (number & 1u) * 16u))] = totals[number];
+                parts[slot * 512u + ((row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)) * 32u + (column + (number & 1u) * 16u))] = total;
             }
         }
     }

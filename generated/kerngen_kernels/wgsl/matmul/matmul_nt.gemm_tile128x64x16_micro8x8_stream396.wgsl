@@ -503,13 +503,31 @@ fn main(
             workgroupBarrier();
         }
 
-        var totals = array<vec4f, 16>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1, acc_4_0, acc_4_1, acc_5_0, acc_5_1, acc_6_0, acc_6_1, acc_7_0, acc_7_1);
         for (var number = 0u; number < 16u; number += 1u) {
+            var total: vec4f;
+            switch number {
+                case 0u: { total = acc_0_0; }
+                case 1u: { total = acc_0_1; }
+                case 2u: { total = acc_1_0; }
+                case 3u: { total = acc_1_1; }
+                case 4u: { total = acc_2_0; }
+                case 5u: { total = acc_2_1; }
+                case 6u: { total = acc_3_0; }
+                case 7u: { total = acc_3_1; }
+                case 8u: { total = acc_4_0; }
+                case 9u: { total = acc_4_1; }
+                case 10u: { total = acc_5_0; }
+                case 11u: { total = acc_5_1; }
+                case 12u: { total = acc_6_0; }
+                case 13u: { total = acc_6_1; }
+                case 14u: { total = acc_7_0; }
+                default: { total = acc_7_1; }
+            }
             if (whole) {
-                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u), totals[number]);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u), total);
             }
             if (!whole) {
-                parts[slot * 2048u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 16u + (column + (number & 1u) * 8u))] = totals[number];
+                parts[slot * 2048u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 16u + (column + (number & 1u) * 8u))] = total;
             }
         }
     }
@@ -1007,16 +1025,34 @@ fn edge(
             workgroupBarrier();
         }
 
-        var totals = array<vec4f, 16>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1, acc_4_0, acc_4_1, acc_5_0, acc_5_1, acc_6_0, acc_6_1, acc_7_0, acc_7_1);
         for (var number = 0u; number < 16u; number += 1u) {
+            var total: vec4f;
+            switch number {
+                case 0u: { total = acc_0_0; }
+                case 1u: { total = acc_0_1; }
+                case 2u: { total = acc_1_0; }
+                case 3u: { total = acc_1_1; }
+                case 4u: { total = acc_2_0; }
+                case 5u: { total = acc_2_1; }
+                case 6u: { total = acc_3_0; }
+                case 7u: { total = acc_3_1; }
+                case 8u: { total = acc_4_0; }
+                case 9u: { total = acc_4_1; }
+                case 10u: { total = acc_5_0; }
+                case 11u: { total = acc_5_1; }
+                case 12u: { total = acc_6_0; }
+                case 13u: { total = acc_6_1; }
+                case 14u: { total = acc_7_0; }
+                default: { total = acc_7_1; }
+            }
             if (whole) {
-                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u), totals[number].x);
-                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u + 1u), totals[number].y);
-                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u + 2u), totals[number].z);
-                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u + 3u), totals[number].w);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u), total.x);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u + 1u), total.y);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u + 2u), total.z);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u + 3u), total.w);
             }
             if (!whole) {
-                parts[slot * 2048u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 16u + (column + (number & 1u) * 8u))] = totals[number];
+                parts[slot * 2048u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 16u + (column + (number & 1u) * 8u))] = total;
             }
         }
     }

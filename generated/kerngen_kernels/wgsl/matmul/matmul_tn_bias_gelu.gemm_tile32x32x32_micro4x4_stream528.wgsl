@@ -433,13 +433,19 @@ fn main(
             workgroupBarrier();
         }
 
-        var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
+            var total: vec4f;
+            switch number {
+                case 0u: { total = acc_0; }
+                case 1u: { total = acc_1; }
+                case 2u: { total = acc_2; }
+                default: { total = acc_3; }
+            }
             if (whole) {
-                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, total);
             }
             if (!whole) {
-                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = total;
             }
         }
     }
@@ -873,16 +879,22 @@ fn edge(
             workgroupBarrier();
         }
 
-        var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
+            var total: vec4f;
+            switch number {
+                case 0u: { total = acc_0; }
+                case 1u: { total = acc_1; }
+                case 2u: { total = acc_2; }
+                default: { total = acc_3; }
+            }
             if (whole) {
-                finish_edge(tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + column, totals[number].x);
-                finish_edge(tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + (column + 8u), totals[number].y);
-                finish_edge(tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + (column + 16u), totals[number].z);
-                finish_edge(tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + (column + 24u), totals[number].w);
+                finish_edge(tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + column, total.x);
+                finish_edge(tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + (column + 8u), total.y);
+                finish_edge(tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + (column + 16u), total.z);
+                finish_edge(tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + (column + 24u), total.w);
             }
             if (!whole) {
-                parts[slot * 256u + ((row + (number >> 2u) * 8u + (number & 3u) * 8u) * 8u + column)] = totals[number];
+                parts[slot * 256u + ((row + (number >> 2u) * 8u + (number & 3u) * 8u) * 8u + column)] = total;
             }
         }
     }

@@ -442,13 +442,19 @@ fn main(
             workgroupBarrier();
         }
 
-        var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
+            var total: vec4f;
+            switch number {
+                case 0u: { total = acc_0; }
+                case 1u: { total = acc_1; }
+                case 2u: { total = acc_2; }
+                default: { total = acc_3; }
+            }
             if (whole) {
-                finish(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + column * 4u, totals[number]);
+                finish(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + column * 4u, total);
             }
             if (!whole) {
-                parts[slot * 256u + ((row * 4u + (number >> 2u) * 16u + (number & 3u)) * 16u + column)] = totals[number];
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 16u + (number & 3u)) * 16u + column)] = total;
             }
         }
     }
@@ -874,16 +880,22 @@ fn edge(
             workgroupBarrier();
         }
 
-        var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
+            var total: vec4f;
+            switch number {
+                case 0u: { total = acc_0; }
+                case 1u: { total = acc_1; }
+                case 2u: { total = acc_2; }
+                default: { total = acc_3; }
+            }
             if (whole) {
-                finish_edge(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + column * 4u, totals[number].x);
-                finish_edge(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
-                finish_edge(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
-                finish_edge(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + column * 4u, total.x);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + (column * 4u + 1u), total.y);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + (column * 4u + 2u), total.z);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + (column * 4u + 3u), total.w);
             }
             if (!whole) {
-                parts[slot * 256u + ((row * 4u + (number >> 2u) * 16u + (number & 3u)) * 16u + column)] = totals[number];
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 16u + (number & 3u)) * 16u + column)] = total;
             }
         }
     }

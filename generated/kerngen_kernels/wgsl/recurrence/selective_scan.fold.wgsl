@@ -113,70 +113,112 @@ fn fours4_aligned(
             u_ahead = u[((n * u_.m + turn_ahead_9) * u_.s + (lane & 3u) * 4u) >> 2u];
             c_ahead = c[((n * u_.m + turn_ahead_9) * u_.s + (lane & 3u) * 4u) >> 2u];
         }
-        for (var turn = 0u; turn < 16u; turn += 8u) {
-            var terms0 = vec4f(0.0);
-            var terms1 = vec4f(0.0);
-            if (inside && k < u_.s) {
-                {  // turn 0
-                    let t = min(block + turn, u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[turn * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[turn * 16u + column] * x_tile[turn * 16u + column] * u_tile[turn * 4u + place];
-                    let terms_of_four = h_new * c_tile[turn * 4u + place];
-                    terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + (turn + 1u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 1u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 1u) * 16u + column] * x_tile[(turn + 1u) * 16u + column] * u_tile[(turn + 1u) * 4u + place];
-                    let terms_of_four_ = h_new * c_tile[(turn + 1u) * 4u + place];
-                    terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + (turn + 2u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 2u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 2u) * 16u + column] * x_tile[(turn + 2u) * 16u + column] * u_tile[(turn + 2u) * 4u + place];
-                    let terms_of_four_2 = h_new * c_tile[(turn + 2u) * 4u + place];
-                    terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + (turn + 3u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 3u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 3u) * 16u + column] * x_tile[(turn + 3u) * 16u + column] * u_tile[(turn + 3u) * 4u + place];
-                    let terms_of_four_3 = h_new * c_tile[(turn + 3u) * 4u + place];
-                    terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
-                    h_before = h_new;
-                }
-                {  // turn 4
-                    let t = min(block + (turn + 4u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 4u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 4u) * 16u + column] * x_tile[(turn + 4u) * 16u + column] * u_tile[(turn + 4u) * 4u + place];
-                    let terms_of_four_4 = h_new * c_tile[(turn + 4u) * 4u + place];
-                    terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
-                    h_before = h_new;
-                }
-                {  // turn 5
-                    let t = min(block + (turn + 5u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 5u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 5u) * 16u + column] * x_tile[(turn + 5u) * 16u + column] * u_tile[(turn + 5u) * 4u + place];
-                    let terms_of_four_5 = h_new * c_tile[(turn + 5u) * 4u + place];
-                    terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
-                    h_before = h_new;
-                }
-                {  // turn 6
-                    let t = min(block + (turn + 6u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 6u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 6u) * 16u + column] * x_tile[(turn + 6u) * 16u + column] * u_tile[(turn + 6u) * 4u + place];
-                    let terms_of_four_6 = h_new * c_tile[(turn + 6u) * 4u + place];
-                    terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
-                    h_before = h_new;
-                }
-                {  // turn 7
-                    let t = min(block + (turn + 7u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 7u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 7u) * 16u + column] * x_tile[(turn + 7u) * 16u + column] * u_tile[(turn + 7u) * 4u + place];
-                    let terms_of_four_7 = h_new * c_tile[(turn + 7u) * 4u + place];
-                    terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
-                    h_before = h_new;
-                }
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
+        if (inside && k < u_.s) {
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[column] * a_kept) * h_before, i32(t) > 0) + dt_tile[column] * x_tile[column] * u_tile[place];
+                terms0.x = dot(h_new, c_tile[place]);
+                h_before = h_new;
             }
-            terms[(turn >> 2u) * 64u + lane] = terms0;
-            terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = exp(dt_tile[16u + column] * a_kept) * h_before + dt_tile[16u + column] * x_tile[16u + column] * u_tile[4u + place];
+                terms0.y = dot(h_new, c_tile[4u + place]);
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = exp(dt_tile[32u + column] * a_kept) * h_before + dt_tile[32u + column] * x_tile[32u + column] * u_tile[8u + place];
+                terms0.z = dot(h_new, c_tile[8u + place]);
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = exp(dt_tile[48u + column] * a_kept) * h_before + dt_tile[48u + column] * x_tile[48u + column] * u_tile[12u + place];
+                terms0.w = dot(h_new, c_tile[12u + place]);
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = exp(dt_tile[64u + column] * a_kept) * h_before + dt_tile[64u + column] * x_tile[64u + column] * u_tile[16u + place];
+                terms1.x = dot(h_new, c_tile[16u + place]);
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = exp(dt_tile[80u + column] * a_kept) * h_before + dt_tile[80u + column] * x_tile[80u + column] * u_tile[20u + place];
+                terms1.y = dot(h_new, c_tile[20u + place]);
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = exp(dt_tile[96u + column] * a_kept) * h_before + dt_tile[96u + column] * x_tile[96u + column] * u_tile[24u + place];
+                terms1.z = dot(h_new, c_tile[24u + place]);
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = exp(dt_tile[112u + column] * a_kept) * h_before + dt_tile[112u + column] * x_tile[112u + column] * u_tile[28u + place];
+                terms1.w = dot(h_new, c_tile[28u + place]);
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = exp(dt_tile[128u + column] * a_kept) * h_before + dt_tile[128u + column] * x_tile[128u + column] * u_tile[32u + place];
+                terms2.x = dot(h_new, c_tile[32u + place]);
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = exp(dt_tile[144u + column] * a_kept) * h_before + dt_tile[144u + column] * x_tile[144u + column] * u_tile[36u + place];
+                terms2.y = dot(h_new, c_tile[36u + place]);
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = exp(dt_tile[160u + column] * a_kept) * h_before + dt_tile[160u + column] * x_tile[160u + column] * u_tile[40u + place];
+                terms2.z = dot(h_new, c_tile[40u + place]);
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = exp(dt_tile[176u + column] * a_kept) * h_before + dt_tile[176u + column] * x_tile[176u + column] * u_tile[44u + place];
+                terms2.w = dot(h_new, c_tile[44u + place]);
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = exp(dt_tile[192u + column] * a_kept) * h_before + dt_tile[192u + column] * x_tile[192u + column] * u_tile[48u + place];
+                terms3.x = dot(h_new, c_tile[48u + place]);
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = exp(dt_tile[208u + column] * a_kept) * h_before + dt_tile[208u + column] * x_tile[208u + column] * u_tile[52u + place];
+                terms3.y = dot(h_new, c_tile[52u + place]);
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = exp(dt_tile[224u + column] * a_kept) * h_before + dt_tile[224u + column] * x_tile[224u + column] * u_tile[56u + place];
+                terms3.z = dot(h_new, c_tile[56u + place]);
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = exp(dt_tile[240u + column] * a_kept) * h_before + dt_tile[240u + column] * x_tile[240u + column] * u_tile[60u + place];
+                terms3.w = dot(h_new, c_tile[60u + place]);
+                h_before = h_new;
+            }
         }
+        terms[lane] = terms0;
+        terms[lane + 64u] = terms1;
+        terms[lane + 128u] = terms2;
+        terms[lane + 192u] = terms3;
         workgroupBarrier();
         if (place < 4u) {
             var totals = vec4f(0.0);
@@ -285,70 +327,112 @@ fn fours4(
             dt_ahead_3 = dt[(n * u_.m + turn_ahead_7) * u_.d + i];
             x_ahead_3 = x[(n * u_.m + turn_ahead_7) * u_.d + i];
         }
-        for (var turn = 0u; turn < 16u; turn += 8u) {
-            var terms0 = vec4f(0.0);
-            var terms1 = vec4f(0.0);
-            if (inside && k < u_.s) {
-                {  // turn 0
-                    let t = min(block + turn, u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[turn * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[turn * 16u + column] * x_tile[turn * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + (turn + 1u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 1u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 1u) * 16u + column] * x_tile[(turn + 1u) * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_ = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + (turn + 2u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 2u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 2u) * 16u + column] * x_tile[(turn + 2u) * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_2 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + (turn + 3u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 3u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 3u) * 16u + column] * x_tile[(turn + 3u) * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_3 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
-                    h_before = h_new;
-                }
-                {  // turn 4
-                    let t = min(block + (turn + 4u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 4u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 4u) * 16u + column] * x_tile[(turn + 4u) * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_4 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
-                    h_before = h_new;
-                }
-                {  // turn 5
-                    let t = min(block + (turn + 5u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 5u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 5u) * 16u + column] * x_tile[(turn + 5u) * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_5 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
-                    h_before = h_new;
-                }
-                {  // turn 6
-                    let t = min(block + (turn + 6u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 6u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 6u) * 16u + column] * x_tile[(turn + 6u) * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_6 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
-                    h_before = h_new;
-                }
-                {  // turn 7
-                    let t = min(block + (turn + 7u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile[(turn + 7u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 7u) * 16u + column] * x_tile[(turn + 7u) * 16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_7 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
-                    h_before = h_new;
-                }
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
+        if (inside && k < u_.s) {
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile[column] * a_kept) * h_before, i32(t) > 0) + dt_tile[column] * x_tile[column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.x = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
             }
-            terms[(turn >> 2u) * 64u + lane] = terms0;
-            terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = exp(dt_tile[16u + column] * a_kept) * h_before + dt_tile[16u + column] * x_tile[16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.y = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = exp(dt_tile[32u + column] * a_kept) * h_before + dt_tile[32u + column] * x_tile[32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.z = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = exp(dt_tile[48u + column] * a_kept) * h_before + dt_tile[48u + column] * x_tile[48u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.w = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = exp(dt_tile[64u + column] * a_kept) * h_before + dt_tile[64u + column] * x_tile[64u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.x = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = exp(dt_tile[80u + column] * a_kept) * h_before + dt_tile[80u + column] * x_tile[80u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.y = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = exp(dt_tile[96u + column] * a_kept) * h_before + dt_tile[96u + column] * x_tile[96u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.z = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = exp(dt_tile[112u + column] * a_kept) * h_before + dt_tile[112u + column] * x_tile[112u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.w = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = exp(dt_tile[128u + column] * a_kept) * h_before + dt_tile[128u + column] * x_tile[128u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.x = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = exp(dt_tile[144u + column] * a_kept) * h_before + dt_tile[144u + column] * x_tile[144u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.y = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = exp(dt_tile[160u + column] * a_kept) * h_before + dt_tile[160u + column] * x_tile[160u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.z = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = exp(dt_tile[176u + column] * a_kept) * h_before + dt_tile[176u + column] * x_tile[176u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.w = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = exp(dt_tile[192u + column] * a_kept) * h_before + dt_tile[192u + column] * x_tile[192u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.x = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = exp(dt_tile[208u + column] * a_kept) * h_before + dt_tile[208u + column] * x_tile[208u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.y = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = exp(dt_tile[224u + column] * a_kept) * h_before + dt_tile[224u + column] * x_tile[224u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.z = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = exp(dt_tile[240u + column] * a_kept) * h_before + dt_tile[240u + column] * x_tile[240u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.w = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
         }
+        terms[lane] = terms0;
+        terms[lane + 64u] = terms1;
+        terms[lane + 128u] = terms2;
+        terms[lane + 192u] = terms3;
         workgroupBarrier();
         if (place < 4u) {
             var totals = vec4f(0.0);
@@ -476,70 +560,112 @@ fn fours16_aligned(
             u_ahead_3 = u[((n * u_.m + turn_ahead_9) * u_.s + (lane & 15u) * 4u) >> 2u];
             c_ahead_3 = c[((n * u_.m + turn_ahead_9) * u_.s + (lane & 15u) * 4u) >> 2u];
         }
-        for (var turn = 0u; turn < 16u; turn += 8u) {
-            var terms0 = vec4f(0.0);
-            var terms1 = vec4f(0.0);
-            if (inside && k < u_.s) {
-                {  // turn 0
-                    let t = min(block + turn, u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[turn * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[turn * 4u + column] * x_tile_fours16_aligned[turn * 4u + column] * u_tile_fours16_aligned[turn * 16u + place];
-                    let terms_of_four = h_new * c_tile_fours16_aligned[turn * 16u + place];
-                    terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + (turn + 1u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 1u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 1u) * 4u + column] * x_tile_fours16_aligned[(turn + 1u) * 4u + column] * u_tile_fours16_aligned[(turn + 1u) * 16u + place];
-                    let terms_of_four_ = h_new * c_tile_fours16_aligned[(turn + 1u) * 16u + place];
-                    terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + (turn + 2u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 2u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 2u) * 4u + column] * x_tile_fours16_aligned[(turn + 2u) * 4u + column] * u_tile_fours16_aligned[(turn + 2u) * 16u + place];
-                    let terms_of_four_2 = h_new * c_tile_fours16_aligned[(turn + 2u) * 16u + place];
-                    terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + (turn + 3u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 3u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 3u) * 4u + column] * x_tile_fours16_aligned[(turn + 3u) * 4u + column] * u_tile_fours16_aligned[(turn + 3u) * 16u + place];
-                    let terms_of_four_3 = h_new * c_tile_fours16_aligned[(turn + 3u) * 16u + place];
-                    terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
-                    h_before = h_new;
-                }
-                {  // turn 4
-                    let t = min(block + (turn + 4u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 4u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 4u) * 4u + column] * x_tile_fours16_aligned[(turn + 4u) * 4u + column] * u_tile_fours16_aligned[(turn + 4u) * 16u + place];
-                    let terms_of_four_4 = h_new * c_tile_fours16_aligned[(turn + 4u) * 16u + place];
-                    terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
-                    h_before = h_new;
-                }
-                {  // turn 5
-                    let t = min(block + (turn + 5u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 5u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 5u) * 4u + column] * x_tile_fours16_aligned[(turn + 5u) * 4u + column] * u_tile_fours16_aligned[(turn + 5u) * 16u + place];
-                    let terms_of_four_5 = h_new * c_tile_fours16_aligned[(turn + 5u) * 16u + place];
-                    terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
-                    h_before = h_new;
-                }
-                {  // turn 6
-                    let t = min(block + (turn + 6u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 6u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 6u) * 4u + column] * x_tile_fours16_aligned[(turn + 6u) * 4u + column] * u_tile_fours16_aligned[(turn + 6u) * 16u + place];
-                    let terms_of_four_6 = h_new * c_tile_fours16_aligned[(turn + 6u) * 16u + place];
-                    terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
-                    h_before = h_new;
-                }
-                {  // turn 7
-                    let t = min(block + (turn + 7u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 7u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 7u) * 4u + column] * x_tile_fours16_aligned[(turn + 7u) * 4u + column] * u_tile_fours16_aligned[(turn + 7u) * 16u + place];
-                    let terms_of_four_7 = h_new * c_tile_fours16_aligned[(turn + 7u) * 16u + place];
-                    terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
-                    h_before = h_new;
-                }
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
+        if (inside && k < u_.s) {
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[column] * x_tile_fours16_aligned[column] * u_tile_fours16_aligned[place];
+                terms0.x = dot(h_new, c_tile_fours16_aligned[place]);
+                h_before = h_new;
             }
-            terms[(turn >> 2u) * 64u + lane] = terms0;
-            terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[4u + column] * a_kept) * h_before + dt_tile_fours16_aligned[4u + column] * x_tile_fours16_aligned[4u + column] * u_tile_fours16_aligned[16u + place];
+                terms0.y = dot(h_new, c_tile_fours16_aligned[16u + place]);
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[8u + column] * a_kept) * h_before + dt_tile_fours16_aligned[8u + column] * x_tile_fours16_aligned[8u + column] * u_tile_fours16_aligned[32u + place];
+                terms0.z = dot(h_new, c_tile_fours16_aligned[32u + place]);
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[12u + column] * a_kept) * h_before + dt_tile_fours16_aligned[12u + column] * x_tile_fours16_aligned[12u + column] * u_tile_fours16_aligned[48u + place];
+                terms0.w = dot(h_new, c_tile_fours16_aligned[48u + place]);
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[16u + column] * a_kept) * h_before + dt_tile_fours16_aligned[16u + column] * x_tile_fours16_aligned[16u + column] * u_tile_fours16_aligned[64u + place];
+                terms1.x = dot(h_new, c_tile_fours16_aligned[64u + place]);
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[20u + column] * a_kept) * h_before + dt_tile_fours16_aligned[20u + column] * x_tile_fours16_aligned[20u + column] * u_tile_fours16_aligned[80u + place];
+                terms1.y = dot(h_new, c_tile_fours16_aligned[80u + place]);
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[24u + column] * a_kept) * h_before + dt_tile_fours16_aligned[24u + column] * x_tile_fours16_aligned[24u + column] * u_tile_fours16_aligned[96u + place];
+                terms1.z = dot(h_new, c_tile_fours16_aligned[96u + place]);
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[28u + column] * a_kept) * h_before + dt_tile_fours16_aligned[28u + column] * x_tile_fours16_aligned[28u + column] * u_tile_fours16_aligned[112u + place];
+                terms1.w = dot(h_new, c_tile_fours16_aligned[112u + place]);
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[32u + column] * a_kept) * h_before + dt_tile_fours16_aligned[32u + column] * x_tile_fours16_aligned[32u + column] * u_tile_fours16_aligned[128u + place];
+                terms2.x = dot(h_new, c_tile_fours16_aligned[128u + place]);
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[36u + column] * a_kept) * h_before + dt_tile_fours16_aligned[36u + column] * x_tile_fours16_aligned[36u + column] * u_tile_fours16_aligned[144u + place];
+                terms2.y = dot(h_new, c_tile_fours16_aligned[144u + place]);
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[40u + column] * a_kept) * h_before + dt_tile_fours16_aligned[40u + column] * x_tile_fours16_aligned[40u + column] * u_tile_fours16_aligned[160u + place];
+                terms2.z = dot(h_new, c_tile_fours16_aligned[160u + place]);
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[44u + column] * a_kept) * h_before + dt_tile_fours16_aligned[44u + column] * x_tile_fours16_aligned[44u + column] * u_tile_fours16_aligned[176u + place];
+                terms2.w = dot(h_new, c_tile_fours16_aligned[176u + place]);
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[48u + column] * a_kept) * h_before + dt_tile_fours16_aligned[48u + column] * x_tile_fours16_aligned[48u + column] * u_tile_fours16_aligned[192u + place];
+                terms3.x = dot(h_new, c_tile_fours16_aligned[192u + place]);
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[52u + column] * a_kept) * h_before + dt_tile_fours16_aligned[52u + column] * x_tile_fours16_aligned[52u + column] * u_tile_fours16_aligned[208u + place];
+                terms3.y = dot(h_new, c_tile_fours16_aligned[208u + place]);
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[56u + column] * a_kept) * h_before + dt_tile_fours16_aligned[56u + column] * x_tile_fours16_aligned[56u + column] * u_tile_fours16_aligned[224u + place];
+                terms3.z = dot(h_new, c_tile_fours16_aligned[224u + place]);
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[60u + column] * a_kept) * h_before + dt_tile_fours16_aligned[60u + column] * x_tile_fours16_aligned[60u + column] * u_tile_fours16_aligned[240u + place];
+                terms3.w = dot(h_new, c_tile_fours16_aligned[240u + place]);
+                h_before = h_new;
+            }
         }
+        terms[lane] = terms0;
+        terms[lane + 64u] = terms1;
+        terms[lane + 128u] = terms2;
+        terms[lane + 192u] = terms3;
         workgroupBarrier();
         if (place < 4u) {
             var totals = vec4f(0.0);
@@ -618,70 +744,112 @@ fn fours16(
             dt_ahead = dt[(n * u_.m + turn_ahead_) * u_.d + i];
             x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
         }
-        for (var turn = 0u; turn < 16u; turn += 8u) {
-            var terms0 = vec4f(0.0);
-            var terms1 = vec4f(0.0);
-            if (inside && k < u_.s) {
-                {  // turn 0
-                    let t = min(block + turn, u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[turn * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[turn * 4u + column] * x_tile_fours16_aligned[turn * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + (turn + 1u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 1u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 1u) * 4u + column] * x_tile_fours16_aligned[(turn + 1u) * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_ = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + (turn + 2u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 2u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 2u) * 4u + column] * x_tile_fours16_aligned[(turn + 2u) * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_2 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + (turn + 3u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 3u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 3u) * 4u + column] * x_tile_fours16_aligned[(turn + 3u) * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_3 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
-                    h_before = h_new;
-                }
-                {  // turn 4
-                    let t = min(block + (turn + 4u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 4u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 4u) * 4u + column] * x_tile_fours16_aligned[(turn + 4u) * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_4 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
-                    h_before = h_new;
-                }
-                {  // turn 5
-                    let t = min(block + (turn + 5u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 5u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 5u) * 4u + column] * x_tile_fours16_aligned[(turn + 5u) * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_5 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
-                    h_before = h_new;
-                }
-                {  // turn 6
-                    let t = min(block + (turn + 6u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 6u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 6u) * 4u + column] * x_tile_fours16_aligned[(turn + 6u) * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_6 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
-                    h_before = h_new;
-                }
-                {  // turn 7
-                    let t = min(block + (turn + 7u), u_.m - 1u);
-                    let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[(turn + 7u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 7u) * 4u + column] * x_tile_fours16_aligned[(turn + 7u) * 4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
-                    let terms_of_four_7 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
-                    terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
-                    h_before = h_new;
-                }
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
+        if (inside && k < u_.s) {
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt_tile_fours16_aligned[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[column] * x_tile_fours16_aligned[column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.x = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
             }
-            terms[(turn >> 2u) * 64u + lane] = terms0;
-            terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[4u + column] * a_kept) * h_before + dt_tile_fours16_aligned[4u + column] * x_tile_fours16_aligned[4u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.y = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[8u + column] * a_kept) * h_before + dt_tile_fours16_aligned[8u + column] * x_tile_fours16_aligned[8u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.z = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[12u + column] * a_kept) * h_before + dt_tile_fours16_aligned[12u + column] * x_tile_fours16_aligned[12u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.w = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[16u + column] * a_kept) * h_before + dt_tile_fours16_aligned[16u + column] * x_tile_fours16_aligned[16u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.x = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[20u + column] * a_kept) * h_before + dt_tile_fours16_aligned[20u + column] * x_tile_fours16_aligned[20u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.y = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[24u + column] * a_kept) * h_before + dt_tile_fours16_aligned[24u + column] * x_tile_fours16_aligned[24u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.z = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[28u + column] * a_kept) * h_before + dt_tile_fours16_aligned[28u + column] * x_tile_fours16_aligned[28u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.w = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[32u + column] * a_kept) * h_before + dt_tile_fours16_aligned[32u + column] * x_tile_fours16_aligned[32u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.x = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[36u + column] * a_kept) * h_before + dt_tile_fours16_aligned[36u + column] * x_tile_fours16_aligned[36u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.y = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[40u + column] * a_kept) * h_before + dt_tile_fours16_aligned[40u + column] * x_tile_fours16_aligned[40u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.z = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[44u + column] * a_kept) * h_before + dt_tile_fours16_aligned[44u + column] * x_tile_fours16_aligned[44u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.w = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[48u + column] * a_kept) * h_before + dt_tile_fours16_aligned[48u + column] * x_tile_fours16_aligned[48u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.x = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[52u + column] * a_kept) * h_before + dt_tile_fours16_aligned[52u + column] * x_tile_fours16_aligned[52u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.y = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[56u + column] * a_kept) * h_before + dt_tile_fours16_aligned[56u + column] * x_tile_fours16_aligned[56u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.z = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[60u + column] * a_kept) * h_before + dt_tile_fours16_aligned[60u + column] * x_tile_fours16_aligned[60u + column] * u[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.w = dot(h_new, c[((n * u_.m + t) * u_.s + k) >> 2u]);
+                h_before = h_new;
+            }
         }
+        terms[lane] = terms0;
+        terms[lane + 64u] = terms1;
+        terms[lane + 128u] = terms2;
+        terms[lane + 192u] = terms3;
         workgroupBarrier();
         if (place < 4u) {
             var totals = vec4f(0.0);
@@ -806,62 +974,112 @@ fn lanes4(
             dt_ahead_3 = dt[(n * u_.m + turn_ahead_7) * u_.d + i];
             x_ahead_3 = x[(n * u_.m + turn_ahead_7) * u_.d + i];
         }
-        for (var turn = 0u; turn < 16u; turn += 8u) {
-            var terms0 = vec4f(0.0);
-            var terms1 = vec4f(0.0);
-            if (inside && k < u_.s) {
-                {  // turn 0
-                    let t = min(block + turn, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile[turn * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[turn * 16u + column] * x_tile[turn * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + (turn + 1u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile[(turn + 1u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 1u) * 16u + column] * x_tile[(turn + 1u) * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + (turn + 2u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile[(turn + 2u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 2u) * 16u + column] * x_tile[(turn + 2u) * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + (turn + 3u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile[(turn + 3u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 3u) * 16u + column] * x_tile[(turn + 3u) * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 4
-                    let t = min(block + (turn + 4u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile[(turn + 4u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 4u) * 16u + column] * x_tile[(turn + 4u) * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 5
-                    let t = min(block + (turn + 5u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile[(turn + 5u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 5u) * 16u + column] * x_tile[(turn + 5u) * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 6
-                    let t = min(block + (turn + 6u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile[(turn + 6u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 6u) * 16u + column] * x_tile[(turn + 6u) * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 7
-                    let t = min(block + (turn + 7u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile[(turn + 7u) * 16u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile[(turn + 7u) * 16u + column] * x_tile[(turn + 7u) * 16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
+        if (inside && k < u_.s) {
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile[column] * a_kept) * h_before, i32(t) > 0) + dt_tile[column] * x_tile[column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
             }
-            terms[(turn >> 2u) * 64u + lane] = terms0;
-            terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = exp(dt_tile[16u + column] * a_kept) * h_before + dt_tile[16u + column] * x_tile[16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = exp(dt_tile[32u + column] * a_kept) * h_before + dt_tile[32u + column] * x_tile[32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = exp(dt_tile[48u + column] * a_kept) * h_before + dt_tile[48u + column] * x_tile[48u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = exp(dt_tile[64u + column] * a_kept) * h_before + dt_tile[64u + column] * x_tile[64u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = exp(dt_tile[80u + column] * a_kept) * h_before + dt_tile[80u + column] * x_tile[80u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = exp(dt_tile[96u + column] * a_kept) * h_before + dt_tile[96u + column] * x_tile[96u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = exp(dt_tile[112u + column] * a_kept) * h_before + dt_tile[112u + column] * x_tile[112u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = exp(dt_tile[128u + column] * a_kept) * h_before + dt_tile[128u + column] * x_tile[128u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = exp(dt_tile[144u + column] * a_kept) * h_before + dt_tile[144u + column] * x_tile[144u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = exp(dt_tile[160u + column] * a_kept) * h_before + dt_tile[160u + column] * x_tile[160u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = exp(dt_tile[176u + column] * a_kept) * h_before + dt_tile[176u + column] * x_tile[176u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = exp(dt_tile[192u + column] * a_kept) * h_before + dt_tile[192u + column] * x_tile[192u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = exp(dt_tile[208u + column] * a_kept) * h_before + dt_tile[208u + column] * x_tile[208u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = exp(dt_tile[224u + column] * a_kept) * h_before + dt_tile[224u + column] * x_tile[224u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = exp(dt_tile[240u + column] * a_kept) * h_before + dt_tile[240u + column] * x_tile[240u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
         }
+        terms[lane] = terms0;
+        terms[lane + 64u] = terms1;
+        terms[lane + 128u] = terms2;
+        terms[lane + 192u] = terms3;
         workgroupBarrier();
         if (place < 4u) {
             var totals = vec4f(0.0);
@@ -928,62 +1146,112 @@ fn lanes16(
             dt_ahead = dt[(n * u_.m + turn_ahead_) * u_.d + i];
             x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
         }
-        for (var turn = 0u; turn < 16u; turn += 8u) {
-            var terms0 = vec4f(0.0);
-            var terms1 = vec4f(0.0);
-            if (inside && k < u_.s) {
-                {  // turn 0
-                    let t = min(block + turn, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[turn * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[turn * 4u + column] * x_tile_fours16_aligned[turn * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + (turn + 1u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[(turn + 1u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 1u) * 4u + column] * x_tile_fours16_aligned[(turn + 1u) * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + (turn + 2u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[(turn + 2u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 2u) * 4u + column] * x_tile_fours16_aligned[(turn + 2u) * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + (turn + 3u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[(turn + 3u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 3u) * 4u + column] * x_tile_fours16_aligned[(turn + 3u) * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 4
-                    let t = min(block + (turn + 4u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[(turn + 4u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 4u) * 4u + column] * x_tile_fours16_aligned[(turn + 4u) * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 5
-                    let t = min(block + (turn + 5u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[(turn + 5u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 5u) * 4u + column] * x_tile_fours16_aligned[(turn + 5u) * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 6
-                    let t = min(block + (turn + 6u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[(turn + 6u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 6u) * 4u + column] * x_tile_fours16_aligned[(turn + 6u) * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 7
-                    let t = min(block + (turn + 7u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_fours16_aligned[(turn + 7u) * 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[(turn + 7u) * 4u + column] * x_tile_fours16_aligned[(turn + 7u) * 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
+        if (inside && k < u_.s) {
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_fours16_aligned[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_fours16_aligned[column] * x_tile_fours16_aligned[column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
             }
-            terms[(turn >> 2u) * 64u + lane] = terms0;
-            terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[4u + column] * a_kept) * h_before + dt_tile_fours16_aligned[4u + column] * x_tile_fours16_aligned[4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[8u + column] * a_kept) * h_before + dt_tile_fours16_aligned[8u + column] * x_tile_fours16_aligned[8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[12u + column] * a_kept) * h_before + dt_tile_fours16_aligned[12u + column] * x_tile_fours16_aligned[12u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[16u + column] * a_kept) * h_before + dt_tile_fours16_aligned[16u + column] * x_tile_fours16_aligned[16u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[20u + column] * a_kept) * h_before + dt_tile_fours16_aligned[20u + column] * x_tile_fours16_aligned[20u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[24u + column] * a_kept) * h_before + dt_tile_fours16_aligned[24u + column] * x_tile_fours16_aligned[24u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[28u + column] * a_kept) * h_before + dt_tile_fours16_aligned[28u + column] * x_tile_fours16_aligned[28u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[32u + column] * a_kept) * h_before + dt_tile_fours16_aligned[32u + column] * x_tile_fours16_aligned[32u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[36u + column] * a_kept) * h_before + dt_tile_fours16_aligned[36u + column] * x_tile_fours16_aligned[36u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[40u + column] * a_kept) * h_before + dt_tile_fours16_aligned[40u + column] * x_tile_fours16_aligned[40u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[44u + column] * a_kept) * h_before + dt_tile_fours16_aligned[44u + column] * x_tile_fours16_aligned[44u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[48u + column] * a_kept) * h_before + dt_tile_fours16_aligned[48u + column] * x_tile_fours16_aligned[48u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[52u + column] * a_kept) * h_before + dt_tile_fours16_aligned[52u + column] * x_tile_fours16_aligned[52u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[56u + column] * a_kept) * h_before + dt_tile_fours16_aligned[56u + column] * x_tile_fours16_aligned[56u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = exp(dt_tile_fours16_aligned[60u + column] * a_kept) * h_before + dt_tile_fours16_aligned[60u + column] * x_tile_fours16_aligned[60u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
         }
+        terms[lane] = terms0;
+        terms[lane + 64u] = terms1;
+        terms[lane + 128u] = terms2;
+        terms[lane + 192u] = terms3;
         workgroupBarrier();
         if (place < 4u) {
             var totals = vec4f(0.0);
@@ -1067,62 +1335,112 @@ fn lanes64(
             dt_ahead = dt[(n * u_.m + turn_ahead_) * u_.d + i];
             x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
         }
-        for (var turn = 0u; turn < 16u; turn += 8u) {
-            var terms0 = vec4f(0.0);
-            var terms1 = vec4f(0.0);
-            if (inside && k < u_.s) {
-                {  // turn 0
-                    let t = min(block + turn, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + column] * x_tile_lanes64[turn + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 1
-                    let t = min(block + (turn + 1u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + 1u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 1u + column] * x_tile_lanes64[turn + 1u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 2
-                    let t = min(block + (turn + 2u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 2u + column] * x_tile_lanes64[turn + 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 3
-                    let t = min(block + (turn + 3u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + 3u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 3u + column] * x_tile_lanes64[turn + 3u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 4
-                    let t = min(block + (turn + 4u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 4u + column] * x_tile_lanes64[turn + 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 5
-                    let t = min(block + (turn + 5u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + 5u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 5u + column] * x_tile_lanes64[turn + 5u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 6
-                    let t = min(block + (turn + 6u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + 6u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 6u + column] * x_tile_lanes64[turn + 6u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
-                {  // turn 7
-                    let t = min(block + (turn + 7u), u_.m - 1u);
-                    let h_new = select(0.0, exp(dt_tile_lanes64[turn + 7u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 7u + column] * x_tile_lanes64[turn + 7u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                    terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                    h_before = h_new;
-                }
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
+        if (inside && k < u_.s) {
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(0.0, exp(dt_tile_lanes64[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[column] * x_tile_lanes64[column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
             }
-            terms[(turn >> 2u) * 64u + lane] = terms0;
-            terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = exp(dt_tile_lanes64[1u + column] * a_kept) * h_before + dt_tile_lanes64[1u + column] * x_tile_lanes64[1u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = exp(dt_tile_lanes64[2u + column] * a_kept) * h_before + dt_tile_lanes64[2u + column] * x_tile_lanes64[2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = exp(dt_tile_lanes64[3u + column] * a_kept) * h_before + dt_tile_lanes64[3u + column] * x_tile_lanes64[3u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = exp(dt_tile_lanes64[4u + column] * a_kept) * h_before + dt_tile_lanes64[4u + column] * x_tile_lanes64[4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = exp(dt_tile_lanes64[5u + column] * a_kept) * h_before + dt_tile_lanes64[5u + column] * x_tile_lanes64[5u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = exp(dt_tile_lanes64[6u + column] * a_kept) * h_before + dt_tile_lanes64[6u + column] * x_tile_lanes64[6u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = exp(dt_tile_lanes64[7u + column] * a_kept) * h_before + dt_tile_lanes64[7u + column] * x_tile_lanes64[7u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = exp(dt_tile_lanes64[8u + column] * a_kept) * h_before + dt_tile_lanes64[8u + column] * x_tile_lanes64[8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = exp(dt_tile_lanes64[9u + column] * a_kept) * h_before + dt_tile_lanes64[9u + column] * x_tile_lanes64[9u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = exp(dt_tile_lanes64[10u + column] * a_kept) * h_before + dt_tile_lanes64[10u + column] * x_tile_lanes64[10u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = exp(dt_tile_lanes64[11u + column] * a_kept) * h_before + dt_tile_lanes64[11u + column] * x_tile_lanes64[11u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms2.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = exp(dt_tile_lanes64[12u + column] * a_kept) * h_before + dt_tile_lanes64[12u + column] * x_tile_lanes64[12u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = exp(dt_tile_lanes64[13u + column] * a_kept) * h_before + dt_tile_lanes64[13u + column] * x_tile_lanes64[13u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = exp(dt_tile_lanes64[14u + column] * a_kept) * h_before + dt_tile_lanes64[14u + column] * x_tile_lanes64[14u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = exp(dt_tile_lanes64[15u + column] * a_kept) * h_before + dt_tile_lanes64[15u + column] * x_tile_lanes64[15u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                terms3.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
         }
+        terms[lane] = terms0;
+        terms[lane + 64u] = terms1;
+        terms[lane + 128u] = terms2;
+        terms[lane + 192u] = terms3;
         workgroupBarrier();
         if (place < 4u) {
             var totals = vec4f(0.0);
@@ -1254,62 +1572,112 @@ fn many(
                 dt_ahead = dt[(n * u_.m + turn_ahead_) * u_.d + i];
                 x_ahead = x[(n * u_.m + turn_ahead_) * u_.d + i];
             }
-            for (var turn = 0u; turn < 16u; turn += 8u) {
-                var terms0 = vec4f(0.0);
-                var terms1 = vec4f(0.0);
-                if (inside && k < u_.s) {
-                    {  // turn 0
-                        let t = min(block + turn, u_.m - 1u);
-                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + column] * x_tile_lanes64[turn + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                        h_before = h_new;
-                    }
-                    {  // turn 1
-                        let t = min(block + (turn + 1u), u_.m - 1u);
-                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + 1u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 1u + column] * x_tile_lanes64[turn + 1u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                        h_before = h_new;
-                    }
-                    {  // turn 2
-                        let t = min(block + (turn + 2u), u_.m - 1u);
-                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + 2u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 2u + column] * x_tile_lanes64[turn + 2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                        h_before = h_new;
-                    }
-                    {  // turn 3
-                        let t = min(block + (turn + 3u), u_.m - 1u);
-                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + 3u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 3u + column] * x_tile_lanes64[turn + 3u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                        h_before = h_new;
-                    }
-                    {  // turn 4
-                        let t = min(block + (turn + 4u), u_.m - 1u);
-                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + 4u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 4u + column] * x_tile_lanes64[turn + 4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                        h_before = h_new;
-                    }
-                    {  // turn 5
-                        let t = min(block + (turn + 5u), u_.m - 1u);
-                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + 5u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 5u + column] * x_tile_lanes64[turn + 5u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                        h_before = h_new;
-                    }
-                    {  // turn 6
-                        let t = min(block + (turn + 6u), u_.m - 1u);
-                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + 6u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 6u + column] * x_tile_lanes64[turn + 6u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                        h_before = h_new;
-                    }
-                    {  // turn 7
-                        let t = min(block + (turn + 7u), u_.m - 1u);
-                        let h_new = select(0.0, exp(dt_tile_lanes64[turn + 7u + column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[turn + 7u + column] * x_tile_lanes64[turn + 7u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
-                        terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
-                        h_before = h_new;
-                    }
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            var terms2 = vec4f(0.0);
+            var terms3 = vec4f(0.0);
+            if (inside && k < u_.s) {
+                {  // turn 0
+                    let t = min(block, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt_tile_lanes64[column] * a_kept) * h_before, i32(t) > 0) + dt_tile_lanes64[column] * x_tile_lanes64[column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
                 }
-                terms[(turn >> 2u) * 64u + lane] = terms0;
-                terms[((turn >> 2u) + 1u) * 64u + lane] = terms1;
+                {  // turn 1
+                    let t = min(block + 1u, u_.m - 1u);
+                    let h_new = exp(dt_tile_lanes64[1u + column] * a_kept) * h_before + dt_tile_lanes64[1u + column] * x_tile_lanes64[1u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 2
+                    let t = min(block + 2u, u_.m - 1u);
+                    let h_new = exp(dt_tile_lanes64[2u + column] * a_kept) * h_before + dt_tile_lanes64[2u + column] * x_tile_lanes64[2u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 3
+                    let t = min(block + 3u, u_.m - 1u);
+                    let h_new = exp(dt_tile_lanes64[3u + column] * a_kept) * h_before + dt_tile_lanes64[3u + column] * x_tile_lanes64[3u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + 4u, u_.m - 1u);
+                    let h_new = exp(dt_tile_lanes64[4u + column] * a_kept) * h_before + dt_tile_lanes64[4u + column] * x_tile_lanes64[4u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + 5u, u_.m - 1u);
+                    let h_new = exp(dt_tile_lanes64[5u + column] * a_kept) * h_before + dt_tile_lanes64[5u + column] * x_tile_lanes64[5u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + 6u, u_.m - 1u);
+                    let h_new = exp(dt_tile_lanes64[6u + column] * a_kept) * h_before + dt_tile_lanes64[6u + column] * x_tile_lanes64[6u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + 7u, u_.m - 1u);
+                    let h_new = exp(dt_tile_lanes64[7u + column] * a_kept) * h_before + dt_tile_lanes64[7u + column] * x_tile_lanes64[7u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 8
+                    let t = min(block + 8u, u_.m - 1u);
+                    let h_new = exp(dt_tile_lanes64[8u + column] * a_kept) * h_before + dt_tile_lanes64[8u + column] * x_tile_lanes64[8u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms2.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 9
+                    let t = min(block + 9u, u_.m - 1u);
+                    let h_new = exp(dt_tile_lanes64[9u + column] * a_kept) * h_before + dt_tile_lanes64[9u + column] * x_tile_lanes64[9u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms2.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 10
+                    let t = min(block + 10u, u_.m - 1u);
+                    let h_new = exp(dt_tile_lanes64[10u + column] * a_kept) * h_before + dt_tile_lanes64[10u + column] * x_tile_lanes64[10u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms2.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 11
+                    let t = min(block + 11u, u_.m - 1u);
+                    let h_new = exp(dt_tile_lanes64[11u + column] * a_kept) * h_before + dt_tile_lanes64[11u + column] * x_tile_lanes64[11u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms2.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 12
+                    let t = min(block + 12u, u_.m - 1u);
+                    let h_new = exp(dt_tile_lanes64[12u + column] * a_kept) * h_before + dt_tile_lanes64[12u + column] * x_tile_lanes64[12u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms3.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 13
+                    let t = min(block + 13u, u_.m - 1u);
+                    let h_new = exp(dt_tile_lanes64[13u + column] * a_kept) * h_before + dt_tile_lanes64[13u + column] * x_tile_lanes64[13u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms3.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 14
+                    let t = min(block + 14u, u_.m - 1u);
+                    let h_new = exp(dt_tile_lanes64[14u + column] * a_kept) * h_before + dt_tile_lanes64[14u + column] * x_tile_lanes64[14u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms3.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 15
+                    let t = min(block + 15u, u_.m - 1u);
+                    let h_new = exp(dt_tile_lanes64[15u + column] * a_kept) * h_before + dt_tile_lanes64[15u + column] * x_tile_lanes64[15u + column] * u_lanes4[(n * u_.m + t) * u_.s + k];
+                    terms3.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
             }
+            terms[lane] = terms0;
+            terms[lane + 64u] = terms1;
+            terms[lane + 128u] = terms2;
+            terms[lane + 192u] = terms3;
             workgroupBarrier();
             if (place < 4u) {
                 var totals = vec4f(0.0);
