@@ -24,7 +24,7 @@ import kerngen.runtime as gpu
 from examples.qwen3 import Cache, Config, Model, generation, greedy
 from examples.qwen3.arenas import Arenas
 from examples.qwen3.model import Layer, Table, Weight, Weights
-from examples.qwen3.quantized import BLOCK, Quantized
+from examples.qwen3.quantized import BLOCK, Quantized, kinds_of
 from examples.qwen3.step import Step
 from kerngen.runtime import Context, Matrix, f16, f32, i4, i8, u32
 from tools.bench_model_torch import time_peer
@@ -67,10 +67,10 @@ def config_of(size: str) -> Config:
 class RandomWeights:
     """Makes matrices on the device out of random blocks, one for each type."""
 
-    def __init__(self, ctx: Context, layers: int) -> None:
+    def __init__(self, ctx: Context, config: Config, element: Any) -> None:
         """Begin with no block."""
         self._ctx = ctx
-        self._arenas = Arenas(ctx, layers)
+        self._arenas = Arenas(ctx, config.layers, kinds_of(config, element))
         self._blocks: dict[Any, Any] = {}
 
     def matrix(self, rows: int, columns: int, element: Any) -> Weight:
@@ -113,20 +113,20 @@ class RandomWeights:
 
 def random_model(ctx: Context, config: Config, element: Any) -> Model:
     """Return a model whose matrices are of a type, but for the embedding of quantized ones."""
-    make = RandomWeights(ctx, config.layers)
+    make = RandomWeights(ctx, config, element)
     width, head = config.width, config.head_width
-    own, shared = config.heads * head, config.kv_heads * head
+    qkv, output, gated, down = config.matrices
     ones = ctx.vector(np.ones(width), f32)
 
     def layer() -> Layer:
         return Layer(
             input_gain=ones,
-            qkv=make.matrix(own + 2 * shared, width, element),
+            qkv=make.matrix(*qkv, element),
             head_gain=ctx.matrix(np.ones((2, head)), f32),
-            output=make.matrix(width, own, element),
+            output=make.matrix(*output, element),
             hidden_gain=ones,
-            gated=make.matrix(2 * config.hidden, width, element),
-            down=make.matrix(width, config.hidden, element),
+            gated=make.matrix(*gated, element),
+            down=make.matrix(*down, element),
         )
 
     storage = element if element is f32 else f16
@@ -242,14 +242,12 @@ def main() -> None:
     )
     parser.add_argument("--prompt", type=int, default=2048, help="the long prompt")
     parser.add_argument("--tokens", type=int, default=128)
-    parser.add_argument("--piece", type=int, default=generation.PIECE)
     parser.add_argument("--bandwidth", type=float, default=4300, help="GB/s")
     parser.add_argument("--peers", nargs="*", choices=["torch"], default=[])
     parser.add_argument("--unchecked", action="store_true", help="no checks of wgpu's")
     parser.add_argument("--profile", action="store_true", help="of a token")
     parser.add_argument("--software", action="store_true")
     options = parser.parse_args()
-    generation.PIECE = options.piece
     adapter: Literal["software", "gpu"] = "software" if options.software else "gpu"
     for size in options.sizes:
         for storage in options.storage:

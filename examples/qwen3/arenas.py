@@ -1,4 +1,4 @@
-"""Arenas: large buffers, of which the matrices of several layers are views.
+"""Arenas: large buffers, of which the matrices of all layers are views.
 
 wgpu takes a driver's memory in blocks of up to 256 MiB, and a larger buffer exactly.  36
 matrices of 100 MB, each a buffer of its own, left a quarter of their blocks empty: 1.4 GB.
@@ -7,12 +7,15 @@ matrices of 100 MB, each a buffer of its own, left a quarter of their blocks emp
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import defaultdict, deque
+from collections.abc import Iterable
 from typing import Any, Final, TypeAlias, final
 
-from kerngen.runtime import Context, Matrix, Tensor, f16, f32, i4, i8
+from kerngen.runtime import Context, Matrix, Tensor, Vector, f16, f32, i4, i8
 
 Shape: TypeAlias = tuple[int, ...]
+Kind: TypeAlias = tuple[Shape, Any]
+"""A shape, and the type of its elements."""
 
 LARGE: Final = 1 << 29
 """The most bytes of a buffer: twice a block, so that equal parts are no smaller than one."""
@@ -27,13 +30,37 @@ WORD: Final = 8
 
 @final
 class Arenas:
-    """Memory for `count` tensors of each shape and type: one for every layer."""
+    """Memory for tensors of some kinds, as many of each as there are layers.
 
-    def __init__(self, ctx: Context, count: int) -> None:
-        """Begin without buffers."""
+    Those of a type share buffers of about equal sizes, one layer after the other:
+
+        Arenas(ctx, 36, [((6144, 2560), f16), ((2560, 4096), f16)])
+    """
+
+    def __init__(self, ctx: Context, layers: int, kinds: Iterable[Kind]) -> None:
+        """Give each tensor its place; buffers are made when the first of theirs is."""
         self._ctx = ctx
-        self._count = count
-        self._free: dict[tuple[Shape, Any], Iterator[Tensor[Any, Any]]] = {}
+        self._places: defaultdict[Kind, deque[_Place]] = defaultdict(deque)
+        of_types: defaultdict[Any, list[Shape]] = defaultdict(list)
+        for shape, element in kinds:
+            if math.prod(shape) % WORD == 0:
+                of_types[element].append(shape)
+        for element, shapes in of_types.items():
+            self._divide(element, shapes * layers)
+
+    def _divide(self, element: Any, shapes: list[Shape]) -> None:
+        """Divide tensors among buffers; a short last one would lie in a block."""
+        most = min(LARGE, self._ctx.max_tensor_bytes) * 8 // BITS[element]
+        rooms = [_room(shape) for shape in shapes]
+        # A buffer ends with the tensor that passes its share of the whole.
+        parts = -(-sum(rooms) // max(most + GRAIN - max(rooms), GRAIN))
+        arena, end, placed = _Arena(), sum(rooms) / parts, 0
+        for shape, room in zip(shapes, rooms, strict=True):
+            if placed >= end or arena.size + room > most:
+                arena, end = _Arena(), max(end, placed) + sum(rooms) / parts
+            self._places[shape, element].append((arena, arena.size))
+            arena.size += room
+            placed += room
 
     def matrix(self, array: Any, element: Any) -> Matrix[Any]:
         """Return a copy of an array of rank 2, as `Context.matrix` does."""
@@ -42,23 +69,29 @@ class Arenas:
         return made
 
     def empty(self, shape: Shape, element: Any) -> Tensor[Any, Any]:
-        """Return a tensor with any contents."""
-        kind = shape, element
-        if kind not in self._free:
-            self._free[kind] = self._each(shape, element)
-        return next(self._free[kind])
+        """Return a tensor with any contents; of a kind without room, a buffer of its own."""
+        places = self._places[shape, element]
+        if not places:
+            return self._ctx.empty(shape, element)
+        arena, start = places.popleft()
+        if arena.memory is None:
+            arena.memory = self._ctx.empty(arena.size, element)
+        return arena.memory[start : start + math.prod(shape)].reshape(shape)
 
-    def _each(self, shape: Shape, element: Any) -> Iterator[Tensor[Any, Any]]:
-        """Yield tensors without end; beyond `count`, each is a buffer of its own."""
-        size, left = math.prod(shape), self._count
-        step = max(-(-size // GRAIN), 1) * GRAIN
-        most = min(LARGE, self._ctx.max_tensor_bytes) // (step * BITS[element] // 8)
-        while left > 1 and most > 1 and size % WORD == 0:
-            # Equal parts: a short last one would lie in a block.
-            count = -(-left // -(-left // most))
-            whole = self._ctx.empty(count * step, element)
-            for start in range(0, count * step, step):
-                yield whole[start : start + size].reshape(shape)
-            left -= count
-        while True:
-            yield self._ctx.empty(shape, element)
+
+@final
+class _Arena:
+    """A buffer that several tensors share, of `size` elements."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.memory: Vector[Any] | None = None
+
+
+_Place: TypeAlias = tuple[_Arena, int]
+"""Where a tensor is: its arena, and its first element."""
+
+
+def _room(shape: Shape) -> int:
+    """Return how many elements a tensor takes up."""
+    return max(-(-math.prod(shape) // GRAIN), 1) * GRAIN

@@ -56,6 +56,17 @@ class Config:
         """Whether queries and keys are normalized before they are turned."""
         return self.family == "qwen3"
 
+    @property
+    def matrices(self) -> tuple[tuple[int, int], ...]:
+        """The shapes of a layer's matrices: `qkv`, `output`, `gated` and `down`."""
+        own, shared = (n * self.head_width for n in (self.heads, self.kv_heads))
+        return (
+            (own + 2 * shared, self.width),
+            (self.width, own),
+            (2 * self.hidden, self.width),
+            (self.width, self.hidden),
+        )
+
 
 def read_config(folder: Path) -> Config:
     """Read a folder's configuration.

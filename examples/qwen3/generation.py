@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, final
 
+from examples.qwen3.activations import PIECE
 from examples.qwen3.errors import ModelError
 from examples.qwen3.model import Cache, Model
 from examples.qwen3.sampling import Sampler, greedy
@@ -17,9 +18,6 @@ from examples.qwen3.text import Tokenizer
 from kerngen.runtime import LateRead, Matrix, f32, u32
 
 Reason: TypeAlias = Literal["", "stop", "length"]
-
-PIECE = 1024
-"""Positions of a prompt that run at once: of a 4B model, 120 MB of activations."""
 
 LATE = 2
 """How many tokens are recorded before the first is read: Python and device overlap."""

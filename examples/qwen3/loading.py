@@ -16,7 +16,7 @@ from examples.qwen3.errors import ModelError
 from examples.qwen3.files import Array, Storage, TensorFiles
 from examples.qwen3.gguf import SUFFIX, GgufFile
 from examples.qwen3.model import Layer, Model, Table, Weight, Weights
-from examples.qwen3.quantized import Bits, place, upload
+from examples.qwen3.quantized import Bits, element_of, kinds_of, place, upload
 from examples.qwen3.text import Tokenizer
 from kerngen.runtime import Context, Matrix, Vector, f16, f32
 
@@ -114,11 +114,14 @@ class _Loader:
         bits: Bits | None,
     ) -> None:
         self._ctx = ctx
-        self._arenas = Arenas(ctx, config.layers)
         self._config = config
         self._files = files
         self._storage = storage
         self._bits: Bits | None = bits
+        # Of files whose matrices differ, some are buffers of their own.
+        in_bits = files.bits_of("model.layers.0.mlp.down_proj.weight") or bits
+        element = storage if in_bits is None else element_of(in_bits)
+        self._arenas = Arenas(ctx, config.layers, kinds_of(config, element))
 
     def load(self, progress: Progress | None) -> Weights:
         config = self._config

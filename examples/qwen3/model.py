@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
+from examples.qwen3.activations import PIECE, Activations
 from examples.qwen3.arenas import Arenas
 from examples.qwen3.config import Config
 from examples.qwen3.errors import ModelError
@@ -79,7 +80,7 @@ class Cache:
         self.length = 0
         self.at = ctx.zeros((), i32)
         """The length, as the device has it: the next row to write."""
-        keys, values = (Arenas(ctx, config.layers) for _ in range(2))
+        keys, values = (Arenas(ctx, config.layers, [(shape, f32)]) for _ in range(2))
         self.keys = [keys.empty(shape, f32) for _ in range(config.layers)]
         self.values = [values.empty(shape, f32) for _ in range(config.layers)]
 
@@ -107,10 +108,15 @@ class _Single:
 
     @staticmethod
     def norm_linear(
-        x: Matrix[f32], gain: Vector[f32], w: Matrix[Any], *, eps: float
+        x: Matrix[f32],
+        gain: Vector[f32],
+        w: Matrix[Any],
+        *,
+        eps: float,
+        out: Matrix[f32] | None = None,
     ) -> Matrix[f32]:
         """As `decoder.norm_linear_half`."""
-        return matmul.matmul_nt(norm.rmsnorm(x, gain, eps=eps), w)
+        return matmul.matmul_nt(norm.rmsnorm(x, gain, eps=eps), w, out=out)
 
     @staticmethod
     def linear_add(x: Matrix[f32], h: Matrix[f32], w: Matrix[Any]) -> None:
@@ -132,14 +138,7 @@ class _Half:
     embedding_part = staticmethod(decoder.embedding_part_half)
     norm_linear = staticmethod(decoder.norm_linear_half)
     linear_add = staticmethod(decoder.linear_add_half)
-
-    @staticmethod
-    def gated_linear_add(x: Matrix[f32], h: Tensor3[f32], w: Matrix[Any]) -> None:
-        """As `decoder.gated_linear_add_half`, also for many positions."""
-        if len(x) == 1:
-            decoder.gated_linear_add_half(x, h, w)
-        else:
-            decoder.linear_add_half(x, decoder.gate_halves(h), w)
+    gated_linear_add = staticmethod(decoder.gated_linear_add_half)
 
 
 def _products(weights: Weights) -> Any:
@@ -160,6 +159,7 @@ class Model:
         self.weights = weights
         self._run = _products(weights)
         self._angles = self._make_angles(1)
+        self._room = Activations(ctx, config, 1)
 
     def make_cache(self, capacity: int) -> Cache:
         """Return an empty cache for so many positions."""
@@ -176,6 +176,9 @@ class Model:
     def hidden(self, ids: Vector[u32], cache: Cache) -> Matrix[f32]:
         """Run ids through all layers, behind what the cache has."""
         cache.advance(len(ids))
+        if len(ids) > self._room.rows:
+            rows = max(len(ids), min(PIECE, cache.capacity))
+            self._room = Activations(self.ctx, self.config, rows)
         return self._layers(ids, cache)
 
     def next_logits(self, ids: Vector[u32], cache: Cache) -> Matrix[f32]:
@@ -195,8 +198,6 @@ class Model:
         decoder.advance(cache.at, rows=len(ids))
         return x
 
-    # What these compute goes with them: the next layer is given the same memory.
-
     def _attend(
         self,
         layer: Layer,
@@ -207,14 +208,21 @@ class Model:
     ) -> None:
         """Add a layer's attention to x."""
         queries = self._query_and_keep(layer, x, keys, values, at)
-        seen = decoder.cached_attention(queries, keys, values, at)
+        seen = self._room.seen(len(x))
+        decoder.cached_attention(queries, keys, values, at, out=seen)
         self._run.linear_add(x, seen.reshape(len(x), -1), layer.output)
 
     def _feed_forward(self, layer: Layer, x: Matrix[f32]) -> None:
         """Add a layer's gated product to x."""
-        run, eps = self._run, self.config.eps
-        halves = run.norm_linear(x, layer.hidden_gain, layer.gated, eps=eps)
-        run.gated_linear_add(x, halves.reshape(len(x), 2, -1), layer.down)
+        run, eps, room = self._run, self.config.eps, self._room
+        halves = room.halves(len(x))
+        run.norm_linear(x, layer.hidden_gain, layer.gated, eps=eps, out=halves)
+        pairs = halves.reshape(len(x), 2, -1)
+        if len(x) == 1:
+            run.gated_linear_add(x, pairs, layer.down)
+        else:
+            gated = decoder.gate_halves(pairs, out=room.gated(len(x)))
+            run.linear_add(x, gated, layer.down)
 
     def head(self, x: Matrix[f32]) -> Matrix[f32]:
         """Return the logits of every position in x."""
@@ -253,16 +261,16 @@ class Model:
     ) -> Tensor3[f32]:
         """Return a layer's queries; its keys and values go to the cache."""
         config, count = self.config, len(x)
-        heads, width = config.heads, config.head_width
-        columns = self._run.norm_linear(x, layer.input_gain, layer.qkv, eps=config.eps)
-        qkv = columns.reshape(count, heads + 2 * config.kv_heads, width)
-        queries = self.ctx.empty((count, heads, width), f32)
+        columns, queries = self._room.columns(count), self._room.queries(count)
+        gain, eps = layer.input_gain, config.eps
+        self._run.norm_linear(x, gain, layer.qkv, eps=eps, out=columns)
+        qkv = columns.reshape(count, -1, config.head_width)
         tensors = qkv, queries, keys, values
         if layer.head_gain is None:
             decoder.turn_heads(*tensors, self._angles, at)
         else:
             decoder.norm_turn_heads(
-                *tensors, layer.head_gain, self._angles, at, eps=config.eps
+                *tensors, layer.head_gain, self._angles, at, eps=eps
             )
         return queries
 

@@ -14,7 +14,8 @@ from typing import Any, Final, Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from examples.qwen3.arenas import Arenas
+from examples.qwen3.arenas import Arenas, Kind
+from examples.qwen3.config import Config
 from kerngen.runtime import Context, Matrix, Tensor3, Vector, f16, f32, i4, i8
 from kerngen_kernels import decoder, quantized
 
@@ -72,6 +73,20 @@ def dequantize(codes: Array, scales: Array) -> Array:
     return near
 
 
+def element_of(bits: Bits) -> type[i4 | i8]:
+    """Return the type of integers of so many bits."""
+    return i4 if bits == 4 else i8
+
+
+def kinds_of(config: Config, element: Any) -> list[Kind]:
+    """Return the tensors of a layer's matrices: of integers, with their scales."""
+    shapes = config.matrices
+    kinds: list[Kind] = [(shape, element) for shape in shapes]
+    if element in (i4, i8):
+        kinds += [((rows, -(-columns // BLOCK)), f16) for rows, columns in shapes]
+    return kinds
+
+
 def upload(to: Context | Arenas, weights: Array, bits: Bits) -> Quantized:
     """Quantize a matrix, and bring it to the device."""
     return place(to, *quantize(weights, bits), bits)
@@ -79,8 +94,7 @@ def upload(to: Context | Arenas, weights: Array, bits: Bits) -> Quantized:
 
 def place(to: Context | Arenas, codes: Array, scales: Array, bits: Bits) -> Quantized:
     """Bring integers and scales to the device."""
-    element = i4 if bits == 4 else i8
-    return Quantized(to.matrix(codes, element), to.matrix(scales, f16))
+    return Quantized(to.matrix(codes, element_of(bits)), to.matrix(scales, f16))
 
 
 @final
@@ -92,12 +106,17 @@ class Blocks:
 
     @staticmethod
     def norm_linear(
-        x: Matrix[f32], gain: Vector[f32], w: Quantized, *, eps: float
+        x: Matrix[f32],
+        gain: Vector[f32],
+        w: Quantized,
+        *,
+        eps: float,
+        out: Matrix[f32] | None = None,
     ) -> Matrix[f32]:
         """As `decoder.norm_linear_half`."""
         four = w.codes.element is i4
         run = quantized.norm_linear_i4 if four else quantized.norm_linear_i8
-        return run(x, gain, w.codes, w.scales, eps=eps)
+        return run(x, gain, w.codes, w.scales, eps=eps, out=out)
 
     @staticmethod
     def linear_add(x: Matrix[f32], h: Matrix[f32], w: Quantized) -> None:
@@ -108,10 +127,7 @@ class Blocks:
 
     @staticmethod
     def gated_linear_add(x: Matrix[f32], h: Tensor3[f32], w: Quantized) -> None:
-        """As `decoder.gated_linear_add_half`, also for many positions."""
-        if len(x) > 1:
-            Blocks.linear_add(x, decoder.gate_halves(h), w)
-            return
+        """As `decoder.gated_linear_add_half`."""
         four = w.codes.element is i4
         run = quantized.gated_linear_add_i4 if four else quantized.gated_linear_add_i8
         run(x, h, w.codes, w.scales)

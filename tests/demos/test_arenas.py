@@ -21,7 +21,8 @@ def buffers(tensors: list[Tensor[Any, Any]]) -> list[int]:
 
 @pytest.mark.parametrize("element", [f32, f16, i8, i4])
 def test_tensors_of_a_shape_share_a_buffer(ctx: Context, element: Any) -> None:
-    arenas, shape = Arenas(ctx, 3), (5, 24)
+    shape = (5, 24)
+    arenas = Arenas(ctx, 3, [(shape, element)])
     rng = np.random.default_rng(1)
     arrays = [rng.integers(-8, 8, shape).astype(np.int8) for _ in range(4)]
     kept = [arenas.matrix(array, element) for array in arrays]
@@ -39,23 +40,37 @@ def test_no_buffer_is_larger_than_the_adapter_binds(
     ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Context, "max_tensor_bytes", 2 * 512 * 4)
-    arenas = Arenas(ctx, 5)
+    arenas = Arenas(ctx, 5, [((16, 32), f32)])
     numbers = buffers([arenas.empty((16, 32), f32) for _ in range(5)])
     assert [numbers.count(n) for n in sorted(set(numbers))] == [2, 2, 1]
     alone = buffers([arenas.empty((32, 32), f32) for _ in range(2)])
     assert len(set(alone)) == 2
 
 
+def test_kinds_of_a_type_share_buffers_of_like_sizes(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Context, "max_tensor_bytes", 10 * 512 * 4)
+    small, large = (16, 32), (32, 32)
+    arenas = Arenas(ctx, 6, [(small, f32), (large, f32), (small, f16)])
+    layers = [[arenas.empty(shape, f32) for shape in (small, large)] for _ in range(6)]
+    numbers = buffers([tensor for layer in layers for tensor in layer])
+    assert [numbers.count(n) for n in sorted(set(numbers))] == [6, 6]
+    halves = buffers([arenas.empty(small, f16) for _ in range(6)])
+    assert len(set(halves)) == 1
+    assert not {*halves} & {*numbers}
+
+
 def test_what_ends_within_a_word_is_alone(ctx: Context) -> None:
     """A kernel would write what the next one has in the last word."""
-    arenas = Arenas(ctx, 2)
+    arenas = Arenas(ctx, 2, [((3, 5), i8)])
     odd = [arenas.empty((3, 5), i8) for _ in range(2)]
     assert len(set(buffers(odd))) == 2
     assert all(tensor.direct for tensor in odd)
 
 
 def test_a_tensor_may_be_empty(ctx: Context) -> None:
-    arenas = Arenas(ctx, 2)
+    arenas = Arenas(ctx, 2, [((0, 8), f32)])
     assert [arenas.empty((0, 8), f32).shape for _ in range(3)] == [(0, 8)] * 3
 
 
