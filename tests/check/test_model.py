@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerngen.check.files.module import check_file
+from kerngen.check.files.checker import check_file
 from kerngen.check.items.gradients import no_gradients
 from kerngen.check.model import Meaning, Model
 from kerngen.source.text import Source

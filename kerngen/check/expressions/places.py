@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never, final
 
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.faults.places import UnknownField
+from kerngen.check.faults.structs import UnknownField
 from kerngen.check.scope import ParameterSymbol, Scope, TensorSymbol
 from kerngen.ir import nodes as ir
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct

@@ -10,9 +10,9 @@ from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.places import Place, Subscripted, letters_of, memory_of
 from kerngen.check.expressions.subscripts import check_subscripts, report_count
 from kerngen.check.faults.names import UnknownMember
-from kerngen.check.faults.places import ArrayAsValue, StructAsValue
 from kerngen.check.faults.statements import ReadBeforeWrite
-from kerngen.check.hints.examples import unused_names
+from kerngen.check.faults.structs import ArrayAsValue, StructAsValue
+from kerngen.check.hints.subscripts import unused_names
 from kerngen.check.hints.unknown import report_member, report_subscripts, report_unknown
 from kerngen.check.scope import (
     IndexSymbol,

@@ -18,9 +18,14 @@ from kerngen.check.faults.indices import (
     SubscriptType,
     UnboundIndex,
 )
-from kerngen.check.hints.borders import Side, choice_at_border, last_element, reaches
 from kerngen.check.hints.conversions import conversion
-from kerngen.check.hints.examples import completed
+from kerngen.check.hints.subscripts import (
+    Side,
+    choice_at_border,
+    completed,
+    last_element,
+    reaches,
+)
 from kerngen.check.hints.unknown import report_unknown
 from kerngen.check.scope import IndexSymbol, ends_axis
 from kerngen.ir.analysis.affine import affine_form, subscript_form

@@ -2,20 +2,297 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import final
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar, final
 
-from kerngen.check.files.checked_file import CheckedFile, UsedModule
+from kerngen.check.environment import Environment, all_parts
+from kerngen.check.faults.names import DuplicateItem
+from kerngen.check.faults.statements import NeverWritten, NothingWritten
+from kerngen.check.faults.structs import MembersNeverWritten
+from kerngen.check.files.checked_file import (
+    CheckedFile,
+    ItemKind,
+    KernelHead,
+    UsedModule,
+    bring_in,
+    structs_of,
+)
+from kerngen.check.files.followups import find_unread, say_where
 from kerngen.check.files.linking import link
-from kerngen.check.files.module import check_file
-from kerngen.check.items.gradients import Derive, no_gradients
+from kerngen.check.hints.subscripts import example_read
+from kerngen.check.items.constants import check_constants
+from kerngen.check.items.functions import (
+    check_derivatives,
+    check_functions,
+    check_signatures,
+)
+from kerngen.check.items.gradients import Derive, no_gradients, with_gradients
+from kerngen.check.items.header import Header, check_requires
+from kerngen.check.items.structs import check_structs, uniform_size_fault
 from kerngen.check.model import Model
-from kerngen.check.schedules.options import with_given
+from kerngen.check.schedules import (
+    Scheduled,
+    by_kernel,
+    check_given,
+    check_schedule,
+    find_scheduled,
+    report_dead,
+    report_faults,
+    with_given,
+)
+from kerngen.check.scope import Scope
+from kerngen.check.statements.body import Body
 from kerngen.ir.module import Module
+from kerngen.ir.nodes import Kernel, Role
 from kerngen.source.diagnostic import CompileError, Faults
+from kerngen.source.text import Source, Span, collapse
 from kerngen.syntax import ast
 from kerngen.syntax.library import Library
 from kerngen.syntax.parser import read
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> ast.Identifier: ...
+
+
+_Kind = TypeVar("_Kind")
+_Item = TypeVar("_Item", bound=_Named)
+
+
+def check(
+    program: ast.Program, source: Source, derive: Derive = no_gradients
+) -> Module:
+    """Return the typed module of a file that uses no other files.
+
+    Raises `CompileError` with every fault found.
+    """
+    return check_file(program, source, (), derive).module
+
+
+def check_file(
+    program: ast.Program,
+    source: Source,
+    uses: tuple[UsedModule, ...],
+    derive: Derive,
+    model: Model | None = None,
+) -> CheckedFile:
+    """Check a file, given those it uses; raise `CompileError` with every fault found.
+
+    Syntax errors are reported, too, but not names that are missing because of them. A
+    `model` that is passed is filled even if there are errors.
+    """
+    model = Model() if model is None else model
+    faults = Faults()
+    for fault in program.faults:
+        faults.add(fault)
+    unread = find_unread(program)
+    if unread.may_hold_anything:
+        faults.raise_if_any()
+    used = _all(program.items, ast.UseItem)
+    assert faults or len(used) == len(uses), "the files used must be given"
+    file, scheduled = _check_items(faults, program, source.name, uses, model)
+    faults.drop(unread.explains)
+    kernels = {*file.kernels, *(name for use in uses for name in use.file.kernels)}
+    if faults:
+        faults.amend(say_where(file, kernels))
+    faults.raise_if_any()
+    _expect_complete(file.module.kernels, _all(program.items, ast.KernelItem))
+    return with_gradients(file, program, scheduled, derive)
+
+
+def _check_items(
+    faults: Faults,
+    program: ast.Program,
+    path: str,
+    uses: tuple[UsedModule, ...],
+    model: Model,
+) -> tuple[CheckedFile, Mapping[str, Sequence[Scheduled]]]:
+    """Return a file, without what has faults, and the schedules of its kernels."""
+    outer, items = Scope(faults), _Items.of(faults, program)
+    # What other files have, as if it stood before these.
+    imported = bring_in(faults, items.places, uses, outer)
+    # What functions take and return, so that their order does not matter.
+    structs_seen = {*structs_of(uses), *(item.name.name for item in items.structs)}
+    signatures = check_signatures(faults, items.functions, structs_seen)
+    env = Environment(faults, {**imported, **signatures}, model=model)
+    # Constants into the scope that functions and kernels share.
+    constants = check_constants(env, items.constants, outer)
+    # Structs, with lengths that may be constants.
+    known = check_structs(env.begin(), items.structs, outer, structs_of(uses), path)
+    # Functions, callees before callers.
+    functions = check_functions(env, items.functions, outer)
+    derivatives = _all(program.items, ast.DerivativeItem)
+    functions = check_derivatives(env, derivatives, functions, signatures, outer)
+    bodies = {function.name: function for function in functions}
+    # Kernels, each in a scope of its own; for each schedule, those of other files, too.
+    env = replace(env, structs=known, bodies=bodies)
+    names = [item.name for item in items.kernels]
+    heads = {n.name: KernelHead(Scope(faults, outer), n.span) for n in names}
+    scheduled = find_scheduled(faults, program, [*heads], uses)
+    of_kernels = by_kernel(scheduled)
+    kernels = tuple(
+        _check_kernel(item, env, heads[name].scope, of_kernels[name])
+        for item in _all(items.kernels, ast.KernelItem)
+        if (name := item.name.name)
+    )
+    # Schedules of other files' kernels, and the place of each among the others.
+    report_dead(faults, scheduled)
+    schedules = check_given(scheduled, heads, uses, outer)
+    report_faults(faults, scheduled)
+    structs = {i.name.name: s for i in items.structs if (s := known[i.name.name])}
+    module = replace(
+        Module(path, program.doc, functions, kernels),
+        structs=tuple(structs.values()),
+        warnings=env.warnings.in_order(),
+    )
+    file = CheckedFile(
+        module=module,
+        functions=bodies,
+        signatures=signatures,
+        constants=constants,
+        structs=structs,
+        kernels=heads,
+        uses=uses,
+        derived_from={},
+        schedules=schedules,
+        model=model,
+    )
+    return file, of_kernels
+
+
+@final
+@dataclass(frozen=True)
+class _Items:
+    """The items of a file by kind; of several with one name, the first."""
+
+    functions: list[ast.FunctionItem]
+    constants: list[ast.ConstItem]
+    structs: list[ast.StructItem]
+    kernels: list[ast.KernelItem | ast.GradientItem]
+
+    @classmethod
+    def of(cls, faults: Faults, program: ast.Program) -> _Items:
+        """Return the items of a file; each name that was there before is a fault."""
+        items = program.items
+        kernels = [x for x in items if isinstance(x, ast.KernelItem | ast.GradientItem)]
+        return cls(
+            _distinct(faults, "functions", _all(items, ast.FunctionItem)),
+            _distinct(faults, "constants", _all(items, ast.ConstItem)),
+            _distinct(faults, "structs", _all(items, ast.StructItem)),
+            _distinct(faults, "kernels", kernels),
+        )
+
+    @property
+    def places(self) -> dict[tuple[ItemKind, str], Span]:
+        """The places of their names, by kind and name."""
+        kinds: dict[ItemKind, Iterable[_Named]] = {
+            "function": self.functions,
+            "constant": self.constants,
+            "struct": self.structs,
+            "kernel": self.kernels,
+        }
+        return {
+            (kind, item.name.name): item.name.span
+            for kind, items in kinds.items()
+            for item in items
+        }
+
+
+def _all(items: Iterable[object], kind: type[_Kind]) -> list[_Kind]:
+    return [item for item in items if isinstance(item, kind)]
+
+
+def _distinct(faults: Faults, kind: str, items: list[_Item]) -> list[_Item]:
+    """Leave out items whose name was there before; each is a fault."""
+    first: dict[str, _Item] = {}
+    for item in items:
+        name = item.name
+        if name.name in first:
+            faults.add(
+                DuplicateItem(
+                    span=name.span,
+                    other=first[name.name].name.span,
+                    kind=kind,
+                    name=name.name,
+                )
+            )
+        first.setdefault(name.name, item)
+    return list(first.values())
+
+
+def _check_kernel(
+    item: ast.KernelItem,
+    of_file: Environment,
+    scope: Scope,
+    scheduled: Iterable[Scheduled],
+) -> Kernel:
+    """Return a kernel; where it has faults, it is incomplete and goes no further."""
+    identifiers = frozenset(re.findall(r"\w+", item.span.collapsed))
+    env = of_file.begin(identifiers=identifiers)
+    header = Header(env, scope)
+    header.check(item)
+    known = check_requires(env, scope, item, [*header.dims], header.parameters)
+    body = Body(replace(env, known=known), scope)
+    body.check(item.equations)
+    schedules = [check_schedule(schedule, env, scope) for schedule in scheduled]
+    _check_written(env, scope, item)
+    kernel = Kernel(
+        name=item.name.name,
+        dims=tuple(header.dims),
+        tensors=tuple(env.tensors),
+        parameters=tuple(header.parameters),
+        hosts=tuple(body.hosts),
+        body=tuple(body.statements),
+        schedules=tuple(s for s in schedules if s is not None),
+        signature=_signature(item),
+        doc=item.doc,
+        span=item.span,
+        order=tuple(parameter.name.name for parameter in item.parameters),
+        derived=tuple(env.derived),
+        requires=tuple(known.requires),
+    )
+    if fault := uniform_size_fault(kernel):
+        env.faults.add(fault)
+    return kernel
+
+
+def _signature(item: ast.KernelItem) -> str:
+    """Return a kernel's text up to its body, on one line."""
+    last = (item.name, *item.parameters, *item.outputs)[-1].span
+    text = item.span.text
+    end = text.index("{", last.end - item.span.start)
+    return collapse(text[text.index("kernel") : end]).removesuffix(",")
+
+
+def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None:
+    """Check that every output is written, and anything at all."""
+    for tensor in env.tensors:
+        if tensor.role is not Role.OUTPUT or tensor.span is None:
+            continue
+        if tensor.name not in env.written:
+            example = example_read(env, scope, tensor)
+            env.faults.add(NeverWritten(span=tensor.span, example=example))
+        elif missing := env.unwritten(tensor, tensor.memory):
+            parts = tuple(part for part in all_parts(tensor.memory) if part in missing)
+            env.faults.add(MembersNeverWritten(span=tensor.span, missing=parts))
+    updates = any(parameter.mutable for parameter in item.parameters)
+    assigns = any(isinstance(statement, ast.Assignment) for statement in item.body)
+    if updates and not item.outputs and not assigns:
+        env.faults.add(NothingWritten(span=item.name.span))
+
+
+def _expect_complete(kernels: tuple[Kernel, ...], items: list[ast.KernelItem]) -> None:
+    """Hold that what has no fault was understood: nothing is left out in silence."""
+    for kernel, item in zip(kernels, items, strict=True):
+        # Of a struct that is copied, each member has a statement of its own.
+        written = {statement.span for statement in kernel.body}
+        understood = len(written) + len(kernel.hosts)
+        assert understood == len(
+            item.equations
+        ), f"{kernel.name}: a statement was left out"
 
 
 @final

@@ -32,7 +32,7 @@ from kerngen.check.files.linking import needed_by
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-from kerngen.syntax.patterns import matching
+from kerngen.syntax.outline import matching
 from kerngen.syntax.recovery import item_names, words
 
 

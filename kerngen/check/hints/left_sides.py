@@ -13,7 +13,7 @@ from typing import Final, final
 
 from kerngen.check.environment import Environment
 from kerngen.check.faults.statements import LeftSubscript, RepeatedLeftIndex
-from kerngen.check.hints.examples import example_read, free_names
+from kerngen.check.hints.subscripts import example_read, free_names
 from kerngen.check.scope import Scope, Symbol, TensorSymbol, ValueSymbol, is_whole
 from kerngen.check.traverse import bare_subscripts, names_in, walk_syntax
 from kerngen.ir.builtins.table import BUILTINS

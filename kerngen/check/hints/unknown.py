@@ -15,9 +15,9 @@ from kerngen.check.faults.names import (
     UnknownName,
     UsedBeforeDefinition,
 )
-from kerngen.check.faults.places import StructConstructed
+from kerngen.check.faults.structs import StructConstructed
 from kerngen.check.faults.types import CastToBool
-from kerngen.check.hints.examples import INDEX_NAMES, example_read, free_names
+from kerngen.check.hints.subscripts import INDEX_NAMES, example_read, free_names
 from kerngen.check.items.types import HALVES, report_cast_to_half, report_narrow
 from kerngen.check.scope import (
     IndexSymbol,
@@ -113,11 +113,6 @@ def _introduction(ex: Expressions, name: str) -> str:
     return f"An index is introduced on the left, with its range: {written}."
 
 
-def is_whole_tensor(ex: Expressions, node: ast.Expr) -> bool:
-    """Whether an argument is a tensor without subscripts."""
-    return is_whole(ex.scope.of(node))
-
-
 def is_tensor_of_numbers(ex: Expressions, node: ast.Expr) -> bool:
     """Whether an argument is a tensor without subscripts whose elements are scalars."""
     symbol = ex.scope.of(node)
@@ -170,7 +165,7 @@ def _function_remedy(ex: Expressions, node: ast.Call) -> str:
 
 def _takes_vectors(ex: Expressions, node: ast.Call) -> bool:
     """Whether an argument is a vector or a matrix."""
-    plain = (part for part in node.arguments if not is_whole_tensor(ex, part))
+    plain = (part for part in node.arguments if not is_whole(ex.scope.of(part)))
     values = (ex.check(part) for part in plain)
     return any(value is not None and is_composite(value.type) for value in values)
 

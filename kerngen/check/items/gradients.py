@@ -17,9 +17,8 @@ from kerngen.check.faults.names import (
 )
 from kerngen.check.files.checked_file import CheckedFile
 from kerngen.check.files.linking import link
-from kerngen.check.items.parameters import KINDS
-from kerngen.check.schedules.matching import Scheduled, report_faults
-from kerngen.check.schedules.options import check_schedule
+from kerngen.check.items.header import KINDS
+from kerngen.check.schedules import Scheduled, check_schedule, report_faults
 from kerngen.check.scope import Scope, TensorSymbol, ValueSymbol, parameter_symbol
 from kerngen.ir import nodes as ir
 from kerngen.ir.types import Scalar

@@ -24,7 +24,7 @@ from kerngen.check.faults.structs import (
     UniformTooLarge,
 )
 from kerngen.check.faults.types import TypeNotAllowed
-from kerngen.check.items.struct_numbers import check_attributes, check_lengths
+from kerngen.check.items.constants import check_attributes, check_lengths
 from kerngen.check.items.types import Structs, report_narrow, report_unknown_type
 from kerngen.check.scope import Scope
 from kerngen.ir.memory import (

@@ -7,12 +7,12 @@ from typing import assert_never, final
 
 from kerngen.check.environment import Environment, parts_of
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.expressions.composites import report_operands
-from kerngen.check.expressions.host_rules import HOST
 from kerngen.check.expressions.index_ranges import bind_indices, introduce
 from kerngen.check.expressions.negatives import remember_let
+from kerngen.check.expressions.operators import report_operands
 from kerngen.check.expressions.places import Place, Subscripted
 from kerngen.check.expressions.reductions import KERNEL
+from kerngen.check.expressions.rules import HOST
 from kerngen.check.expressions.subscripts import report_count, report_dim
 from kerngen.check.faults.names import NameClash
 from kerngen.check.faults.statements import HostType, ReadBeforeWrite
@@ -23,7 +23,7 @@ from kerngen.check.hints.left_sides import (
     elementwise,
     free_indices,
 )
-from kerngen.check.items.parameters import KINDS
+from kerngen.check.items.header import KINDS
 from kerngen.check.scope import (
     IndexSymbol,
     Poison,

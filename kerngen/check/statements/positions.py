@@ -15,8 +15,8 @@ from kerngen.check.expressions.index_ranges import introduce, ranged_by_reads
 from kerngen.check.expressions.places import Subscripted
 from kerngen.check.expressions.subscripts import check_subscript, is_out_of_bounds
 from kerngen.check.faults.statements import LeftSubscript, PositionRange
-from kerngen.check.hints.examples import free_names
 from kerngen.check.hints.left_sides import FaultyLeft
+from kerngen.check.hints.subscripts import free_names
 from kerngen.check.scope import IndexSymbol, Poison, Scope, TensorSymbol, ends_axis
 from kerngen.check.traverse import names_in, walk_syntax
 from kerngen.ir.analysis.positions import moving_index

@@ -18,7 +18,7 @@ from kerngen.check.faults.statements import (
     ReadsItself,
     UnguardedBorder,
 )
-from kerngen.check.items.parameters import KINDS
+from kerngen.check.items.header import KINDS
 from kerngen.check.scope import Poison, TensorSymbol
 from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.ir.analysis.affine import affine_form, as_literal

@@ -13,11 +13,10 @@ from kerngen.check.expressions.index_ranges import introduce
 from kerngen.check.expressions.places import Place, letters_of
 from kerngen.check.expressions.reads import find_place
 from kerngen.check.faults.names import UnknownName
-from kerngen.check.faults.places import TargetCase, TargetPart
 from kerngen.check.faults.statements import WriteToInput, WriteToValue
-from kerngen.check.faults.structs import TooMuchCopied
-from kerngen.check.hints.examples import unused_names
+from kerngen.check.faults.structs import TargetCase, TargetPart, TooMuchCopied
 from kerngen.check.hints.left_sides import as_sum, target_text
+from kerngen.check.hints.subscripts import unused_names
 from kerngen.check.items.structs import DEEPEST
 from kerngen.check.scope import IndexSymbol, Poison, Scope, TensorSymbol, ValueSymbol
 from kerngen.ir import nodes as ir

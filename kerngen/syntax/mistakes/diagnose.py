@@ -25,7 +25,6 @@ from kerngen.syntax.mistakes.binders import (
 from kerngen.syntax.mistakes.foreign import REDUCTIONS
 from kerngen.syntax.mistakes.mistake import Mistake
 from kerngen.syntax.mistakes.patterns import Pattern, hint
-from kerngen.syntax.numbers import as_written_here
 
 _ENDS = wording.CLOSERS | wording.ITEMS | {"DOC"}
 _INNER_ENDS = _ENDS | {"SEMICOLON", "ARROW", "OPEN_BRACE", "LET", "HOST", "REQUIRE"}
@@ -219,7 +218,7 @@ def _malformed_number(mistake: Mistake) -> Diagnostic | None:
             break
         near = any(p.start <= span.end and span.start <= p.end for p in pieces)
         if near and not _NUMBER.fullmatch(span.text):
-            instead = as_written_here(span.text)
+            instead = spelling.as_written_here(span.text)
             return faults.MalformedNumber(
                 span=span, number=_short(span.text), instead=instead
             )
