@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, assert_never, final
 
+from kerngen.check import faults as diag
 from kerngen.check.expressions.literals import Kinds
-from kerngen.check.faults.indices import RangeNotFound
 from kerngen.check.model import Model
 from kerngen.check.traverse import Read, walk_syntax
 from kerngen.ir import nodes as ir
@@ -205,7 +205,7 @@ class Environment:
         for fault in self.faults.latest():
             if not self.current.covers(fault.span):
                 break
-            if isinstance(fault, RangeNotFound):
+            if isinstance(fault, diag.RangeNotFound):
                 found.update(dict.fromkeys(fault.names, fault))
         return found
 

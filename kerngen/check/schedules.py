@@ -11,26 +11,10 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from typing import Final, TypeAlias, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.rules import GUARD
-from kerngen.check.faults.indices import IndexAsValue
-from kerngen.check.faults.names import UnknownName
-from kerngen.check.faults.schedules import (
-    AmbiguousInGuard,
-    GuardOfSome,
-    GuardReads,
-    GuardType,
-    NothingMatches,
-    OptionCount,
-    OptionValue,
-    RepeatedOption,
-    TooManyMatches,
-    UnknownKernel,
-    UnknownOption,
-    UnknownStrategy,
-    UnreachableSchedule,
-)
 from kerngen.check.files.checked_file import CheckedFile, KernelHead, UsedModule
 from kerngen.check.scope import Scope
 from kerngen.check.traverse import names_in
@@ -86,7 +70,9 @@ def find_scheduled(
             kernels = [name] if name in known else []
         if matches > MOST_MATCHES:
             span = target.kernel.span
-            faults.add(TooManyMatches(span=span, count=matches, limit=MOST_MATCHES))
+            faults.add(
+                diag.TooManyMatches(span=span, count=matches, limit=MOST_MATCHES)
+            )
             break
         found += (Scheduled(kernel, target, item) for kernel in kernels)
         if not kernels:
@@ -107,9 +93,9 @@ def _unknown(target: ast.Identifier, known: Collection[str]) -> Diagnostic:
     listed = ", ".join(f"'{kernel}'" for kernel in islice(known, _MOST_SHOWN))
     there = f"The known kernels are {listed}." if listed else _NO_KERNEL
     if is_pattern(name):
-        return NothingMatches(span=target.span, pattern=name, remedy=there)
+        return diag.NothingMatches(span=target.span, pattern=name, remedy=there)
     remedy = did_you_mean(closest(name, known)) or there
-    return UnknownKernel(span=target.span, remedy=remedy)
+    return diag.UnknownKernel(span=target.span, remedy=remedy)
 
 
 # Faults of one schedule in several kernels
@@ -128,7 +114,9 @@ def _joined(kernels: Sequence[Scheduled]) -> Iterator[Diagnostic]:
     seen: set[tuple[str, Span, str]] = set()
     for each in kernels:
         for fault in each.faults:
-            if isinstance(fault, UnknownName | GuardReads | IndexAsValue):
+            if isinstance(
+                fault, diag.UnknownName | diag.GuardReads | diag.IndexAsValue
+            ):
                 refused.setdefault(fault.span, {})[each.kernel] = fault
             elif (key := (fault.code, fault.span, fault.message)) not in seen:
                 seen.add(key)
@@ -138,8 +126,8 @@ def _joined(kernels: Sequence[Scheduled]) -> Iterator[Diagnostic]:
         names = enumerated([*of_kernels])
         first, *others = of_kernels.values()
         if len(of_kernels) < number or any(o.message != first.message for o in others):
-            yield GuardOfSome(span=span, kernels=names)
-        elif isinstance(first, UnknownName) and any(
+            yield diag.GuardOfSome(span=span, kernels=names)
+        elif isinstance(first, diag.UnknownName) and any(
             o.help != first.help for o in others
         ):
             remedy = f"None of {names} has a dim or integer scalar of that name."
@@ -170,11 +158,11 @@ def report_dead(faults: Faults, scheduled: Iterable[Scheduled]) -> None:
         others = {other for _, other in dead}
         if sum(map(len, dead.values())) == len(kernels) and len(others) == 1:
             span = kernels[0].item.span
-            faults.add(UnreachableSchedule(span=span, other=others.pop()))
+            faults.add(diag.UnreachableSchedule(span=span, other=others.pop()))
             continue
         for (span, other), names in dead.items():
             named = enumerated(names)
-            faults.add(UnreachableSchedule(span=span, other=other, kernels=named))
+            faults.add(diag.UnreachableSchedule(span=span, other=other, kernels=named))
 
 
 def _dead(
@@ -229,7 +217,7 @@ def check_schedule(
         options = _check_options(faults, item)
     else:
         faults.add(
-            UnknownStrategy(
+            diag.UnknownStrategy(
                 span=strategy.span,
                 known=tuple(OPTIONS),
                 suggestion=closest(strategy.name, tuple(OPTIONS)),
@@ -258,13 +246,13 @@ def _check_options(
     for option in item.options:
         name = option.name.name
         if name in first:
-            faults.add(RepeatedOption(span=option.name.span, other=first[name]))
+            faults.add(diag.RepeatedOption(span=option.name.span, other=first[name]))
         first.setdefault(name, option.name.span)
         if name in rules:
             _check_values(faults, option, rules[name])
         else:
             faults.add(
-                UnknownOption(
+                diag.UnknownOption(
                     span=option.name.span,
                     strategy=strategy,
                     options=tuple(rules),
@@ -281,7 +269,7 @@ def _check_values(faults: Faults, option: ast.Option, rule: OptionRule) -> None:
     name = option.name.name
     if len(option.values) != rule.count:
         faults.add(
-            OptionCount(
+            diag.OptionCount(
                 span=option.span,
                 name=name,
                 expected=rule.count,
@@ -296,7 +284,7 @@ def _check_values(faults: Faults, option: ast.Option, rule: OptionRule) -> None:
         too_high = rule.highest is not None and value > rule.highest
         if value < rule.lowest or too_high:
             faults.add(
-                OptionValue(
+                diag.OptionValue(
                     span=option.span,
                     name=name,
                     value=value,
@@ -319,7 +307,7 @@ def _check_guard(env: Environment, scope: Scope, node: ast.Expr) -> Expr | None:
     if value is None or value.type is Scalar.BOOL:
         return value
     example = f"{node.span.one_line()} {_LIKELY.get(node.span.text, '== 1')}"
-    env.faults.add(GuardType(span=node.span, example=example))
+    env.faults.add(diag.GuardType(span=node.span, example=example))
     return None
 
 
@@ -364,7 +352,7 @@ def _check(scheduled: Scheduled, head: KernelHead, outer: Scope) -> Schedule | N
 
 def _ambiguous(
     scheduled: Scheduled, head: KernelHead, outer: Scope
-) -> Iterator[AmbiguousInGuard]:
+) -> Iterator[diag.AmbiguousInGuard]:
     """Yield the names in a guard that mean one thing there and another one here."""
     guard = scheduled.item.guard
     for node in names_in(guard) if guard else ():
@@ -372,7 +360,7 @@ def _ambiguous(
             continue
         value, constant = head.scope.get(node.name), outer.get(node.name)
         if value is not None and constant is not None:
-            yield AmbiguousInGuard(
+            yield diag.AmbiguousInGuard(
                 span=node.span,
                 kind=value.kind,
                 kernel=scheduled.kernel,

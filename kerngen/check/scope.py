@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard, final
 
-from kerngen.check.faults.indices import IndexRebound
-from kerngen.check.faults.names import NameClash
+from kerngen.check import faults as diag
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.nodes import DimValue, Expr, Extent, Index, Tensor, UniformValue
 from kerngen.ir.types import Matrix, Scalar
@@ -163,10 +162,12 @@ class Scope:
 
     def _report_clash(self, name: ast.Named, wanted: str, first: Symbol) -> None:
         if wanted == first.kind == "an index":
-            self._faults.add(IndexRebound(span=name.span, other=first.span))
+            self._faults.add(diag.IndexRebound(span=name.span, other=first.span))
             return
         self._faults.add(
-            NameClash(span=name.span, other=first.span, wanted=wanted, taken=first.kind)
+            diag.NameClash(
+                span=name.span, other=first.span, wanted=wanted, taken=first.kind
+            )
         )
 
 

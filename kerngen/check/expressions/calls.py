@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Signature
 from kerngen.check.expressions.checker import Expressions, complete
 from kerngen.check.expressions.operators import (
@@ -11,8 +12,6 @@ from kerngen.check.expressions.operators import (
     report_operand,
     shared_type,
 )
-from kerngen.check.faults.names import ArgumentCount, ReductionAsCall
-from kerngen.check.faults.types import ArgumentType, BuiltinArguments, ConstantArguments
 from kerngen.check.hints.conversions import (
     composite_conversion,
     conversion,
@@ -62,7 +61,9 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> ir.Expr 
     if lone_reduction or name in ir.REDUCE_KINDS:
         reduced = reduced_by(ex, node)
         example = f"{name}[{reduced.index}] {reduced.value}"
-        ex.env.faults.add(ReductionAsCall(span=node.function.span, example=example))
+        ex.env.faults.add(
+            diag.ReductionAsCall(span=node.function.span, example=example)
+        )
         return None
     if name not in foreign.REDUCTIONS or name in foreign.OF_VECTORS:
         for argument in node.arguments:
@@ -89,7 +90,7 @@ def check_count(
     if name in ir.REDUCE_KINDS and actual > expected:
         remedy = f"Nest the calls: '{name}(a, {name}(b, c))'."
     ex.env.faults.add(
-        ArgumentCount(
+        diag.ArgumentCount(
             span=node.span,
             declared=declared,
             function=of or name,
@@ -139,7 +140,7 @@ def _function(ex: Expressions, node: ast.Call, signature: Signature) -> ir.Expr 
             values.append(ir.Cast(value, parameter.type))
             continue
         ex.env.faults.add(
-            ArgumentType(
+            diag.ArgumentType(
                 span=argument.span,
                 other=parameter.span,
                 function=signature.name,
@@ -258,7 +259,7 @@ def _report_arguments(
 ) -> None:
     """Report arguments of types that a built-in does not take."""
     ex.env.faults.add(
-        BuiltinArguments(
+        diag.BuiltinArguments(
             span=node.span,
             function=node.function.name,
             actual=", ".join(type_.spelling for type_ in actual),
@@ -303,7 +304,7 @@ def _defined(ex: Expressions, node: ast.Call, call: ir.BuiltinCall) -> bool:
     reason = BUILTINS[call.builtin].refused(values)
     if reason:
         ex.env.faults.add(
-            ConstantArguments(span=node.span, function=call.builtin, reason=reason)
+            diag.ConstantArguments(span=node.span, function=call.builtin, reason=reason)
         )
     return not reason
 

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
+from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.lengths import check_length
 from kerngen.check.expressions.places import lengths_of
-from kerngen.check.faults.indices import RangeNotFound
 from kerngen.check.scope import IndexSymbol, Poison, TensorSymbol, is_dim
 from kerngen.check.traverse import (
     Read,
@@ -165,7 +165,7 @@ def _report_no_range(
     terms: Terms,
     kind: ast.ReduceKind | None,
 ) -> None:
-    fault = RangeNotFound(
+    fault = diag.RangeNotFound(
         span=names[0].span,
         names=tuple(name.name for name in names),
         lengths=tuple(meant_length(ex, name.name, terms, kind) for name in names),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import final
 
-from kerngen.check.faults.types import LiteralRange, LiteralVanishes, NotFinite
+from kerngen.check import faults as diag
 from kerngen.ir.builtins.evaluate import (
     NotFiniteError,
     as_f32,
@@ -116,7 +116,7 @@ def overflows(faults: Faults, span: Span, expr: Expr) -> bool:
         return False
     first, second = (int(value or 0) for value in values)
     if op in {"/", "%"} and second == 0:
-        faults.add(NotFinite(span=span, type=type_.spelling))
+        faults.add(diag.NotFinite(span=span, type=type_.spelling))
         return True
     return _too_large(faults, span, integer_op(op, first, second), type_)
 
@@ -128,7 +128,7 @@ def _too_large(
     if low <= value <= high:
         return False
     faults.add(
-        LiteralRange(
+        diag.LiteralRange(
             span=span,
             value=str(value),
             type=scalar.spelling,
@@ -155,11 +155,13 @@ def _float_literal(faults: Faults, span: Span, value: float) -> Constant | None:
         rounded = as_f32(float(value))
     except (NotFiniteError, OverflowError):
         low, high = _F32_RANGE
-        fault = LiteralRange(span=span, value=span.text, type="f32", low=low, high=high)
+        fault = diag.LiteralRange(
+            span=span, value=span.text, type="f32", low=low, high=high
+        )
         faults.add(fault)
         return None
     # As it is written: Python takes 1e-400 for 0.
     if abs(value) <= _ROUNDS_TO_0 and _FLOAT_NOT_0.match(span.text):
-        faults.add(LiteralVanishes(span=span, value=span.text))
+        faults.add(diag.LiteralVanishes(span=span, value=span.text))
         return None
     return Constant(rounded, Scalar.F32)

@@ -13,9 +13,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final, Literal, TypeAlias, TypeGuard, TypeVar
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.faults.indices import NegativeDividend
 from kerngen.check.scope import IndexSymbol, is_dim
 from kerngen.check.traverse import names_in, subexpressions
 from kerngen.ir import nodes as ir
@@ -68,7 +68,7 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
             and not _is_guarded(ex, place.left)
         ):
             ex.env.warnings.add(
-                NegativeDividend(
+                diag.NegativeDividend(
                     span=place.span,
                     operator=place.op,
                     left=place.left.span.one_line(limit=60),
@@ -130,7 +130,7 @@ def _warn_of_calls(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
         operator = _rounded_up(function, arguments)
         if operator is not None:
             ex.env.warnings.add(
-                NegativeDividend(
+                diag.NegativeDividend(
                     span=place.span,
                     operator=operator,
                     left="a",

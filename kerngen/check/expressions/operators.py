@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
+from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.faults.structs import CompositeOperands, ConstructParts
-from kerngen.check.faults.types import (
-    DivisionByZero,
-    MixedTypes,
-    OperandType,
-)
 from kerngen.check.hints.conversions import (
     MEANT_BY_OPERATOR,
     conversion,
@@ -86,7 +81,7 @@ def report_operand(
 ) -> None:
     """Report an operand of a type that an operator, cast or reduction does not take."""
     ex.env.faults.add(
-        OperandType(
+        diag.OperandType(
             span=node.span,
             operator=operator,
             accepted=accepted,
@@ -151,7 +146,7 @@ def report_operands(
 ) -> None:
     """Report an operator that is not defined for two types."""
     ex.env.faults.add(
-        CompositeOperands(
+        diag.CompositeOperands(
             span=span,
             op=op,
             left=left[1].spelling,
@@ -175,7 +170,7 @@ def _one_type(
     if left.type == right.type:
         return True
     ex.env.faults.add(
-        MixedTypes(
+        diag.MixedTypes(
             span=node.span,
             what=what,
             left=left.type.spelling,
@@ -232,7 +227,7 @@ def mixed_type(
         return None
     node, value = operands[-1]
     if op in _DIVIDES and constant_value(value) == 0:
-        ex.env.faults.add(DivisionByZero(span=node.span, operator=op))
+        ex.env.faults.add(diag.DivisionByZero(span=node.span, operator=op))
         return None
     return shared_type(*(value for _, value in operands))
 
@@ -284,7 +279,7 @@ def check_construct(
     if fits_construct(type_, tuple(part.type for part in parts)):
         return Construct(type_, parts)
     ex.env.faults.add(
-        ConstructParts(
+        diag.ConstructParts(
             span=node.span,
             type=type_.spelling,
             actual=", ".join(part.type.spelling for part in parts),

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import assert_never, final
 
+from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.faults.structs import UnknownField
 from kerngen.check.scope import ParameterSymbol, Scope, TensorSymbol
 from kerngen.ir import nodes as ir
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
@@ -64,7 +64,7 @@ class Place:
             return replace(self, memory=member.type, path=path, declared=member.span)
         names = tuple(member.name for member in struct.members)
         ex.env.faults.add(
-            UnknownField(
+            diag.UnknownField(
                 span=name.span,
                 declared=struct.span,
                 struct=struct.name,

@@ -6,12 +6,10 @@ from functools import reduce
 from itertools import islice
 from typing import TypeAlias, assert_never
 
+from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.places import Place, Subscripted, letters_of, memory_of
 from kerngen.check.expressions.subscripts import check_subscripts, report_count
-from kerngen.check.faults.names import UnknownMember
-from kerngen.check.faults.statements import ReadBeforeWrite
-from kerngen.check.faults.structs import ArrayAsValue, StructAsValue
 from kerngen.check.hints.subscripts import unused_names
 from kerngen.check.hints.unknown import report_member, report_subscripts, report_unknown
 from kerngen.check.scope import (
@@ -107,11 +105,13 @@ def _value(
             return _written_value(ex, found, node, components)
         case Struct(members=members):
             ex.env.faults.add(
-                StructAsValue(span=node.span, type=type_, member=members[0].name)
+                diag.StructAsValue(span=node.span, type=type_, member=members[0].name)
             )
         case FixedArray(lengths=lengths):
             indices = ", ".join(islice(unused_names(ex), len(lengths)))
-            ex.env.faults.add(ArrayAsValue(span=node.span, type=type_, indices=indices))
+            ex.env.faults.add(
+                diag.ArrayAsValue(span=node.span, type=type_, indices=indices)
+            )
         case _:
             assert_never(found.memory)
     return None
@@ -125,7 +125,7 @@ def _written_value(
         return place.value()
     used = [*components] or [""]
     if any(ex.env.unwritten(root.tensor, place.memory, place.path, c) for c in used):
-        fault = ReadBeforeWrite(
+        fault = diag.ReadBeforeWrite(
             span=node.span, case="first", other=root.span, name=node.span.one_line()
         )
         ex.env.faults.add(fault)
@@ -142,7 +142,7 @@ def _swizzle(ex: Expressions, value: Expr, node: ast.Member) -> Expr | None:
     if isinstance(value.type, Vector):
         components = "xyzw"[: value.type.width]
         ex.env.faults.add(
-            UnknownMember(
+            diag.UnknownMember(
                 span=node.member.span,
                 type=value.type.spelling,
                 components=(*components,),
@@ -211,7 +211,7 @@ def _read_element(ex: Expressions, symbol: TensorSymbol, node: ast.Expr) -> _Fou
         is_other = any(not isinstance(subscript, ast.Name) for subscript in subscripts)
         is_own = is_other and tensor.name == ex.env.current.target
         ex.env.faults.add(
-            ReadBeforeWrite(
+            diag.ReadBeforeWrite(
                 span=node.span,
                 case="at once" if is_own else "first",
                 other=symbol.span,

@@ -18,6 +18,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Final, assert_never, final
 
+from kerngen.check import faults as diag
 from kerngen.check.expressions.calls import check_call
 from kerngen.check.expressions.checker import Expressions, Rules
 from kerngen.check.expressions.operators import (
@@ -27,9 +28,6 @@ from kerngen.check.expressions.operators import (
     floored,
 )
 from kerngen.check.expressions.reads import check_chain, check_element, check_name
-from kerngen.check.faults.schedules import GuardReads, UnknownAdapterFact
-from kerngen.check.faults.statements import FunctionReads, HostReads, RequireReads
-from kerngen.check.faults.types import NotConstant
 from kerngen.check.hints.unknown import (
     report_module,
     report_unknown,
@@ -125,7 +123,7 @@ class _FunctionRules(NodeRules):
     introduction = "Make it a parameter of the function."
 
     def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
-        return FunctionReads(span=span, what=what)
+        return diag.FunctionReads(span=span, what=what)
 
 
 @final
@@ -135,7 +133,7 @@ class _ConstantRules(NodeRules):
 
     def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
         place = "A constant expression"
-        return NotConstant(span=span, place=place, name=span.one_line())
+        return diag.NotConstant(span=span, place=place, name=span.one_line())
 
 
 FUNCTION: Final = _FunctionRules()
@@ -205,7 +203,7 @@ class _PartRules(NodeRules):
     has_elements = True
 
     def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
-        return HostReads(span=span, what=what, declared=declared)
+        return diag.HostReads(span=span, what=what, declared=declared)
 
 
 _PART: Final = _PartRules()
@@ -214,7 +212,7 @@ _PART: Final = _PartRules()
 @final
 class _HostRules(HostSide):
     def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
-        return HostReads(span=span, what=what, declared=declared)
+        return diag.HostReads(span=span, what=what, declared=declared)
 
     def read(
         self, ex: Expressions, node: ast.Name, symbol: ValueSymbol
@@ -316,7 +314,7 @@ class _CallRules(HostSide):
 @final
 class _GuardRules(_CallRules):
     def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
-        return GuardReads(span=span, what=what, declared=declared)
+        return diag.GuardReads(span=span, what=what, declared=declared)
 
     def unknown(self, ex: Expressions, node: ast.Name) -> None:
         if node.name in ex.env.indices:
@@ -340,7 +338,7 @@ class _GuardRules(_CallRules):
         if name in ADAPTER_FACTS:
             return ir.UniformValue(f"adapter.{name}", ADAPTER_FACTS[name])
         ex.env.faults.add(
-            UnknownAdapterFact(
+            diag.UnknownAdapterFact(
                 span=node.member.span,
                 known=tuple(ADAPTER_FACTS),
                 suggestion=closest(name, list(ADAPTER_FACTS)),
@@ -361,7 +359,7 @@ class RequireRules(_CallRules):
 
     def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
         """Return the diagnostic for something unknown before a call, or no integer."""
-        return RequireReads(span=span, what=what, declared=declared)
+        return diag.RequireReads(span=span, what=what, declared=declared)
 
     def unknown(self, ex: Expressions, node: ast.Name) -> None:
         """Report a name that is a let or a host, or that is not declared."""

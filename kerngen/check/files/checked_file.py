@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Signature, Signatures
-from kerngen.check.faults.names import ClashWithUsedFile, UsedFilesClash
 from kerngen.check.model import Model
 from kerngen.check.scope import Scope, ValueSymbol
 from kerngen.ir.memory import Struct
@@ -102,7 +102,7 @@ def bring_in(
             first, other = seen.setdefault((kind, name), (use, span))
             if (kind, name) in own:
                 faults.add(
-                    ClashWithUsedFile(
+                    diag.ClashWithUsedFile(
                         span=own[kind, name],
                         kind=kind,
                         path=use.path,
@@ -112,7 +112,7 @@ def bring_in(
                 )
             elif first is not use:
                 faults.add(
-                    UsedFilesClash(
+                    diag.UsedFilesClash(
                         span=use.span,
                         kind=kind,
                         name=name,

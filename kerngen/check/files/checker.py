@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment, all_parts
-from kerngen.check.faults.names import DuplicateItem
-from kerngen.check.faults.statements import NeverWritten, NothingWritten
-from kerngen.check.faults.structs import MembersNeverWritten
 from kerngen.check.files.checked_file import (
     CheckedFile,
     ItemKind,
@@ -212,7 +210,7 @@ def _distinct(faults: Faults, kind: str, items: list[_Item]) -> list[_Item]:
         name = item.name
         if name.name in first:
             faults.add(
-                DuplicateItem(
+                diag.DuplicateItem(
                     span=name.span,
                     other=first[name.name].name.span,
                     kind=kind,
@@ -274,14 +272,14 @@ def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None
             continue
         if tensor.name not in env.written:
             example = example_read(env, scope, tensor)
-            env.faults.add(NeverWritten(span=tensor.span, example=example))
+            env.faults.add(diag.NeverWritten(span=tensor.span, example=example))
         elif missing := env.unwritten(tensor, tensor.memory):
             parts = tuple(part for part in all_parts(tensor.memory) if part in missing)
-            env.faults.add(MembersNeverWritten(span=tensor.span, missing=parts))
+            env.faults.add(diag.MembersNeverWritten(span=tensor.span, missing=parts))
     updates = any(parameter.mutable for parameter in item.parameters)
     assigns = any(isinstance(statement, ast.Assignment) for statement in item.body)
     if updates and not item.outputs and not assigns:
-        env.faults.add(NothingWritten(span=item.name.span))
+        env.faults.add(diag.NothingWritten(span=item.name.span))
 
 
 def _expect_complete(kernels: tuple[Kernel, ...], items: list[ast.KernelItem]) -> None:

@@ -12,21 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-from kerngen.check.faults.indices import RangeNotFound
-from kerngen.check.faults.names import (
-    TensorAsFunction,
-    UnknownDerivative,
-    UnknownFunction,
-    UnknownName,
-    UnknownType,
-)
-from kerngen.check.faults.schedules import GuardOfSome, NothingMatches, UnknownKernel
-from kerngen.check.faults.statements import (
-    LeftSubscript,
-    NeverWritten,
-    NothingWritten,
-    ReadBeforeWrite,
-)
+from kerngen.check import faults as diag
 from kerngen.check.files.checked_file import CheckedFile, ItemKind
 from kerngen.check.files.linking import needed_by
 from kerngen.source.diagnostic import Diagnostic
@@ -72,24 +58,24 @@ class Unread:
         near = self.within[item] if item else _NOTHING
         match fault:
             case (
-                UnknownName(text=name)
-                | UnknownFunction(text=name)
-                | UnknownType(text=name)
-                | UnknownKernel(text=name)
-                | UnknownDerivative(text=name)
-                | TensorAsFunction(text=name)
-                | GuardOfSome(text=name)
+                diag.UnknownName(text=name)
+                | diag.UnknownFunction(text=name)
+                | diag.UnknownType(text=name)
+                | diag.UnknownKernel(text=name)
+                | diag.UnknownDerivative(text=name)
+                | diag.TensorAsFunction(text=name)
+                | diag.GuardOfSome(text=name)
             ):
                 lost = self.items | near
                 return lost.any_name or name in lost.names
-            case NothingMatches(pattern=pattern):
+            case diag.NothingMatches(pattern=pattern):
                 return self.items.any_name or any(matching(pattern, self.items.names))
-            case LeftSubscript(text=text):
+            case diag.LeftSubscript(text=text):
                 lost = self.items | near
                 return lost.any_name or not lost.names.isdisjoint(words(text))
-            case ReadBeforeWrite(name=name) | NeverWritten(text=name):
+            case diag.ReadBeforeWrite(name=name) | diag.NeverWritten(text=name):
                 return near.any_target or name in near.names
-            case NothingWritten() | RangeNotFound():
+            case diag.NothingWritten() | diag.RangeNotFound():
                 return item is not None
             case _:
                 return False
@@ -152,16 +138,16 @@ def say_where(
 
     def better(fault: Diagnostic) -> Diagnostic:
         match fault:
-            case UnknownFunction(text=item) if item in kernels:
+            case diag.UnknownFunction(text=item) if item in kernels:
                 return replace(fault, remedy=_IS_KERNEL.format(name=item))
-            case UnknownFunction(text=item):
+            case diag.UnknownFunction(text=item):
                 home = unseen.get(("function", item))
-            case UnknownName(text=item):
+            case diag.UnknownName(text=item):
                 home = unseen.get(("constant", item))
-            case UnknownKernel(text=item) | NothingMatches(pattern=item):
+            case diag.UnknownKernel(text=item) | diag.NothingMatches(pattern=item):
                 named = (name for kind, name in unseen if kind == "kernel")
                 home = unseen.get(("kernel", next(matching(item, named), "")))
-            case UnknownType(text=item):
+            case diag.UnknownType(text=item):
                 home = unseen.get(("struct", item))
             case _:
                 return fault

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
-from kerngen.check.faults.statements import LeftSubscript, RepeatedLeftIndex
 from kerngen.check.hints.subscripts import example_read, free_names
 from kerngen.check.scope import Scope, Symbol, TensorSymbol, ValueSymbol, is_whole
 from kerngen.check.traverse import bare_subscripts, names_in, walk_syntax
@@ -71,14 +71,16 @@ class FaultyLeft:
         known, span = self.scope.of(subscript), subscript.span
         declared = known.span if known else None
         self.env.faults.add(
-            LeftSubscript(span=span, declared=declared, what=what, remedy=remedy)
+            diag.LeftSubscript(span=span, declared=declared, what=what, remedy=remedy)
         )
 
     def report_repeated(self, name: ast.Name) -> None:
         """Report an index that is there twice."""
         first = next(s for s in self.node.subscripts if s == name)
         self.env.faults.add(
-            RepeatedLeftIndex(span=name.span, other=first.span, remedy=self._chosen())
+            diag.RepeatedLeftIndex(
+                span=name.span, other=first.span, remedy=self._chosen()
+            )
         )
 
     def _describe(self, subscript: ast.Expr) -> tuple[str, str]:

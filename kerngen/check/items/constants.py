@@ -5,19 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions, complete
 from kerngen.check.expressions.rules import CONSTANT, NodeRules
-from kerngen.check.faults.structs import (
-    AlignNotPowerOfTwo,
-    AttributeTwice,
-    LengthNotPositive,
-    NoDefault,
-    NotAnInteger,
-    NumberNotConstant,
-    UnknownAttribute,
-)
-from kerngen.check.faults.types import NotConstant, VectorDefault
 from kerngen.check.items.types import resolve_scalar
 from kerngen.check.scope import Poison, Scope, ValueSymbol
 from kerngen.ir import nodes as ir
@@ -65,12 +56,14 @@ def check_default(
     if isinstance(type_, Scalar):
         return _constant(env, scope, node, type_, "A default")
     if not isinstance(type_, Vector):
-        env.faults.add(NoDefault(span=node.span, type=type_.spelling))
+        env.faults.add(diag.NoDefault(span=node.span, type=type_.spelling))
         return None
     arguments = _components(node, type_)
     if not arguments:
         env.faults.add(
-            VectorDefault(span=node.span, type=type_.spelling, example=_example(type_))
+            diag.VectorDefault(
+                span=node.span, type=type_.spelling, example=_example(type_)
+            )
         )
         return None
     return complete(
@@ -105,7 +98,7 @@ def _constant(
         symbol = scope.get(name)
         declared = symbol.span if symbol else None
         env.faults.add(
-            NotConstant(span=node.span, declared=declared, place=place, name=name)
+            diag.NotConstant(span=node.span, declared=declared, place=place, name=name)
         )
         return None
     if value.type != type_:
@@ -139,7 +132,7 @@ def check_lengths(
     """Return the lengths of a fixed array, the outermost first, or None after a fault."""
     if not axes:
         remedy = "Write how many elements it has, as in 'f32[16]'."
-        fault = NumberNotConstant(
+        fault = diag.NumberNotConstant(
             span=span, place=_LENGTH, what="none is given", remedy=remedy
         )
         env.faults.add(fault)
@@ -151,7 +144,7 @@ def _length(env: Environment, scope: Scope, node: ast.Expr) -> int | None:
     value = _integer(env, scope, node, _LENGTH)
     if value is None or value > 0:
         return value
-    env.faults.add(LengthNotPositive(span=node.span, value=value))
+    env.faults.add(diag.LengthNotPositive(span=node.span, value=value))
     return None
 
 
@@ -165,10 +158,10 @@ def check_attributes(
         name = attribute.name
         if name.name not in ATTRIBUTES:
             suggestion = closest(name.name, ATTRIBUTES)
-            env.faults.add(UnknownAttribute(span=name.span, suggestion=suggestion))
+            env.faults.add(diag.UnknownAttribute(span=name.span, suggestion=suggestion))
             values[name.name] = None
         elif name.name in first:
-            twice = AttributeTwice(
+            twice = diag.AttributeTwice(
                 span=attribute.span,
                 other=first[name.name].span,
                 field=field.name.name,
@@ -185,7 +178,7 @@ def _attribute(env: Environment, scope: Scope, attribute: ast.Attribute) -> int 
     name = attribute.name.name
     value = _integer(env, scope, attribute.value, f"The value of '@{name}'")
     if name == "align" and value is not None and (value < 1 or value & (value - 1)):
-        env.faults.add(AlignNotPowerOfTwo(span=attribute.value.span, value=value))
+        env.faults.add(diag.AlignNotPowerOfTwo(span=attribute.value.span, value=value))
         return None
     return value
 
@@ -202,7 +195,7 @@ def _integer(env: Environment, scope: Scope, node: ast.Expr, place: str) -> int 
         return None
     if value.type not in (Scalar.I32, Scalar.U32):
         actual = value.type.spelling
-        env.faults.add(NotAnInteger(span=node.span, place=place, actual=actual))
+        env.faults.add(diag.NotAnInteger(span=node.span, place=place, actual=actual))
         return None
     number = constant_value(value)
     assert number is not None, "it reads constants alone"
@@ -223,7 +216,9 @@ class _NumberRules(NodeRules):
 
     def _varies(self, span: Span, remedy: str = "") -> Diagnostic:
         what = f"'{span.one_line()}' is not"
-        return NumberNotConstant(span=span, place=self.place, what=what, remedy=remedy)
+        return diag.NumberNotConstant(
+            span=span, place=self.place, what=what, remedy=remedy
+        )
 
     def name(self, ex: Expressions, node: ast.Name) -> Expr | None:
         match ex.scope.get(node.name):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import (
     Environment,
     FormalParameter,
@@ -15,16 +16,6 @@ from kerngen.check.environment import (
 )
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.rules import FUNCTION
-from kerngen.check.faults.names import (
-    BuiltinClash,
-    CallsTooDeep,
-    DerivativeOfVectors,
-    DerivativeParameters,
-    DerivativeValues,
-    DerivedTwice,
-    Recursion,
-    UnknownDerivative,
-)
 from kerngen.check.items.types import HALVES, resolve_value
 from kerngen.check.scope import Poison, Scope, ValueSymbol
 from kerngen.check.traverse import subexpressions, walk_syntax
@@ -53,7 +44,7 @@ def check_signatures(
     for item in items:
         name = item.name.name
         if name in _TAKEN or name in BUILTINS:
-            faults.add(BuiltinClash(span=item.name.span))
+            faults.add(diag.BuiltinClash(span=item.name.span))
             continue
         place = "A parameter of a function"
         parameters = tuple(
@@ -163,7 +154,7 @@ def _check_depth(faults: Faults, ordered: list[ast.FunctionItem]) -> None:
         depth = _Depth(max(d.nesting for d in found), max(d.height for d in found))
         name = item.name
         if depth.nesting > MOST_NESTED or depth.height > LONGEST_CHAIN:
-            faults.add(CallsTooDeep(span=name.span, limit=MOST_NESTED))
+            faults.add(diag.CallsTooDeep(span=name.span, limit=MOST_NESTED))
             depth = _Depth(0, 0)
         depths[name.name] = depth
 
@@ -205,7 +196,7 @@ def _callees_first(
             _call_of(by_name[caller], called) for caller, called in pairwise(steps)
         )
         faults.add(
-            Recursion(
+            diag.Recursion(
                 span=by_name[steps[0]].name.span,
                 chain=chained(steps, "calls"),
                 calls=tuple(calls)[:MOST_CHAINED],
@@ -248,10 +239,12 @@ def check_derivatives(
         name = item.function.name
         if name not in own:
             meant = closest(name, own)
-            faults.add(UnknownDerivative(span=item.function.span, suggestion=meant))
+            faults.add(
+                diag.UnknownDerivative(span=item.function.span, suggestion=meant)
+            )
             continue
         if name in first:
-            faults.add(DerivedTwice(span=item.function.span, other=first[name]))
+            faults.add(diag.DerivedTwice(span=item.function.span, other=first[name]))
             continue
         first[name] = item.function.span
         made = _partials(of_file, outer, item)
@@ -307,7 +300,9 @@ def _matches(faults: Faults, item: ast.DerivativeItem, signature: Signature) -> 
     if result is not Scalar.F32:
         strange = [result]
     if strange:
-        fault = DerivativeOfVectors(span=item.function.span, type=strange[0].spelling)
+        fault = diag.DerivativeOfVectors(
+            span=item.function.span, type=strange[0].spelling
+        )
         faults.add(fault)
         return False
     expected = _listed(
@@ -316,7 +311,7 @@ def _matches(faults: Faults, item: ast.DerivativeItem, signature: Signature) -> 
     actual = _listed([(p.name.name, p.type.span.collapsed) for p in item.parameters])
     if actual != expected:
         faults.add(
-            DerivativeParameters(
+            diag.DerivativeParameters(
                 span=item.function.span,
                 other=signature.span,
                 actual=actual,
@@ -335,7 +330,7 @@ def _report_count(
 ) -> None:
     last = item.values[-1].span
     faults.add(
-        DerivativeValues(
+        diag.DerivativeValues(
             span=item.values[0].span.to(last),
             name=item.function.name,
             expected=len(floats),

@@ -9,12 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
-from kerngen.check.faults.names import (
-    DerivedFromItself,
-    DuplicateItem,
-    NoKernelToDerive,
-)
 from kerngen.check.files.checked_file import CheckedFile
 from kerngen.check.files.linking import link
 from kerngen.check.items.header import KINDS
@@ -121,7 +117,7 @@ def _kept(
             continue
         other, name = taken.kernel.span, taken.kernel.name
         faults.add(
-            DuplicateItem(span=first.span, other=other, kind="kernels", name=name)
+            diag.DuplicateItem(span=first.span, other=other, kind="kernels", name=name)
         )
 
 
@@ -167,7 +163,7 @@ def _in_order(
     for first, *others in cycles:
         chain = ", and that ".join(f"is of '{name}'" for name in (*others, first))
         span = by_name[first].name.span
-        faults.add(DerivedFromItself(span=span, chain=f"it {chain}"))
+        faults.add(diag.DerivedFromItself(span=span, chain=f"it {chain}"))
     ordered: list[ast.GradientItem] = []
     for item in (by_name[name] for name in names):
         kernel = item.kernel
@@ -178,7 +174,7 @@ def _in_order(
         else:
             faulty.add(item.name.name)
             suggestion = closest(kernel.name, [*known, *by_name])
-            faults.add(NoKernelToDerive(span=kernel.span, suggestion=suggestion))
+            faults.add(diag.NoKernelToDerive(span=kernel.span, suggestion=suggestion))
     return ordered
 
 

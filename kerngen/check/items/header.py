@@ -6,22 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.lengths import MAX_EXTENT, check_length
 from kerngen.check.expressions.reductions import KERNEL
 from kerngen.check.expressions.rules import RequireRules
-from kerngen.check.faults.indices import AxisForm, OutputOnlyDim
-from kerngen.check.faults.statements import (
-    AlwaysMet,
-    MutableScalar,
-    NeverMet,
-    NoResult,
-    OutputForm,
-    RequireType,
-    TensorDefault,
-)
-from kerngen.check.faults.types import NotAllowed, TypeNotAllowed
 from kerngen.check.items.constants import check_default
 from kerngen.check.items.structs import uniform_faults
 from kerngen.check.items.types import (
@@ -84,7 +74,7 @@ class Header:
         assigns = any(isinstance(s, ast.Assignment) for s in item.body)
         updates = any(p.mutable for p in item.parameters)
         if not item.outputs and not updates and not assigns:
-            self.env.faults.add(NoResult(span=item.name.span))
+            self.env.faults.add(diag.NoResult(span=item.name.span))
 
     def _reserve(self, parameter: ast.Parameter, kind: str) -> None:
         """Take a name, so that dims and what follows can clash with it.
@@ -127,7 +117,7 @@ class Header:
         if parameter.type.axes is not None:
             role = ir.Role.UPDATE if parameter.mutable else ir.Role.INPUT
             if parameter.default is not None:
-                given = TensorDefault(span=span, name=name.name, kind=KINDS[role])
+                given = diag.TensorDefault(span=span, name=name.name, kind=KINDS[role])
                 self.env.faults.add(given)
             self._add_tensor(parameter, role)
             return
@@ -136,7 +126,9 @@ class Header:
         symbol = memory and parameter_symbol(name.name, memory, name.span)
         if parameter.mutable:
             kind = symbol.kind if symbol else "a scalar"
-            self.env.faults.add(MutableScalar(span=span, name=name.name, kind=kind))
+            self.env.faults.add(
+                diag.MutableScalar(span=span, name=name.name, kind=kind)
+            )
         elif memory and symbol:
             self._add_value(parameter, memory, symbol)
 
@@ -165,11 +157,11 @@ class Header:
         self._define(parameter.name, symbol)
 
     def _report_bool(
-        self, parameter: ast.Parameter, place: str, case: NotAllowed
+        self, parameter: ast.Parameter, place: str, case: diag.NotAllowed
     ) -> None:
         text, span = parameter.type.span.one_line(), parameter.type.span
         self.env.faults.add(
-            TypeNotAllowed(span=span, case=case, place=place, type=text)
+            diag.TypeNotAllowed(span=span, case=case, place=place, type=text)
         )
 
     # Tensors
@@ -179,7 +171,7 @@ class Header:
             type_ = resolve_type(self.env.faults, output.type.name, self.env.structs)
             if type_ is not None:
                 self.env.faults.add(
-                    OutputForm(
+                    diag.OutputForm(
                         span=output.span, name=output.name.name, type=type_.spelling
                     )
                 )
@@ -220,14 +212,14 @@ class Header:
             return self._named_extent(axis, role, name)
         elif not isinstance(axis, ast.Number):
             return self._computed(axis, role, name)
-        self.env.faults.add(AxisForm(span=axis.span, case=_wrong_axis(axis)))
+        self.env.faults.add(diag.AxisForm(span=axis.span, case=_wrong_axis(axis)))
         return None
 
     def _report_no_dim(self, axis: ast.Name) -> None:
         symbol = self.scope.get(axis.name)
         suggestion = closest(axis.name, list(self.dims))
         dims = tuple(self.dims)
-        fault = OutputOnlyDim(
+        fault = diag.OutputOnlyDim(
             span=axis.span,
             case="dims" if dims else "no dims",
             suggestion=suggestion,
@@ -261,7 +253,7 @@ class Header:
                 if type_.is_integer and 0 < value <= MAX_EXTENT:
                     return int(value)
                 self.env.faults.add(
-                    AxisForm(
+                    diag.AxisForm(
                         span=axis.span,
                         case="constant",
                         name=axis.name,
@@ -349,7 +341,7 @@ def _condition(ex: Expressions, node: ast.Expr) -> Expr | None:
         return value
     text = node.span.one_line()
     example = f"{text} == 0" if "%" in text else f"{text} > 0"
-    ex.env.faults.add(RequireType(span=node.span, example=example))
+    ex.env.faults.add(diag.RequireType(span=node.span, example=example))
     return None
 
 
@@ -367,6 +359,6 @@ def _tells(
         return True
     alone = replace(known, requires=()).facts.decide(guard) is not None
     case: Literal["alone", "beside"] = "alone" if alone else "beside"
-    kind = AlwaysMet if found else NeverMet
+    kind = diag.AlwaysMet if found else diag.NeverMet
     env.faults.add(kind(span=node.span, case=case, kernel=item.name.name))
     return False

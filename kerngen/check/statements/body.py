@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment, parts_of
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.index_ranges import bind_indices, introduce
@@ -14,9 +15,6 @@ from kerngen.check.expressions.places import Place, Subscripted
 from kerngen.check.expressions.reductions import KERNEL
 from kerngen.check.expressions.rules import HOST
 from kerngen.check.expressions.subscripts import report_count, report_dim
-from kerngen.check.faults.names import NameClash
-from kerngen.check.faults.statements import HostType, ReadBeforeWrite
-from kerngen.check.faults.types import LiteralRange, NotFinite
 from kerngen.check.hints.left_sides import (
     FaultyLeft,
     as_sum,
@@ -96,7 +94,7 @@ class Body:
         self.env.later.pop(name.name, None)
         if first is not None and self.scope.get(name.name) is None:
             self.env.faults.add(
-                NameClash(
+                diag.NameClash(
                     span=name.span, other=first, wanted=symbol.kind, taken="an index"
                 )
             )
@@ -147,12 +145,12 @@ class Body:
         if value is None:
             return None
         if value.type is Scalar.BOOL:
-            self.env.faults.add(HostType(span=node.span))
+            self.env.faults.add(diag.HostType(span=node.span))
             return None
         try:
             constant_value(value)
         except NotFiniteError:
-            self.env.faults.add(NotFinite(span=node.span, type="f32"))
+            self.env.faults.add(diag.NotFinite(span=node.span, type="f32"))
             return None
         return value if value.type is not Scalar.U32 else ir.Cast(value, Scalar.I32)
 
@@ -271,7 +269,7 @@ class Body:
         if summed:
             _poison_right(inner.scope, node)
         self.env.faults.add(
-            ReadBeforeWrite(
+            diag.ReadBeforeWrite(
                 span=node.name.span,
                 other=symbol.span,
                 name=symbol.tensor.name,
@@ -293,7 +291,9 @@ class Body:
         low, high = map(str, ends)
         text, type_ = node.span.one_line(), spot.memory.spelling
         self.env.faults.add(
-            LiteralRange(span=node.span, value=text, type=type_, low=low, high=high)
+            diag.LiteralRange(
+                span=node.span, value=text, type=type_, low=low, high=high
+            )
         )
 
     # Left sides

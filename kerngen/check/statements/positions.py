@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
+from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.index_ranges import introduce, ranged_by_reads
 from kerngen.check.expressions.places import Subscripted
 from kerngen.check.expressions.subscripts import check_subscript, is_out_of_bounds
-from kerngen.check.faults.statements import LeftSubscript, PositionRange
 from kerngen.check.hints.left_sides import FaultyLeft
 from kerngen.check.hints.subscripts import free_names
 from kerngen.check.scope import IndexSymbol, Poison, Scope, TensorSymbol, ends_axis
@@ -102,7 +102,7 @@ class _Position:
     def _introduce_moving(self, subscript: ast.Expr, name: ast.Name) -> None:
         found = ranged_by_reads(self.ex, name, self.node.value)
         if found is None:
-            fault = PositionRange(
+            fault = diag.PositionRange(
                 span=name.span,
                 position=subscript.span.one_line(),
                 let=self._free_name(),
@@ -112,7 +112,7 @@ class _Position:
 
     def _report_reduction(self, subscript: ast.Expr) -> None:
         text, name = subscript.span.one_line(), self._free_name()
-        fault = LeftSubscript(
+        fault = diag.LeftSubscript(
             span=subscript.span,
             declared=None,
             what="a reduction",

@@ -10,14 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias, final
 
+from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.faults.statements import (
-    BothDirections,
-    DistanceNotLiteral,
-    NoOrder,
-    ReadsItself,
-    UnguardedBorder,
-)
 from kerngen.check.items.header import KINDS
 from kerngen.check.scope import Poison, TensorSymbol
 from kerngen.check.traverse import subexpressions, walk_syntax
@@ -196,7 +190,7 @@ class _Reads:
         index = self.indices[axis]
         length = self.ex.env.length_text(index.extent)
         forward = f"{index.name} + {shift} < {length}"
-        return UnguardedBorder(
+        return diag.UnguardedBorder(
             span=self._span(load),
             index=index.name,
             border="first" if shift < 0 else "last",
@@ -209,13 +203,13 @@ class _Reads:
         name, own = self.tensor.name, tuple(map(IndexValue, self.indices))
         for load in loads:
             if load.subscripts == own:
-                return ReadsItself(span=self._span(load), name=name)
+                return diag.ReadsItself(span=self._span(load), name=name)
         for axis, index in enumerate(self.indices):
             shifts = {load: self._shift(load, axis) or 0 for load in loads}
             if all(shifts.values()):
                 before = next(load for load, shift in shifts.items() if shift < 0)
                 behind = next(load for load, shift in shifts.items() if shift > 0)
-                return BothDirections(
+                return diag.BothDirections(
                     span=self._span(behind),
                     other=self._span(before),
                     name=name,
@@ -226,10 +220,10 @@ class _Reads:
                 form = affine_form(subscript_value(place))
                 moves = form is not None and form.coefficient(index) == 1
                 if form and moves and as_literal(form.offset) is None:
-                    return DistanceNotLiteral(
+                    return diag.DistanceNotLiteral(
                         span=self._span(load), name=name, index=index.name
                     )
-        return NoOrder(
+        return diag.NoOrder(
             span=self._span(loads[0]) if loads else self.node.name.span,
             name=name,
             reads=", ".join(
