@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias, TypeGuard, final
+from typing import ClassVar, Final, TypeAlias, TypeGuard, final
 
 from kerngen.check import faults as diag
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
-from kerngen.ir.nodes import DimValue, Expr, Extent, Index, Tensor, UniformValue
-from kerngen.ir.types import Matrix, Scalar
+from kerngen.ir.nodes import DimValue, Expr, Extent, Index, Role, Tensor, UniformValue
+from kerngen.ir.types import Matrix, Scalar, ValueType
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
+
+KINDS: Final = {
+    Role.INPUT: "an input",
+    Role.UPDATE: "a 'mut' tensor",
+    Role.OUTPUT: "an output",
+    Role.LET: "a let",
+}
+"""The kinds of tensors in words."""
 
 
 @final
@@ -28,12 +36,16 @@ class ValueSymbol:
 @final
 @dataclass(frozen=True, slots=True)
 class TensorSymbol:
-    """The meaning of a name that is a tensor; `kind` is "an input", "an output" ..."""
+    """The meaning of a name that is a tensor; `axes` are where its lengths are."""
 
-    kind: str
     tensor: Tensor
     span: Span
     axes: tuple[Span, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The kind of tensor in words: "an input"."""
+        return KINDS[self.tensor.role]
 
 
 @final
@@ -61,8 +73,8 @@ class IndexSymbol:
     index: Index
     span: Span
     origin: Span
-    kind: str = "an index"
     is_given: bool = False
+    kind: ClassVar = "an index"
 
 
 @final
@@ -79,6 +91,43 @@ class Poison:
 
 
 Symbol: TypeAlias = ValueSymbol | TensorSymbol | ParameterSymbol | IndexSymbol | Poison
+
+
+@final
+@dataclass(frozen=True)
+class Subscripted:
+    """A value with axes: a tensor, a fixed array, a vector or a matrix."""
+
+    name: str
+    extents: tuple[Extent, ...]
+    span: Span
+    """Where it is declared; `axes` are where its axes are, if it is a tensor."""
+    axes: tuple[Span, ...] = ()
+    element: ValueType | Struct = Scalar.F32
+
+    @classmethod
+    def of(cls, symbol: TensorSymbol) -> Subscripted:
+        """Return a tensor as a value with axes."""
+        tensor = symbol.tensor
+        return cls(
+            tensor.name, tensor.extents, symbol.span, symbol.axes, tensor.element
+        )
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.extents)
+
+
+def let_symbol(
+    node: ast.LetStatement, type_: ValueType, indices: tuple[Index, ...]
+) -> TensorSymbol:
+    """Return the meaning of a let: a tensor with an axis for each of its indices."""
+    name = node.name
+    extents = tuple(index.extent for index in indices)
+    tensor = Tensor(name.name, type_, extents, Role.LET, span=name.span)
+    axes = tuple(binder.name.span for binder in node.binders)
+    return TensorSymbol(tensor, name.span, axes)
 
 
 def parameter_symbol(

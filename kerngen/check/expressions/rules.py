@@ -27,7 +27,7 @@ from kerngen.check.expressions.operators import (
     check_unary,
     floored,
 )
-from kerngen.check.expressions.reads import check_chain, check_element, check_name
+from kerngen.check.expressions.places import check_chain, check_element, check_name
 from kerngen.check.hints.unknown import (
     report_module,
     report_unknown,

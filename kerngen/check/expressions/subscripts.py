@@ -9,7 +9,6 @@ from typing import Final, Literal
 from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions, complete
 from kerngen.check.expressions.negatives import warn_of_negatives
-from kerngen.check.expressions.places import Subscripted
 from kerngen.check.hints.conversions import conversion
 from kerngen.check.hints.subscripts import (
     Side,
@@ -19,7 +18,7 @@ from kerngen.check.hints.subscripts import (
     reaches,
 )
 from kerngen.check.hints.unknown import report_unknown
-from kerngen.check.scope import IndexSymbol, ends_axis
+from kerngen.check.scope import IndexSymbol, Subscripted, ends_axis
 from kerngen.ir.analysis.affine import affine_form, subscript_form
 from kerngen.ir.analysis.extremes import stays_inside
 from kerngen.ir.nodes import Affine, Clamped, Extent, IndexValue, Subscript

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar, final
+from dataclasses import replace
+from typing import Final, TypeAlias, TypeVar, final
 
 from kerngen.check import faults as diag
 from kerngen.check.environment import Environment, all_parts
@@ -15,10 +15,10 @@ from kerngen.check.files.checked_file import (
     KernelHead,
     UsedModule,
     bring_in,
+    link,
     structs_of,
 )
 from kerngen.check.files.followups import find_unread, say_where
-from kerngen.check.files.linking import link
 from kerngen.check.hints.subscripts import example_read
 from kerngen.check.items.constants import check_constants
 from kerngen.check.items.functions import (
@@ -45,19 +45,26 @@ from kerngen.check.statements.body import Body
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Kernel, Role
 from kerngen.source.diagnostic import CompileError, Faults
-from kerngen.source.text import Source, Span, collapse
+from kerngen.source.text import Source, collapse
 from kerngen.syntax import ast
 from kerngen.syntax.library import Library
 from kerngen.syntax.parser import read
 
-
-class _Named(Protocol):
-    @property
-    def name(self) -> ast.Identifier: ...
-
-
 _Kind = TypeVar("_Kind")
-_Item = TypeVar("_Item", bound=_Named)
+_NamedItem: TypeAlias = (
+    ast.FunctionItem
+    | ast.ConstItem
+    | ast.StructItem
+    | ast.KernelItem
+    | ast.GradientItem
+)
+_KINDS: Final[Mapping[type[_NamedItem], ItemKind]] = {
+    ast.FunctionItem: "function",
+    ast.ConstItem: "constant",
+    ast.StructItem: "struct",
+    ast.KernelItem: "kernel",
+    ast.GradientItem: "kernel",
+}
 
 
 def check(
@@ -109,41 +116,47 @@ def _check_items(
     model: Model,
 ) -> tuple[CheckedFile, Mapping[str, Sequence[Scheduled]]]:
     """Return a file, without what has faults, and the schedules of its kernels."""
-    outer, items = Scope(faults), _Items.of(faults, program)
+    outer, distinct = Scope(faults), _distinct(faults, program)
+    items = [*distinct.values()]
+    places = {key: item.name.span for key, item in distinct.items()}
     # What other files have, as if it stood before these.
-    imported = bring_in(faults, items.places, uses, outer)
+    imported = bring_in(faults, places, uses, outer)
     # What functions take and return, so that their order does not matter.
-    structs_seen = {*structs_of(uses), *(item.name.name for item in items.structs)}
-    signatures = check_signatures(faults, items.functions, structs_seen)
+    structs, signed = _all(items, ast.StructItem), _all(items, ast.FunctionItem)
+    structs_seen = {*structs_of(uses), *(item.name.name for item in structs)}
+    signatures = check_signatures(faults, signed, structs_seen)
     env = Environment(faults, {**imported, **signatures}, model=model)
     # Constants into the scope that functions and kernels share.
-    constants = check_constants(env, items.constants, outer)
+    constants = check_constants(env, _all(items, ast.ConstItem), outer)
     # Structs, with lengths that may be constants.
-    known = check_structs(env.begin(), items.structs, outer, structs_of(uses), path)
+    known = check_structs(env.begin(), structs, outer, structs_of(uses), path)
     # Functions, callees before callers.
-    functions = check_functions(env, items.functions, outer)
+    functions = check_functions(env, signed, outer)
     derivatives = _all(program.items, ast.DerivativeItem)
     functions = check_derivatives(env, derivatives, functions, signatures, outer)
     bodies = {function.name: function for function in functions}
     # Kernels, each in a scope of its own; for each schedule, those of other files, too.
     env = replace(env, structs=known, bodies=bodies)
-    names = [item.name for item in items.kernels]
-    heads = {n.name: KernelHead(Scope(faults, outer), n.span) for n in names}
+    heads = {
+        name: KernelHead(Scope(faults, outer), span)
+        for (kind, name), span in places.items()
+        if kind == "kernel"
+    }
     scheduled = find_scheduled(faults, program, [*heads], uses)
     of_kernels = by_kernel(scheduled)
     kernels = tuple(
         _check_kernel(item, env, heads[name].scope, of_kernels[name])
-        for item in _all(items.kernels, ast.KernelItem)
+        for item in _all(items, ast.KernelItem)
         if (name := item.name.name)
     )
     # Schedules of other files' kernels, and the place of each among the others.
     report_dead(faults, scheduled)
     schedules = check_given(scheduled, heads, uses, outer)
     report_faults(faults, scheduled)
-    structs = {i.name.name: s for i in items.structs if (s := known[i.name.name])}
+    own = {i.name.name: s for i in structs if (s := known[i.name.name])}
     module = replace(
         Module(path, program.doc, functions, kernels),
-        structs=tuple(structs.values()),
+        structs=tuple(own.values()),
         warnings=env.warnings.in_order(),
     )
     file = CheckedFile(
@@ -151,7 +164,7 @@ def _check_items(
         functions=bodies,
         signatures=signatures,
         constants=constants,
-        structs=structs,
+        structs=own,
         kernels=heads,
         uses=uses,
         derived_from={},
@@ -161,64 +174,26 @@ def _check_items(
     return file, of_kernels
 
 
-@final
-@dataclass(frozen=True)
-class _Items:
-    """The items of a file by kind; of several with one name, the first."""
-
-    functions: list[ast.FunctionItem]
-    constants: list[ast.ConstItem]
-    structs: list[ast.StructItem]
-    kernels: list[ast.KernelItem | ast.GradientItem]
-
-    @classmethod
-    def of(cls, faults: Faults, program: ast.Program) -> _Items:
-        """Return the items of a file; each name that was there before is a fault."""
-        items = program.items
-        kernels = [x for x in items if isinstance(x, ast.KernelItem | ast.GradientItem)]
-        return cls(
-            _distinct(faults, "functions", _all(items, ast.FunctionItem)),
-            _distinct(faults, "constants", _all(items, ast.ConstItem)),
-            _distinct(faults, "structs", _all(items, ast.StructItem)),
-            _distinct(faults, "kernels", kernels),
-        )
-
-    @property
-    def places(self) -> dict[tuple[ItemKind, str], Span]:
-        """The places of their names, by kind and name."""
-        kinds: dict[ItemKind, Iterable[_Named]] = {
-            "function": self.functions,
-            "constant": self.constants,
-            "struct": self.structs,
-            "kernel": self.kernels,
-        }
-        return {
-            (kind, item.name.name): item.name.span
-            for kind, items in kinds.items()
-            for item in items
-        }
-
-
 def _all(items: Iterable[object], kind: type[_Kind]) -> list[_Kind]:
     return [item for item in items if isinstance(item, kind)]
 
 
-def _distinct(faults: Faults, kind: str, items: list[_Item]) -> list[_Item]:
-    """Leave out items whose name was there before; each is a fault."""
-    first: dict[str, _Item] = {}
-    for item in items:
-        name = item.name
-        if name.name in first:
+def _distinct(
+    faults: Faults, program: ast.Program
+) -> dict[tuple[ItemKind, str], _NamedItem]:
+    """Return a file's items by kind and name; report those whose name is taken."""
+    first: dict[tuple[ItemKind, str], _NamedItem] = {}
+    for item in program.items:
+        if not isinstance(item, _NamedItem):
+            continue
+        kind, name = _KINDS[type(item)], item.name.name
+        before = first.setdefault((kind, name), item)
+        if before is not item:
+            span, other = item.name.span, before.name.span
             faults.add(
-                diag.DuplicateItem(
-                    span=name.span,
-                    other=first[name.name].name.span,
-                    kind=kind,
-                    name=name.name,
-                )
+                diag.DuplicateItem(span=span, other=other, kind=f"{kind}s", name=name)
             )
-        first.setdefault(name.name, item)
-    return list(first.values())
+    return first
 
 
 def _check_kernel(

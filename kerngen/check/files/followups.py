@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.check import faults as diag
-from kerngen.check.files.checked_file import CheckedFile, ItemKind
-from kerngen.check.files.linking import needed_by
+from kerngen.check.files.checked_file import CheckedFile, ItemKind, needed_by
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast

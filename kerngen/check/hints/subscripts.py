@@ -11,8 +11,7 @@ from typing import Final, final
 
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.expressions.places import Subscripted
-from kerngen.check.scope import IndexSymbol, Poison, Scope
+from kerngen.check.scope import IndexSymbol, Poison, Scope, Subscripted
 from kerngen.ir.analysis.affine import AffineForm, affine_form
 from kerngen.ir.analysis.extremes import Linear, corners, extremes
 from kerngen.ir.nodes import Expr, Extent, Tensor

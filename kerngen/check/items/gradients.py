@@ -11,9 +11,7 @@ from typing import Protocol, TypeAlias, final
 
 from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
-from kerngen.check.files.checked_file import CheckedFile
-from kerngen.check.files.linking import link
-from kerngen.check.items.header import KINDS
+from kerngen.check.files.checked_file import CheckedFile, link
 from kerngen.check.schedules import Scheduled, check_schedule, report_faults
 from kerngen.check.scope import Scope, TensorSymbol, ValueSymbol, parameter_symbol
 from kerngen.ir import nodes as ir
@@ -187,7 +185,7 @@ def _declare(scope: Scope, kernel: ir.Kernel) -> None:
         symbol = parameter_symbol(parameter.name, parameter.memory, span)
         scope.put(parameter.name, symbol)
     for tensor in kernel.tensors:
-        scope.put(tensor.name, TensorSymbol(KINDS[tensor.role], tensor, span))
+        scope.put(tensor.name, TensorSymbol(tensor, span))
     for host in kernel.hosts:
         value = ir.UniformValue(host.name, host.type)
         scope.put(host.name, ValueSymbol("a host", value, span))

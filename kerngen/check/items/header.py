@@ -21,6 +21,7 @@ from kerngen.check.items.types import (
     resolve_type,
 )
 from kerngen.check.scope import (
+    KINDS,
     ParameterSymbol,
     Poison,
     Scope,
@@ -37,13 +38,6 @@ from kerngen.ir.types import Scalar
 from kerngen.ir.walk import walk
 from kerngen.source.similar import closest
 from kerngen.syntax import ast
-
-KINDS = {
-    ir.Role.INPUT: "an input",
-    ir.Role.UPDATE: "a 'mut' tensor",
-    ir.Role.OUTPUT: "an output",
-    ir.Role.LET: "a let",
-}
 
 
 @final
@@ -201,7 +195,7 @@ class Header:
         tensor = ir.Tensor(name.name, type_, known, role, doc, span, is_half, narrow)
         self.env.tensors.append(tensor)
         axes = tuple(axis.span for axis in parameter.type.axes or ())
-        self._define(name, TensorSymbol(KINDS[role], tensor, name.span, axes))
+        self._define(name, TensorSymbol(tensor, name.span, axes))
 
     def _extent(self, axis: ast.Expr, role: ir.Role, name: str) -> ir.Extent | None:
         """Return the length of an axis: a dim, a literal, or what the host computes."""
@@ -216,22 +210,20 @@ class Header:
         return None
 
     def _report_no_dim(self, axis: ast.Name) -> None:
-        symbol = self.scope.get(axis.name)
-        suggestion = closest(axis.name, list(self.dims))
-        dims = tuple(self.dims)
-        fault = diag.OutputOnlyDim(
-            span=axis.span,
-            case="dims" if dims else "no dims",
-            suggestion=suggestion,
-            dims=dims,
-        )
+        symbol, dims = self.scope.get(axis.name), tuple(self.dims)
+        suggestion = closest(axis.name, dims)
+        case: diag.NoDim = "dims" if dims else "no dims"
         if isinstance(symbol, TensorSymbol):
-            fault = replace(fault, case="tensor")
+            case = "tensor"
         elif suggestion:
-            fault = replace(fault, case="slip")
+            case = "slip"
         elif symbol is not None:
-            fault = replace(fault, case="taken, dims" if dims else "taken, no dims")
-        self.env.faults.add(fault)
+            case = "taken, dims" if dims else "taken, no dims"
+        self.env.faults.add(
+            diag.OutputOnlyDim(
+                span=axis.span, case=case, suggestion=suggestion, dims=dims
+            )
+        )
 
     def _computed(self, axis: ast.Expr, role: ir.Role, name: str) -> ir.Extent | None:
         ex = Expressions(self.env, self.scope, KERNEL)

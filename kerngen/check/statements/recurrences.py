@@ -12,14 +12,13 @@ from typing import TypeAlias, final
 
 from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.items.header import KINDS
-from kerngen.check.scope import Poison, TensorSymbol
+from kerngen.check.scope import Poison, let_symbol
 from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.ir.analysis.affine import affine_form, as_literal
 from kerngen.ir.analysis.borders import Borders, Condition, reads_under
 from kerngen.ir.analysis.linear import Lengths
 from kerngen.ir.geometry import GEOMETRY
-from kerngen.ir.nodes import Expr, Index, IndexValue, Load, Role, Tensor
+from kerngen.ir.nodes import Expr, Index, IndexValue, Load, Tensor
 from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType
 from kerngen.ir.walk import subscript_value
@@ -43,10 +42,9 @@ def check_let_value(
         ex.scope.put(name, Poison("a let", node.name.span))
         return ex.check(node.value), None
     type_ = _type_of(ex, node)
-    extents = tuple(index.extent for index in indices)
-    tensor = Tensor(name, type_, extents, Role.LET, span=node.name.span)
-    axes = tuple(binder.name.span for binder in node.binders)
-    ex.scope.put(name, TensorSymbol(KINDS[Role.LET], tensor, node.name.span, axes))
+    symbol = let_symbol(node, type_, indices)
+    tensor = symbol.tensor
+    ex.scope.put(name, symbol)
     value = ex.check(node.value)
     if value is not None and value.type != type_:
         place = f"An element of '{name}', which is {type_.spelling} where it starts,"

@@ -11,8 +11,7 @@ from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.index_ranges import introduce
-from kerngen.check.expressions.places import Place, letters_of
-from kerngen.check.expressions.reads import find_place
+from kerngen.check.expressions.places import Place, find_place, letters_of
 from kerngen.check.hints.left_sides import as_sum, target_text
 from kerngen.check.hints.subscripts import unused_names
 from kerngen.check.items.structs import DEEPEST
