@@ -162,14 +162,12 @@ def directive(mistake: Mistake) -> Diagnostic | None:
 def foreign_word(mistake: Mistake) -> Diagnostic | None:
     """Recognise another language's keyword: `return x;`, `def kernel f(...)`."""
     here = Lexeme(mistake.span.text, mistake.span.start)
-    in_parentheses = mistake.opening is not None and mistake.opening.text == "("
-    in_brackets = mistake.opening is not None and mistake.opening.text == "["
     in_value = mistake.follows_value
     inside = foreign.EXPRESSION_WORDS if in_value else foreign.PARAMETER_WORDS
     introduced = mistake.text_before(2) in _INTRODUCE or mistake.kind == "CHARACTER"
     for lexeme in filter(None, (None if introduced else mistake.before, here)):
         instead = foreign.WORDS.get(lexeme.text, "")
-        if in_parentheses or (in_value and not in_brackets):
+        if mistake.bracket == "(" or (in_value and mistake.bracket != "["):
             instead = inside.get(lexeme.text, instead)
         if instead:
             if lexeme.text in _DECLARING:
