@@ -313,16 +313,16 @@ def _check_guard(env: Environment, scope: Scope, node: ast.Expr) -> Expr | None:
 
 # Kernels of other files
 
-Given: TypeAlias = Mapping[tuple[str, str], tuple[Schedule, ...]]
+CrossFileSchedules: TypeAlias = Mapping[tuple[str, str], tuple[Schedule, ...]]
 """Schedules by the name of the kernel's file, and the kernel's."""
 
 
-def check_given(
+def check_cross_file_schedules(
     scheduled: Iterable[Scheduled],
     own: Container[str],
     uses: tuple[UsedModule, ...],
     outer: Scope,
-) -> Given:
+) -> CrossFileSchedules:
     """Return the schedules of other files' kernels; `own` are this file's kernels.
 
     `outer` has the constants that the file of the schedules sees.
@@ -369,7 +369,9 @@ def _ambiguous(
             )
 
 
-def with_given(module: Module, givers: tuple[CheckedFile, ...]) -> Module:
+def with_cross_file_schedules(
+    module: Module, givers: tuple[CheckedFile, ...]
+) -> Module:
     """Return a module with other files' schedules for its kernels, which come first."""
 
     def scheduled(kernel: Kernel) -> Kernel:

@@ -225,7 +225,7 @@ def is_dim(symbol: Symbol | None) -> TypeGuard[ValueSymbol]:
     return isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue)
 
 
-def is_whole(symbol: Symbol | None) -> TypeGuard[TensorSymbol]:
+def is_whole_tensor(symbol: Symbol | None) -> TypeGuard[TensorSymbol]:
     """Whether the meaning is a tensor with axes, of which a bare name is the whole."""
     return isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
 

@@ -21,7 +21,7 @@ from kerngen.check.hints.unknown import (
     reduced_by,
     report_unknown_function,
 )
-from kerngen.check.scope import is_whole
+from kerngen.check.scope import is_whole_tensor
 from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.evaluate import constant_value
 from kerngen.ir.builtins.table import BUILTINS, Builtin, Overload
@@ -67,7 +67,7 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> ir.Expr 
         return None
     if name not in foreign.REDUCTIONS or name in foreign.OF_VECTORS:
         for argument in node.arguments:
-            if not is_whole(ex.scope.of(argument)):
+            if not is_whole_tensor(ex.scope.of(argument)):
                 ex.check(argument)
     report_unknown_function(ex, node)
     return None
@@ -128,7 +128,7 @@ def _function(ex: Expressions, node: ast.Call, signature: Signature) -> ir.Expr 
         return None
     values: list[ir.Expr] = []
     for parameter, argument in zip(signature.parameters, node.arguments, strict=True):
-        if parameter.type is None and is_whole(ex.scope.of(argument)):
+        if parameter.type is None and is_whole_tensor(ex.scope.of(argument)):
             continue
         value = ex.check(argument, parameter.type and scalar_of(parameter.type))
         if value is None or parameter.type is None:
@@ -169,7 +169,7 @@ def _builtin(
         return None
     if ex.rules.mixes:
         return _mixing_builtin(ex, node, builtin)
-    kinds = [ex.env.kinds.flexible(argument) for argument in node.arguments]
+    kinds = [ex.env.untyped.kind(argument) for argument in node.arguments]
     typed = [
         None if kind else ex.check(argument)
         for kind, argument in zip(kinds, node.arguments, strict=True)
@@ -292,7 +292,7 @@ def _argument_hint(
         written = f"'select({otherwise}, {then}, {condition})'"
         return f"The condition comes last, after the value where it is true: {written}."
     for argument, given, scalar in zip(node.arguments, actual, wanted, strict=True):
-        adapts = ex.env.kinds.flexible(argument) is Scalar.I32 and scalar.is_numeric
+        adapts = ex.env.untyped.kind(argument) is Scalar.I32 and scalar.is_numeric
         if given is not scalar and not adapts:
             return conversion(argument, given, scalar)
     return ""

@@ -152,7 +152,7 @@ class Expressions:
         """Check operands that share one type, which literals among them take."""
         if self.rules.mixes:
             return [self.check(node) for node in nodes]
-        kinds = [self.env.kinds.flexible(node) for node in nodes]
+        kinds = [self.env.untyped.kind(node) for node in nodes]
         typed = {
             n: self.check(node, want)
             for n, (node, kind) in enumerate(zip(nodes, kinds, strict=True))

@@ -55,7 +55,7 @@ def bind_indices(
         elif symbol is None and ex.scope.get(binder.name.name) is None:
             # A name that is taken is a fault already.
             unranged.append(binder.name)
-        introduce(ex, binder.name, symbol or Poison("an index", binder.name.span))
+        declare_index(ex, binder.name, symbol or Poison("an index", binder.name.span))
     is_doubtful = any(used_in_subscripts(name.name, *terms) for name in unranged)
     is_doubtful |= _misreads_a_tensor(ex, terms)
     if unranged and not is_doubtful:
@@ -65,7 +65,9 @@ def bind_indices(
         _report_no_range(ex, unranged, terms, kind)
 
 
-def introduce(ex: Expressions, name: ast.Named, symbol: IndexSymbol | Poison) -> None:
+def declare_index(
+    ex: Expressions, name: ast.Named, symbol: IndexSymbol | Poison
+) -> None:
     """Declare an index; if its name is taken, report that and poison the name."""
     ex.env.indices.setdefault(name.name, name.span)
     ex.env.model.define(name.span, symbol)
@@ -168,7 +170,7 @@ def _report_no_range(
     fault = diag.RangeNotFound(
         span=names[0].span,
         names=tuple(name.name for name in names),
-        lengths=tuple(meant_length(ex, name.name, terms, kind) for name in names),
+        lengths=tuple(probable_length(ex, name.name, terms, kind) for name in names),
     )
     ex.env.faults.add(fault)
 
@@ -304,7 +306,7 @@ def _joined(condition: ast.Expr) -> str:
     return f"({text})" if is_choice else text
 
 
-def meant_length(
+def probable_length(
     ex: Expressions, name: str, terms: Terms, kind: ast.ReduceKind | None
 ) -> str:
     """Return the probable length for an index without a range, or "..." if none is."""

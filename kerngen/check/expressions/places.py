@@ -25,7 +25,7 @@ from kerngen.check.scope import (
     Subscripted,
     TensorSymbol,
     ValueSymbol,
-    is_whole,
+    is_whole_tensor,
 )
 from kerngen.ir import nodes as ir
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
@@ -294,7 +294,7 @@ def _swizzle(ex: Expressions, value: ir.Expr, node: ast.Member) -> ir.Expr | Non
 def _follow(ex: Expressions, node: ast.Expr) -> _Found:
     match node:
         case ast.Member():
-            if is_whole(ex.scope.of(node.base)):
+            if is_whole_tensor(ex.scope.of(node.base)):
                 report_member(ex, node)
                 return None
             return _member(ex, _follow(ex, node.base), node)

@@ -132,12 +132,12 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
     suggestion = suggestion or next(iter(env.unranged), "")
     case: Literal["ended", "end", "slip", "let", "sum"]
     if current.binds(name, node.span):
-        env.blame_use(name)
+        env.drop_range_fault(name)
         case = "ended"
     elif name == "end":
         case = "end"
     elif suggestion:
-        env.blame_use(suggestion)
+        env.drop_range_fault(suggestion)
         case = "slip"
     else:
         case = "let" if current.in_let else "sum"

@@ -56,8 +56,8 @@ class UsedModule:
 class CheckedFile:
     """A file without faults.
 
-    `module` has only the file's own functions; `kerngen.check.files.checked_file` adds those
-    of others. `functions`, `constants`, `structs` and `kernels` are what importing
+    `module` has only the file's own functions; `link` adds those of
+    others. `functions`, `constants`, `structs` and `kernels` are what importing
     files may use. `derived_from` are the files whose functions a derived kernel calls
     by that file's names. `schedules` are those for kernels of other files, by file and
     kernel. `model` has the types and meanings of all expressions.
@@ -96,7 +96,7 @@ OwnItems: TypeAlias = Mapping[tuple[ItemKind, str], Span]
 """The place of each item of a file, by its kind and name."""
 
 
-def bring_in(
+def import_items(
     faults: Faults, own: OwnItems, uses: Iterable[UsedModule], outer: Scope
 ) -> Signatures:
     """Declare used files' constants in `outer`; return their functions' signatures.

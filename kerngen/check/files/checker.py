@@ -14,11 +14,11 @@ from kerngen.check.files.checked_file import (
     ItemKind,
     KernelHead,
     UsedModule,
-    bring_in,
+    import_items,
     link,
     structs_of,
 )
-from kerngen.check.files.followups import find_unread, say_where
+from kerngen.check.files.followups import find_skipped, suggest_use
 from kerngen.check.hints.subscripts import example_read
 from kerngen.check.items.constants import check_constants
 from kerngen.check.items.functions import (
@@ -33,12 +33,12 @@ from kerngen.check.model import Model
 from kerngen.check.schedules import (
     Scheduled,
     by_kernel,
-    check_given,
+    check_cross_file_schedules,
     check_schedule,
     find_scheduled,
     report_dead,
     report_faults,
-    with_given,
+    with_cross_file_schedules,
 )
 from kerngen.check.scope import Scope
 from kerngen.check.statements.body import Body
@@ -93,16 +93,16 @@ def check_file(
     faults = Faults()
     for fault in program.faults:
         faults.add(fault)
-    unread = find_unread(program)
-    if unread.may_hold_anything:
+    skipped = find_skipped(program)
+    if skipped.may_hold_anything:
         faults.raise_if_any()
     used = _all(program.items, ast.UseItem)
     assert faults or len(used) == len(uses), "the files used must be given"
     file, scheduled = _check_items(faults, program, source.name, uses, model)
-    faults.drop(unread.explains)
+    faults.drop(skipped.explains)
     kernels = {*file.kernels, *(name for use in uses for name in use.file.kernels)}
     if faults:
-        faults.amend(say_where(file, kernels))
+        faults.amend(suggest_use(file, kernels))
     faults.raise_if_any()
     _expect_complete(file.module.kernels, _all(program.items, ast.KernelItem))
     return with_gradients(file, program, scheduled, derive)
@@ -120,7 +120,7 @@ def _check_items(
     items = [*distinct.values()]
     places = {key: item.name.span for key, item in distinct.items()}
     # What other files have, as if it stood before these.
-    imported = bring_in(faults, places, uses, outer)
+    imported = import_items(faults, places, uses, outer)
     # What functions take and return, so that their order does not matter.
     structs, signed = _all(items, ast.StructItem), _all(items, ast.FunctionItem)
     structs_seen = {*structs_of(uses), *(item.name.name for item in structs)}
@@ -151,7 +151,7 @@ def _check_items(
     )
     # Schedules of other files' kernels, and the place of each among the others.
     report_dead(faults, scheduled)
-    schedules = check_given(scheduled, heads, uses, outer)
+    schedules = check_cross_file_schedules(scheduled, heads, uses, outer)
     report_faults(faults, scheduled)
     own = {i.name.name: s for i in structs if (s := known[i.name.name])}
     module = replace(
@@ -306,7 +306,7 @@ class Checker:
         faults.raise_if_any()
         givers = tuple(self._checked[tuner] for tuner in tuners)
         # Functions and constants of other files, callees before callers.
-        return with_given(link(self._checked[name]), givers)
+        return with_cross_file_schedules(link(self._checked[name]), givers)
 
     def _needed(self, name: str) -> tuple[str, ...]:
         """Return a file and all that it uses; a fault there hides none of syntax."""

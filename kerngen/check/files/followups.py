@@ -23,31 +23,31 @@ from kerngen.syntax.recovery import item_names, words
 
 @final
 @dataclass(frozen=True)
-class _Lost:
+class _SkippedNames:
     """The names that skipped text may declare or write; it may be any name at all."""
 
     names: frozenset[str] = frozenset()
     any_name: bool = False
     any_target: bool = False
 
-    def __or__(self, other: _Lost) -> _Lost:
-        return _Lost(
+    def __or__(self, other: _SkippedNames) -> _SkippedNames:
+        return _SkippedNames(
             self.names | other.names,
             self.any_name or other.any_name,
             self.any_target or other.any_target,
         )
 
 
-_NOTHING: Final = _Lost()
+_NOTHING: Final = _SkippedNames()
 
 
 @final
 @dataclass(frozen=True)
-class Unread:
+class Skipped:
     """The declarations that may be lost: of whole items, and within each item left."""
 
-    items: _Lost
-    within: Mapping[Span, _Lost]
+    items: _SkippedNames
+    within: Mapping[Span, _SkippedNames]
     may_hold_anything: bool
     """Whether names of other files are missing, so that nothing is known."""
 
@@ -80,30 +80,30 @@ class Unread:
                 return False
 
 
-def find_unread(program: ast.Program) -> Unread:
+def find_skipped(program: ast.Program) -> Skipped:
     """Return the names that skipped text may declare."""
     spans = tuple(item.span for item in program.items)
     items, uses = _NOTHING, False
-    within: dict[Span, _Lost] = {}
+    within: dict[Span, _SkippedNames] = {}
     for gap in program.gaps:
         if item := _around(gap.span, spans):
             within[item] = within.get(item, _NOTHING) | _lost_statement(gap)
         else:
             items |= _lost_items(gap)
             uses = uses or gap.keyword == "use"
-    return Unread(items, within, uses)
+    return Skipped(items, within, uses)
 
 
-def _lost_statement(gap: ast.Gap) -> _Lost:
+def _lost_statement(gap: ast.Gap) -> _SkippedNames:
     """Return the names that a gap in an item may declare or write."""
     is_foreign = not (gap.keyword or gap.name or "=" in gap.rest)
-    return _Lost(_names(gap) | words(gap.rest), gap.lacks_name, is_foreign)
+    return _SkippedNames(_names(gap) | words(gap.rest), gap.lacks_name, is_foreign)
 
 
-def _lost_items(gap: ast.Gap) -> _Lost:
+def _lost_items(gap: ast.Gap) -> _SkippedNames:
     """Return the names of the items in a gap; if none is known, all of its words."""
     names = _names(gap) | item_names(gap.rest)
-    return _Lost(names or words(gap.span.text), gap.lacks_name)
+    return _SkippedNames(names or words(gap.span.text), gap.lacks_name)
 
 
 def _names(gap: ast.Gap) -> frozenset[str]:
@@ -123,7 +123,7 @@ _IS_KERNEL: Final = (
 )
 
 
-def say_where(
+def suggest_use(
     file: CheckedFile, kernels: Collection[str]
 ) -> Callable[[Diagnostic], Diagnostic]:
     """Return a function that adds to an unknown name's diagnostic where it is declared.

@@ -14,7 +14,13 @@ from typing import Final, final
 from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
 from kerngen.check.hints.subscripts import example_read, free_names
-from kerngen.check.scope import Scope, Symbol, TensorSymbol, ValueSymbol, is_whole
+from kerngen.check.scope import (
+    Scope,
+    Symbol,
+    TensorSymbol,
+    ValueSymbol,
+    is_whole_tensor,
+)
 from kerngen.check.traverse import bare_subscripts, names_in, walk_syntax
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
@@ -40,7 +46,7 @@ _GATHERED: Final[dict[ast.AssignOp, tuple[ast.ReduceKind, str]]] = {
 
 @final
 @dataclass(frozen=True)
-class FaultyLeft:
+class FaultyLeftSide:
     """The left side of a statement, in which some subscript is no new index."""
 
     env: Environment
@@ -98,7 +104,7 @@ class FaultyLeft:
             return what, self._gathered(moving) if moving else self._chosen()
         if isinstance(subscript, ast.Name):
             known = self.scope.get(subscript.name)
-            is_scalar = isinstance(known, TensorSymbol) and not is_whole(known)
+            is_scalar = isinstance(known, TensorSymbol) and not is_whole_tensor(known)
             is_number = isinstance(known, ValueSymbol) or is_scalar
             remedy = self._chosen() if is_number else _NO_INDEX
             return known.kind if known else "a value", remedy

@@ -16,7 +16,7 @@ from kerngen.check.scope import (
     Symbol,
     TensorSymbol,
     ValueSymbol,
-    is_whole,
+    is_whole_tensor,
 )
 from kerngen.check.traverse import names_in
 from kerngen.ir.builtins.table import BUILTINS
@@ -72,7 +72,7 @@ def report_unknown(ex: Expressions, node: ast.Name, otherwise: str = "") -> None
             )
         )
     elif name in env.indices or env.current.binds(name, node.span):
-        env.blame_use(name)
+        env.drop_range_fault(name)
         env.faults.add(
             diag.IndexAsValue(span=node.span, declared=env.indices.get(name))
         )
@@ -109,7 +109,7 @@ def _introduction(ex: Expressions, name: str) -> str:
 def is_tensor_of_numbers(ex: Expressions, node: ast.Expr) -> bool:
     """Whether an argument is a tensor without subscripts whose elements are scalars."""
     symbol = ex.scope.of(node)
-    return is_whole(symbol) and isinstance(symbol.tensor.element, Scalar)
+    return is_whole_tensor(symbol) and isinstance(symbol.tensor.element, Scalar)
 
 
 def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
@@ -162,7 +162,7 @@ def _function_remedy(ex: Expressions, node: ast.Call) -> str:
 
 def _takes_vectors(ex: Expressions, node: ast.Call) -> bool:
     """Whether an argument is a vector or a matrix."""
-    plain = (part for part in node.arguments if not is_whole(ex.scope.of(part)))
+    plain = (part for part in node.arguments if not is_whole_tensor(ex.scope.of(part)))
     values = (ex.check(part) for part in plain)
     return any(value is not None and is_composite(value.type) for value in values)
 

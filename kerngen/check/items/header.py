@@ -306,7 +306,9 @@ def check_requires(
     for statement in item.requires:
         for node in _conjuncts(statement.condition):
             condition = _condition(ex, node)
-            if condition is None or not _tells(env, item, known, node, condition):
+            if condition is None or not _is_contingent(
+                env, item, known, node, condition
+            ):
                 continue
             text = node.span.one_line(limit=_LONGEST)
             requirement = Requirement(condition, text, node.span)
@@ -337,7 +339,7 @@ def _condition(ex: Expressions, node: ast.Expr) -> Expr | None:
     return None
 
 
-def _tells(
+def _is_contingent(
     env: Environment,
     item: ast.KernelItem,
     known: Known,

@@ -9,7 +9,7 @@ from kerngen.check import faults as diag
 from kerngen.check.environment import Environment, parts_of
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.index_ranges import bind_indices
-from kerngen.check.expressions.negatives import remember_let
+from kerngen.check.expressions.negatives import record_let
 from kerngen.check.expressions.operators import report_operands
 from kerngen.check.expressions.places import Place
 from kerngen.check.expressions.reductions import KERNEL
@@ -24,7 +24,7 @@ from kerngen.check.scope import (
     Symbol,
     TensorSymbol,
     ValueSymbol,
-    is_whole,
+    is_whole_tensor,
     let_symbol,
 )
 from kerngen.check.statements.left_sides import LeftSide, check_left
@@ -112,7 +112,7 @@ class Body:
         if value is None or indices is None:
             self._declare(name, Poison("a let", name.span))
             return
-        remember_let(self.env, name.name, indices, value)
+        record_let(self.env, name.name, indices, value)
         symbol = let_symbol(node, value.type, indices)
         self._declare(name, symbol)
         self._add(node, symbol.tensor, indices, value)
@@ -299,7 +299,7 @@ def _poison_right(scope: Scope, node: ast.Assignment) -> None:
     parts = [*walk_syntax(node.value)]
     bases = {p.base.span for p in parts if isinstance(p, ast.Subscript | ast.Member)}
     for part in parts:
-        if is_whole(symbol := scope.of(part)) and part.span not in bases:
+        if is_whole_tensor(symbol := scope.of(part)) and part.span not in bases:
             scope.poison(symbol.tensor.name, "a tensor", part.span)
 
 

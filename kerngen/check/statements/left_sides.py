@@ -13,14 +13,14 @@ from typing import final
 
 from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.expressions.index_ranges import introduce, ranged_by_reads
+from kerngen.check.expressions.index_ranges import declare_index, ranged_by_reads
 from kerngen.check.expressions.subscripts import (
     check_subscript,
     is_out_of_bounds,
     report_count,
     report_dim,
 )
-from kerngen.check.hints.left_sides import FaultyLeft, elementwise
+from kerngen.check.hints.left_sides import FaultyLeftSide, elementwise
 from kerngen.check.hints.subscripts import free_names
 from kerngen.check.scope import (
     IndexSymbol,
@@ -70,15 +70,15 @@ def check_left(
     for axis, subscript in enumerate(node.subscripts):
         if not isinstance(subscript, ast.Name) or ex.scope.of(subscript):
             if not told:
-                _report_left(ex, FaultyLeft(ex.env, outer, node, symbol), subscript)
+                _report_left(ex, FaultyLeftSide(ex.env, outer, node, symbol), subscript)
             told = True
-            _doubt(ex.scope, subscript)
+            _poison_scalar(ex.scope, subscript)
             continue
         introduced: IndexSymbol | Poison = Poison("an index", subscript.span)
         if symbol is not None and fits:
             introduced = _over_axis(symbol, axis, subscript)
             indices.append(introduced.index)
-        introduce(ex, subscript, introduced)
+        declare_index(ex, subscript, introduced)
     complete = fits and len(indices) == len(node.subscripts)
     places = tuple(map(IndexValue, indices))
     return LeftSide(tuple(indices), places) if complete else None
@@ -99,7 +99,7 @@ def _calls_foreign(ex: Expressions, node: ast.Assignment) -> bool:
     )
 
 
-def _report_left(ex: Expressions, left: FaultyLeft, subscript: ast.Expr) -> None:
+def _report_left(ex: Expressions, left: FaultyLeftSide, subscript: ast.Expr) -> None:
     """Record a subscript of the left side that is no new name.
 
     Only the first is reported: its hint is about all of them.
@@ -115,7 +115,7 @@ def _report_left(ex: Expressions, left: FaultyLeft, subscript: ast.Expr) -> None
         left.report(subscript)
 
 
-def _doubt(scope: Scope, subscript: ast.Expr) -> None:
+def _poison_scalar(scope: Scope, subscript: ast.Expr) -> None:
     """Look no further at the uses of a scalar that seems to be meant for an index."""
     name = subscript.name if isinstance(subscript, ast.Name) else ""
     symbol = scope.get(name)
@@ -171,7 +171,7 @@ class _Position:
                     self._faulty.report_repeated(subscript)
                     return
                 known = _over_axis(self.symbol, axis, subscript)
-                introduce(self.ex, subscript, known)
+                declare_index(self.ex, subscript, known)
         for subscript in self.node.subscripts:
             if any(isinstance(part, ast.Reduction) for part in walk_syntax(subscript)):
                 self._report_reduction(subscript)
@@ -198,7 +198,7 @@ class _Position:
                 let=self._free_name(),
             )
             self.ex.env.faults.add(fault)
-        introduce(self.ex, name, found or Poison("an index", name.span))
+        declare_index(self.ex, name, found or Poison("an index", name.span))
 
     def _report_reduction(self, subscript: ast.Expr) -> None:
         text, name = subscript.span.one_line(), self._free_name()
@@ -240,8 +240,8 @@ class _Position:
         return LeftSide(tuple(indices), at)
 
     @property
-    def _faulty(self) -> FaultyLeft:
-        return FaultyLeft(self.ex.env, self.outer, self.node, self.symbol)
+    def _faulty(self) -> FaultyLeftSide:
+        return FaultyLeftSide(self.ex.env, self.outer, self.node, self.symbol)
 
 
 def _terms(expr: ast.Expr) -> Iterator[ast.Expr]:

@@ -75,11 +75,11 @@ def _type_of(ex: Expressions, node: ast.LetStatement) -> ValueType:
     for start in starts:
         if not isinstance(start, ast.Expr):
             return start
-        if ex.env.kinds.flexible(start) is None:
+        if ex.env.untyped.kind(start) is None:
             value = replace(ex.trial(), in_branch=True).check(start)
             if value is not None:
                 return value.type
-    kinds = [ex.env.kinds.flexible(s) for s in starts if isinstance(s, ast.Expr)]
+    kinds = [ex.env.untyped.kind(s) for s in starts if isinstance(s, ast.Expr)]
     return Scalar.I32 if kinds and set(kinds) == {Scalar.I32} else Scalar.F32
 
 

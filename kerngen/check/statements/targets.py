@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias, assert_never, final
 from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.expressions.index_ranges import introduce
+from kerngen.check.expressions.index_ranges import declare_index
 from kerngen.check.expressions.places import Place, find_place, letters_of
 from kerngen.check.hints.left_sides import as_sum, target_text
 from kerngen.check.hints.subscripts import unused_names
@@ -204,7 +204,7 @@ class _Target:
             case ast.Name(name=name) if ex.scope.get(name) is None:
                 index = ir.Index(name, array.length)
                 symbol = IndexSymbol(index, node.span, node.span)
-                introduce(ex, node, symbol)
+                declare_index(ex, node, symbol)
                 element = place.element(ir.IndexValue(index))
                 return replace(element, indices=(*place.indices, index))
             case _:
