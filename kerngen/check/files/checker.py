@@ -26,7 +26,7 @@ from kerngen.check.items.functions import (
     check_functions,
     check_signatures,
 )
-from kerngen.check.items.gradients import Derive, no_gradients, with_gradients
+from kerngen.check.items.gradients import Derive, with_gradients
 from kerngen.check.items.header import Header, check_requires
 from kerngen.check.items.structs import check_structs, uniform_size_fault
 from kerngen.check.model import Model
@@ -67,9 +67,7 @@ _KINDS: Final[Mapping[type[_NamedItem], ItemKind]] = {
 }
 
 
-def check(
-    program: ast.Program, source: Source, derive: Derive = no_gradients
-) -> Module:
+def check(program: ast.Program, source: Source, derive: Derive | None = None) -> Module:
     """Return the typed module of a file that uses no other files.
 
     Raises `CompileError` with every fault found.
@@ -81,7 +79,7 @@ def check_file(
     program: ast.Program,
     source: Source,
     uses: tuple[UsedModule, ...],
-    derive: Derive,
+    derive: Derive | None,
     model: Model | None = None,
 ) -> CheckedFile:
     """Check a file, given those it uses; raise `CompileError` with every fault found.
@@ -137,12 +135,9 @@ def _check_items(
     bodies = {function.name: function for function in functions}
     # Kernels, each in a scope of its own; for each schedule, those of other files, too.
     env = replace(env, structs=known, bodies=bodies)
-    heads = {
-        name: KernelHead(Scope(faults, outer), span)
-        for (kind, name), span in places.items()
-        if kind == "kernel"
-    }
-    scheduled = find_scheduled(faults, program, [*heads], uses)
+    names = [name for kind, name in places if kind == "kernel"]
+    heads = {n: KernelHead(Scope(faults, outer), places["kernel", n]) for n in names}
+    scheduled = find_scheduled(faults, program, names, uses)
     of_kernels = by_kernel(scheduled)
     kernels = tuple(
         _check_kernel(item, env, heads[name].scope, of_kernels[name])
@@ -154,13 +149,9 @@ def _check_items(
     schedules = check_cross_file_schedules(scheduled, heads, uses, outer)
     report_faults(faults, scheduled)
     own = {i.name.name: s for i in structs if (s := known[i.name.name])}
-    module = replace(
-        Module(path, program.doc, functions, kernels),
-        structs=tuple(own.values()),
-        warnings=env.warnings.in_order(),
-    )
+    module = Module(path, program.doc, functions, kernels, structs=(*own.values(),))
     file = CheckedFile(
-        module=module,
+        module=replace(module, warnings=env.warnings.in_order()),
         functions=bodies,
         signatures=signatures,
         constants=constants,
@@ -276,7 +267,7 @@ class Checker:
     syntax trees and models of all files checked so far, faulty ones included.
     """
 
-    def __init__(self, library: Library, derive: Derive = no_gradients) -> None:
+    def __init__(self, library: Library, derive: Derive | None = None) -> None:
         self._library = library
         self._derive = derive
         self._checked: dict[str, CheckedFile] = {}
