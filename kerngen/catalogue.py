@@ -9,7 +9,6 @@ from kerngen.bind import faults as of_wgsl
 from kerngen.check.faults import (
     indices,
     names,
-    places,
     schedules,
     statements,
     structs,
@@ -24,7 +23,7 @@ from kerngen.syntax import faults_uses
 
 _MODULES = (
     *(reading, faults_build, faults_uses, of_syntax),
-    *(names, places, types, indices, statements, schedules),
+    *(names, types, indices, statements, schedules),
     *(structs, of_gradients, of_stages, of_wgsl),
 )
 

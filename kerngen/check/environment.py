@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, assert_never, final
 
-from kerngen.check.expressions.literals import Kinds
-from kerngen.check.faults.indices import RangeNotFound
+from kerngen.check import faults as diag
+from kerngen.check.expressions.literals import UntypedLiterals
 from kerngen.check.model import Model
 from kerngen.check.traverse import Read, walk_syntax
 from kerngen.ir import nodes as ir
@@ -126,7 +126,7 @@ class Environment:
     - `written`: the tensors that are written; `parts`: which parts of outputs' elements
     - `indices`: all indices; `later`: the names that later statements define
     - `reported`: the unknown names that need no second report
-    - `kinds`: a cache of the types that literals may take
+    - `untyped`: a cache of the types that literals may take
     """
 
     faults: Faults
@@ -149,7 +149,7 @@ class Environment:
     )
     bodies: dict[str, ir.Function] = field(default_factory=dict[str, ir.Function])
     parts: dict[str, Parts] = field(default_factory=dict[str, Parts])
-    kinds: Kinds = field(default_factory=Kinds)
+    untyped: UntypedLiterals = field(default_factory=UntypedLiterals)
     copied: Copied = field(default_factory=Copied)
     warnings: Faults = field(default_factory=Faults)
     model: Model = field(default_factory=Model)
@@ -205,11 +205,11 @@ class Environment:
         for fault in self.faults.latest():
             if not self.current.covers(fault.span):
                 break
-            if isinstance(fault, RangeNotFound):
+            if isinstance(fault, diag.RangeNotFound):
                 found.update(dict.fromkeys(fault.names, fault))
         return found
 
-    def blame_use(self, name: str) -> None:
+    def drop_range_fault(self, name: str) -> None:
         """Drop the diagnostic of an index without a range: another one explains it."""
         if fault := self.unranged.get(name):
             self.faults.drop(lambda other: other is fault)

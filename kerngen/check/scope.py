@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias, TypeGuard, final
+from typing import ClassVar, Final, TypeAlias, TypeGuard, final
 
-from kerngen.check.faults.indices import IndexRebound
-from kerngen.check.faults.names import NameClash
+from kerngen.check import faults as diag
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
-from kerngen.ir.nodes import DimValue, Expr, Extent, Index, Tensor, UniformValue
-from kerngen.ir.types import Matrix, Scalar
+from kerngen.ir.nodes import DimValue, Expr, Extent, Index, Role, Tensor, UniformValue
+from kerngen.ir.types import Matrix, Scalar, ValueType
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
+
+KINDS: Final = {
+    Role.INPUT: "an input",
+    Role.UPDATE: "a 'mut' tensor",
+    Role.OUTPUT: "an output",
+    Role.LET: "a let",
+}
+"""The kinds of tensors in words."""
 
 
 @final
@@ -29,12 +36,16 @@ class ValueSymbol:
 @final
 @dataclass(frozen=True, slots=True)
 class TensorSymbol:
-    """The meaning of a name that is a tensor; `kind` is "an input", "an output" ..."""
+    """The meaning of a name that is a tensor; `axes` are where its lengths are."""
 
-    kind: str
     tensor: Tensor
     span: Span
     axes: tuple[Span, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The kind of tensor in words: "an input"."""
+        return KINDS[self.tensor.role]
 
 
 @final
@@ -62,8 +73,8 @@ class IndexSymbol:
     index: Index
     span: Span
     origin: Span
-    kind: str = "an index"
     is_given: bool = False
+    kind: ClassVar = "an index"
 
 
 @final
@@ -80,6 +91,43 @@ class Poison:
 
 
 Symbol: TypeAlias = ValueSymbol | TensorSymbol | ParameterSymbol | IndexSymbol | Poison
+
+
+@final
+@dataclass(frozen=True)
+class Subscripted:
+    """A value with axes: a tensor, a fixed array, a vector or a matrix."""
+
+    name: str
+    extents: tuple[Extent, ...]
+    span: Span
+    """Where it is declared; `axes` are where its axes are, if it is a tensor."""
+    axes: tuple[Span, ...] = ()
+    element: ValueType | Struct = Scalar.F32
+
+    @classmethod
+    def of(cls, symbol: TensorSymbol) -> Subscripted:
+        """Return a tensor as a value with axes."""
+        tensor = symbol.tensor
+        return cls(
+            tensor.name, tensor.extents, symbol.span, symbol.axes, tensor.element
+        )
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.extents)
+
+
+def let_symbol(
+    node: ast.LetStatement, type_: ValueType, indices: tuple[Index, ...]
+) -> TensorSymbol:
+    """Return the meaning of a let: a tensor with an axis for each of its indices."""
+    name = node.name
+    extents = tuple(index.extent for index in indices)
+    tensor = Tensor(name.name, type_, extents, Role.LET, span=name.span)
+    axes = tuple(binder.name.span for binder in node.binders)
+    return TensorSymbol(tensor, name.span, axes)
 
 
 def parameter_symbol(
@@ -163,10 +211,12 @@ class Scope:
 
     def _report_clash(self, name: ast.Named, wanted: str, first: Symbol) -> None:
         if wanted == first.kind == "an index":
-            self._faults.add(IndexRebound(span=name.span, other=first.span))
+            self._faults.add(diag.IndexRebound(span=name.span, other=first.span))
             return
         self._faults.add(
-            NameClash(span=name.span, other=first.span, wanted=wanted, taken=first.kind)
+            diag.NameClash(
+                span=name.span, other=first.span, wanted=wanted, taken=first.kind
+            )
         )
 
 
@@ -175,7 +225,7 @@ def is_dim(symbol: Symbol | None) -> TypeGuard[ValueSymbol]:
     return isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue)
 
 
-def is_whole(symbol: Symbol | None) -> TypeGuard[TensorSymbol]:
+def is_whole_tensor(symbol: Symbol | None) -> TypeGuard[TensorSymbol]:
     """Whether the meaning is a tensor with axes, of which a bare name is the whole."""
     return isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
 

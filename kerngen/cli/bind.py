@@ -25,7 +25,7 @@ from kerngen.output.write import OvertakenError, check
 from kerngen.source.diagnostic import Faults
 from kerngen.source.reading import decode_source, read_data
 from kerngen.source.words import python_word
-from kerngen.syntax.folder import origin_of
+from kerngen.syntax.library import origin_of
 
 SUFFIX: Final = ".wgsl"
 

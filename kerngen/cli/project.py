@@ -16,8 +16,7 @@ from kerngen.cli.settings import Project, find_project
 from kerngen.source.reading import LARGEST, decode_source, read_source
 from kerngen.source.text import Source
 from kerngen.source.words import package_fault, package_like, python_word
-from kerngen.syntax.folder import origin_of, sources_below
-from kerngen.syntax.library import SUFFIX, Library
+from kerngen.syntax.library import SUFFIX, Library, origin_of, sources_below
 
 UNNAMED = "<stdin>"
 """What messages call what is read from stdin, unless it is given a name."""

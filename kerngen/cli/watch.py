@@ -18,8 +18,7 @@ from kerngen.cli.build import build_sources
 from kerngen.cli.console import reporting
 from kerngen.cli.project import choose_out, select
 from kerngen.cli.settings import find_project
-from kerngen.syntax.folder import sources_below
-from kerngen.syntax.library import SUFFIX
+from kerngen.syntax.library import SUFFIX, sources_below
 
 if TYPE_CHECKING:
     from watchfiles import Change

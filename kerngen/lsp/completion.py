@@ -9,8 +9,8 @@ from typing import Final, get_args
 
 from lsprotocol import types
 
-from kerngen.check.expressions.host_rules import ADAPTER_FACTS
-from kerngen.check.items.struct_numbers import ATTRIBUTES
+from kerngen.check.expressions.rules import ADAPTER_FACTS
+from kerngen.check.items.constants import ATTRIBUTES
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import LEAVES, NARROW

@@ -17,7 +17,7 @@ from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.lsp.items import FileItems, Item, Kind
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-from kerngen.syntax.patterns import is_pattern, matching
+from kerngen.syntax.outline import is_pattern, matching
 
 
 @final

@@ -18,8 +18,7 @@ from typing import Final, final
 
 from kerngen.source.text import Source
 from kerngen.syntax.lexemes import ITEM_WORDS
-from kerngen.syntax.outline import outline_of
-from kerngen.syntax.patterns import is_pattern, matching
+from kerngen.syntax.outline import is_pattern, matching, outline_of
 
 _BEGINS: Final = re.compile(rf"^(?:{'|'.join(sorted(ITEM_WORDS))})\b", re.MULTILINE)
 _COMMENT: Final = re.compile(r"//(/(?!/)|!|)[^\n]*")

@@ -6,12 +6,13 @@ name.  Nothing here parses: what is fresh must be known without that.
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice, pairwise
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import final
 
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
@@ -268,3 +269,27 @@ def _misformed(path: str) -> str:
 
 def _hash(text: str) -> str:
     return sha256(text.encode()).hexdigest()
+
+
+def origin_of(base: Path) -> Path:
+    """Return the folder that names are relative to: usually the source folder's parent.
+
+    If the folder is a whole project, names are relative to the folder itself.
+    """
+    return base if (base / "pyproject.toml").is_file() else base.parent
+
+
+def sources_below(folder: Path) -> Iterator[Path]:
+    """Yield every source below a folder, in any order; hidden ones are left out.
+
+    Raises `OSError` where a folder can't be read.
+    """
+    for inside, inner, names in os.walk(folder, onerror=_raise):
+        inner[:] = [name for name in inner if not name.startswith(".")]
+        for name in names:
+            if name.endswith(SUFFIX) and not name.startswith("."):
+                yield Path(inside, name)
+
+
+def _raise(error: OSError) -> None:
+    raise error

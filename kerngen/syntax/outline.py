@@ -8,14 +8,34 @@ without errors of syntax it finds exactly what the parser does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import final
+from typing import Final, final
 
 from kerngen.source.text import Source, Span
 from kerngen.syntax.lexemes import ITEM_WORDS, Lexeme, lexemes
-from kerngen.syntax.patterns import ANY, is_pattern, matching
+
+ANY: Final = "*"
+"""What matches any characters, or none."""
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a schedule's target is a pattern, not the name of one kernel."""
+    return ANY in name
+
+
+def matching(pattern: str, names: Iterable[str]) -> Iterator[str]:
+    """
+    Yield the names that a pattern matches; a plain name matches itself alone.
+
+    >>> list(matching("matmul_*_bias", ["matmul_nn_bias", "matmul_nn"]))
+    ['matmul_nn_bias']
+    """
+    # fnmatch takes linear time for any number of stars, unlike a plain `.*` for each.
+    return (name for name in names if fnmatchcase(name, pattern))
+
 
 _KEYWORD = re.compile(r'//[^\r\n]*|"[^"\r\n]*"?|\b(use|kernel|schedule)\b')
 """A keyword, or a comment or string that is passed over with the words in it."""

@@ -15,7 +15,6 @@ from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
 from kerngen.syntax.faults import MisplacedDoc, NumberTooLong
-from kerngen.syntax.numbers import whole
 
 Described: TypeAlias = ast.UseItem | ast.ScheduleItem | ast.DerivativeItem
 Documented: TypeAlias = (
@@ -124,7 +123,7 @@ class Rules:
             span = self._place(token)
             self._faults.add(NumberTooLong(span=span, digits=len(token)))
             return 0
-        return whole(token)
+        return int(token, 16 if token[:2] in {"0x", "0X"} else 10)
 
     # Documentation
 

@@ -16,8 +16,7 @@ from kerngen.runtime.struct import Struct
 from kerngen.runtime.values.elements import Element
 from kerngen.source.reading import read_source
 from kerngen.source.text import Source
-from kerngen.syntax.folder import origin_of, sources_below
-from kerngen.syntax.library import Library
+from kerngen.syntax.library import Library, origin_of, sources_below
 from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.campaign import reference_way
 from kerngen.verify.differences import Product, products

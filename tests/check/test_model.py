@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerngen.check.files.module import check_file
-from kerngen.check.items.gradients import no_gradients
+from kerngen.check.files.checker import check_file
 from kerngen.check.model import Meaning, Model
 from kerngen.source.text import Source
 from kerngen.syntax.parser import parse
@@ -23,7 +22,7 @@ kernel k(a: f32[m, n], s: f32, at: u32) -> y: f32[m] {
 @pytest.fixture(scope="module")
 def model() -> Model:
     source = Source("k.kern", TEXT)
-    return check_file(parse(source), source, (), no_gradients).model
+    return check_file(parse(source), source, (), None).model
 
 
 def meaning(model: Model, text: str, skip: int = 0) -> Meaning:

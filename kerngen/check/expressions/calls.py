@@ -1,36 +1,46 @@
-"""Checking calls: casts, built-ins and the user's functions."""
+"""Checking calls: casts, constructors, built-ins and the user's functions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from kerngen.check import faults as diag
 from kerngen.check.environment import Signature
 from kerngen.check.expressions.checker import Expressions, complete
-from kerngen.check.expressions.composites import (
-    check_componentwise,
+from kerngen.check.expressions.operators import (
     check_construct,
-    check_geometry,
+    report_operand,
+    shared_type,
 )
-from kerngen.check.expressions.operators import report_operand, shared_type
-from kerngen.check.faults.names import ArgumentCount, ReductionAsCall
-from kerngen.check.faults.types import ArgumentType, BuiltinArguments, ConstantArguments
-from kerngen.check.hints.conversions import conversion
+from kerngen.check.hints.conversions import (
+    composite_conversion,
+    conversion,
+)
 from kerngen.check.hints.unknown import (
     is_tensor_of_numbers,
-    is_whole_tensor,
     reduced_by,
     report_unknown_function,
 )
+from kerngen.check.scope import is_whole_tensor
+from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.evaluate import constant_value
 from kerngen.ir.builtins.table import BUILTINS, Builtin, Overload
-from kerngen.ir.geometry import GEOMETRY
-from kerngen.ir.nodes import REDUCE_KINDS, BuiltinCall, Cast, Expr, FunctionCall
+from kerngen.ir.geometry import GEOMETRY, Geometry
 from kerngen.ir.operators import is_composite
-from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType, scalar_of
+from kerngen.ir.types import (
+    CASTS,
+    COMPOSITES,
+    Scalar,
+    ValueType,
+    Vector,
+    scalar_of,
+)
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.mistakes import foreign
 
 
-def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | None:
+def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> ir.Expr | None:
     """Check a call of any function; return it typed, or None after a fault."""
     name = node.function.name
     if name in CASTS:
@@ -40,7 +50,7 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | N
     if name in ex.env.functions:
         return _function(ex, node, ex.env.functions[name])
     is_lone = len(node.arguments) < 2 and not ex.rules.mixes
-    lone_reduction = name in REDUCE_KINDS and is_lone
+    lone_reduction = name in ir.REDUCE_KINDS and is_lone
     sums = name in foreign.REDUCTIONS and any(
         is_tensor_of_numbers(ex, argument) for argument in node.arguments
     )
@@ -48,14 +58,16 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | N
         return check_geometry(ex, node, GEOMETRY[name])
     if name in BUILTINS and not lone_reduction:
         return _builtin(ex, node, BUILTINS[name], want)
-    if lone_reduction or name in REDUCE_KINDS:
+    if lone_reduction or name in ir.REDUCE_KINDS:
         reduced = reduced_by(ex, node)
         example = f"{name}[{reduced.index}] {reduced.value}"
-        ex.env.faults.add(ReductionAsCall(span=node.function.span, example=example))
+        ex.env.faults.add(
+            diag.ReductionAsCall(span=node.function.span, example=example)
+        )
         return None
     if name not in foreign.REDUCTIONS or name in foreign.OF_VECTORS:
         for argument in node.arguments:
-            if not is_whole_tensor(ex, argument):
+            if not is_whole_tensor(ex.scope.of(argument)):
                 ex.check(argument)
     report_unknown_function(ex, node)
     return None
@@ -75,10 +87,10 @@ def check_count(
     if actual == expected:
         return True
     name = node.function.name
-    if name in REDUCE_KINDS and actual > expected:
+    if name in ir.REDUCE_KINDS and actual > expected:
         remedy = f"Nest the calls: '{name}(a, {name}(b, c))'."
     ex.env.faults.add(
-        ArgumentCount(
+        diag.ArgumentCount(
             span=node.span,
             declared=declared,
             function=of or name,
@@ -92,7 +104,7 @@ def check_count(
     return False
 
 
-def _cast(ex: Expressions, node: ast.Call, scalar: Scalar) -> Expr | None:
+def _cast(ex: Expressions, node: ast.Call, scalar: Scalar) -> ir.Expr | None:
     if not check_count(ex, node, 1, remedy=f"Write '{scalar.spelling}(x)'."):
         return None
     (argument,) = node.arguments
@@ -103,10 +115,10 @@ def _cast(ex: Expressions, node: ast.Call, scalar: Scalar) -> Expr | None:
         remedy = conversion(argument, value.type, scalar)
         report_operand(ex, scalar.spelling, argument, value.type, "numbers", remedy)
         return None
-    return ex.finish(Cast(value, scalar), node.span)
+    return ex.finish(ir.Cast(value, scalar), node.span)
 
 
-def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | None:
+def _function(ex: Expressions, node: ast.Call, signature: Signature) -> ir.Expr | None:
     parameters = ", ".join(p.span.one_line() for p in signature.parameters)
     takes = (
         f"It takes '({parameters})'." if parameters else "Call it without arguments."
@@ -114,9 +126,9 @@ def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | N
     count = len(signature.parameters)
     if not check_count(ex, node, count, remedy=takes, declared=signature.span):
         return None
-    values: list[Expr] = []
+    values: list[ir.Expr] = []
     for parameter, argument in zip(signature.parameters, node.arguments, strict=True):
-        if parameter.type is None and is_whole_tensor(ex, argument):
+        if parameter.type is None and is_whole_tensor(ex.scope.of(argument)):
             continue
         value = ex.check(argument, parameter.type and scalar_of(parameter.type))
         if value is None or parameter.type is None:
@@ -125,10 +137,10 @@ def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | N
             values.append(value)
             continue
         if ex.rules.mixes and not is_composite(value.type):
-            values.append(Cast(value, parameter.type))
+            values.append(ir.Cast(value, parameter.type))
             continue
         ex.env.faults.add(
-            ArgumentType(
+            diag.ArgumentType(
                 span=argument.span,
                 other=parameter.span,
                 function=signature.name,
@@ -141,7 +153,7 @@ def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | N
     if len(values) < len(node.arguments) or signature.result is None:
         return None
     ex.env.model.call(node.function.span, signature.result, signature.span)
-    return FunctionCall(signature.name, tuple(values), signature.result)
+    return ir.FunctionCall(signature.name, tuple(values), signature.result)
 
 
 # Built-ins
@@ -149,7 +161,7 @@ def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | N
 
 def _builtin(
     ex: Expressions, node: ast.Call, builtin: Builtin, want: Scalar | None
-) -> Expr | None:
+) -> ir.Expr | None:
     names = ", ".join("xyzw"[: builtin.arity])
     if not check_count(
         ex, node, builtin.arity, remedy=f"Write '{builtin.name}({names})'."
@@ -157,7 +169,7 @@ def _builtin(
         return None
     if ex.rules.mixes:
         return _mixing_builtin(ex, node, builtin)
-    kinds = [ex.env.kinds.flexible(argument) for argument in node.arguments]
+    kinds = [ex.env.untyped.kind(argument) for argument in node.arguments]
     typed = [
         None if kind else ex.check(argument)
         for kind, argument in zip(kinds, node.arguments, strict=True)
@@ -170,7 +182,7 @@ def _builtin(
     overload = _choose(builtin, kinds, types, want)
     if overload is None:
         shown = [t or k or Scalar.I32 for t, k in zip(types, kinds, strict=True)]
-        _report_arguments(ex, node, builtin, shown)
+        _report_scalars(ex, node, builtin, shown)
         return None
     values = [
         value or ex.check(argument, wanted)
@@ -178,32 +190,36 @@ def _builtin(
             typed, node.arguments, overload.parameters, strict=True
         )
     ]
-    known: tuple[Expr, ...] | None = complete(values)
+    known: tuple[ir.Expr, ...] | None = complete(values)
     if known is None:
         return None
-    call = BuiltinCall(builtin.name, known, overload.result)
+    call = ir.BuiltinCall(builtin.name, known, overload.result)
     return ex.finish(call, node.span) if _defined(ex, node, call) else None
 
 
-def _mixing_builtin(ex: Expressions, node: ast.Call, builtin: Builtin) -> Expr | None:
+def _mixing_builtin(
+    ex: Expressions, node: ast.Call, builtin: Builtin
+) -> ir.Expr | None:
     """Return a call of the host: integers are i32, and become f32 where one is asked for."""
     known = ex.check_all(node.arguments)
     if known is None:
         return None
 
-    def fits(value: Expr, wanted: Scalar) -> bool:
+    def fits(value: ir.Expr, wanted: Scalar) -> bool:
         if Scalar.BOOL in (wanted, value.type):
             return wanted is value.type
         return wanted is Scalar.F32 or value.type.is_integer
 
     rows = [row for row in builtin.overloads if all(map(fits, known, row.parameters))]
     if not rows:
-        _report_arguments(ex, node, builtin, [value.type for value in known])
+        _report_scalars(ex, node, builtin, [value.type for value in known])
         return None
     preferred = shared_type(*(v for v in known if v.type is not Scalar.BOOL))
     results = [row.result for row in rows]
     result = preferred if preferred in results else results[0]
-    return BuiltinCall(builtin.name, known, Scalar.I32 if result.is_integer else result)
+    return ir.BuiltinCall(
+        builtin.name, known, Scalar.I32 if result.is_integer else result
+    )
 
 
 def _choose(
@@ -235,21 +251,33 @@ def _choose(
 
 
 def _report_arguments(
+    ex: Expressions,
+    node: ast.Call,
+    actual: Iterable[ValueType],
+    accepted: str,
+    remedy: str,
+) -> None:
+    """Report arguments of types that a built-in does not take."""
+    ex.env.faults.add(
+        diag.BuiltinArguments(
+            span=node.span,
+            function=node.function.name,
+            actual=", ".join(type_.spelling for type_ in actual),
+            accepted=accepted,
+            remedy=remedy,
+        )
+    )
+
+
+def _report_scalars(
     ex: Expressions, node: ast.Call, builtin: Builtin, actual: list[ValueType]
 ) -> None:
     accepted = " or ".join(
         f"({', '.join(scalar.spelling for scalar in overload.parameters)})"
         for overload in builtin.overloads
     )
-    ex.env.faults.add(
-        BuiltinArguments(
-            span=node.span,
-            function=builtin.name,
-            actual=", ".join(scalar.spelling for scalar in actual),
-            accepted=accepted,
-            remedy=_argument_hint(ex, node, builtin, actual),
-        )
-    )
+    remedy = _argument_hint(ex, node, builtin, actual)
+    _report_arguments(ex, node, actual, accepted, remedy)
 
 
 def _argument_hint(
@@ -264,18 +292,80 @@ def _argument_hint(
         written = f"'select({otherwise}, {then}, {condition})'"
         return f"The condition comes last, after the value where it is true: {written}."
     for argument, given, scalar in zip(node.arguments, actual, wanted, strict=True):
-        adapts = ex.env.kinds.flexible(argument) is Scalar.I32 and scalar.is_numeric
+        adapts = ex.env.untyped.kind(argument) is Scalar.I32 and scalar.is_numeric
         if given is not scalar and not adapts:
             return conversion(argument, given, scalar)
     return ""
 
 
-def _defined(ex: Expressions, node: ast.Call, call: BuiltinCall) -> bool:
+def _defined(ex: Expressions, node: ast.Call, call: ir.BuiltinCall) -> bool:
     """Whether WGSL defines a built-in for its constant arguments."""
     values = [constant_value(argument) for argument in call.arguments]
     reason = BUILTINS[call.builtin].refused(values)
     if reason:
         ex.env.faults.add(
-            ConstantArguments(span=node.span, function=call.builtin, reason=reason)
+            diag.ConstantArguments(span=node.span, function=call.builtin, reason=reason)
         )
     return not reason
+
+
+# Vectors and matrices
+
+
+def check_geometry(
+    ex: Expressions, node: ast.Call, function: Geometry
+) -> ir.Expr | None:
+    """Check a call of a function of whole vectors or matrices, such as `dot`."""
+    known = ex.check_all(node.arguments, Scalar.F32)
+    if known is None:
+        return None
+    result = function.result(tuple(value.type for value in known))
+    if result is not None:
+        return ir.BuiltinCall(function.name, known, result)
+    _report_composites(ex, node, known, function.accepted)
+    return None
+
+
+def check_componentwise(
+    ex: Expressions, node: ast.Call, builtin: Builtin, typed: list[ir.Expr | None]
+) -> ir.Expr | None:
+    """Check a call of a built-in that works on each component of vectors.
+
+    Literals take the type of the vectors; the last argument of `mix` may be a scalar.
+    """
+    like = next(v.type for v in typed if v is not None and is_composite(v.type))
+    pairs = zip(typed, node.arguments, strict=True)
+    values = [value or ex.check(part, scalar_of(like)) for value, part in pairs]
+    known: tuple[ir.Expr, ...] | None = complete(values)
+    if known is None:
+        return None
+    if builtin.splats_last:
+        known = (*known[:-1], splat(known[-1], like))
+    if builtin.name == "select":  # by one condition for all of two vectors
+        otherwise, then, condition = known
+        if then.type == otherwise.type and condition.type is Scalar.BOOL:
+            return ir.Select(condition, then, otherwise, like)
+    result = builtin.result(tuple(value.type for value in known))
+    if result is not None:
+        return ir.BuiltinCall(builtin.name, known, result)
+    _report_composites(ex, node, known, "vectors of one type, or scalars of one")
+    return None
+
+
+def _report_composites(
+    ex: Expressions, node: ast.Call, values: tuple[ir.Expr, ...], accepted: str
+) -> None:
+    like = next((v.type for v in values if isinstance(v.type, Vector)), None)
+    scalars = [n for n, value in enumerate(values) if not is_composite(value.type)]
+    remedy = f"Pass {accepted}, or convert the arguments."
+    if like is not None and scalars:
+        text = node.arguments[scalars[0]].span.one_line()
+        remedy = composite_conversion(text, values[scalars[0]].type, like)
+    _report_arguments(ex, node, [v.type for v in values], accepted, remedy)
+
+
+def splat(value: ir.Expr, like: ValueType) -> ir.Expr:
+    """Return a scalar as a vector of equal components, if `like` is a vector."""
+    if isinstance(like, Vector) and not is_composite(value.type):
+        return ir.Construct(like, (value,))
+    return value

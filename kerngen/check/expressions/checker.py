@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.literals import literal, overflows
-from kerngen.check.faults.types import ConditionType, NotFinite, TypeMismatch
 from kerngen.check.hints.conversions import conversion
 from kerngen.check.scope import Scope, Symbol
 from kerngen.ir.builtins.evaluate import NotFiniteError, bounds
@@ -136,7 +136,7 @@ class Expressions:
     ) -> None:
         """Report a value whose type is not the one that its place needs."""
         self.env.faults.add(
-            TypeMismatch(
+            diag.TypeMismatch(
                 span=node.span,
                 declared=declared,
                 place=place,
@@ -152,7 +152,7 @@ class Expressions:
         """Check operands that share one type, which literals among them take."""
         if self.rules.mixes:
             return [self.check(node) for node in nodes]
-        kinds = [self.env.kinds.flexible(node) for node in nodes]
+        kinds = [self.env.untyped.kind(node) for node in nodes]
         typed = {
             n: self.check(node, want)
             for n, (node, kind) in enumerate(zip(nodes, kinds, strict=True))
@@ -177,7 +177,7 @@ class Expressions:
         try:
             return fold(expr)
         except NotFiniteError:
-            self.env.faults.add(NotFinite(span=span, type=expr.type.spelling))
+            self.env.faults.add(diag.NotFinite(span=span, type=expr.type.spelling))
             return None
 
     def guarded(self, condition: ast.Expr) -> Expressions:
@@ -192,7 +192,7 @@ class Expressions:
             return value
         text = node.span.one_line()
         self.env.faults.add(
-            ConditionType(
+            diag.ConditionType(
                 span=node.span,
                 actual=value.type.spelling,
                 operand=f"{text}.x" if is_composite(value.type) else text,

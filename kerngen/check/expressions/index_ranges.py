@@ -7,11 +7,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
+from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.lengths import check_length
 from kerngen.check.expressions.places import lengths_of
-from kerngen.check.faults.indices import RangeNotFound
-from kerngen.check.scope import IndexSymbol, Poison, TensorSymbol, is_dim
+from kerngen.check.scope import (
+    IndexSymbol,
+    Poison,
+    Scope,
+    TensorSymbol,
+    is_dim,
+    is_whole_tensor,
+)
 from kerngen.check.traverse import (
     Read,
     bare_places,
@@ -55,7 +62,7 @@ def bind_indices(
         elif symbol is None and ex.scope.get(binder.name.name) is None:
             # A name that is taken is a fault already.
             unranged.append(binder.name)
-        introduce(ex, binder.name, symbol or Poison("an index", binder.name.span))
+        declare_index(ex, binder.name, symbol or Poison("an index", binder.name.span))
     is_doubtful = any(used_in_subscripts(name.name, *terms) for name in unranged)
     is_doubtful |= _misreads_a_tensor(ex, terms)
     if unranged and not is_doubtful:
@@ -65,7 +72,9 @@ def bind_indices(
         _report_no_range(ex, unranged, terms, kind)
 
 
-def introduce(ex: Expressions, name: ast.Named, symbol: IndexSymbol | Poison) -> None:
+def declare_index(
+    ex: Expressions, name: ast.Named, symbol: IndexSymbol | Poison
+) -> None:
     """Declare an index; if its name is taken, report that and poison the name."""
     ex.env.indices.setdefault(name.name, name.span)
     ex.env.model.define(name.span, symbol)
@@ -98,11 +107,10 @@ def ranged_by_reads(
     """Return an index that ranges over the first axis it subscripts in the terms."""
     for base, axis, subscript in bare_places(*terms):
         if subscript.name == name.name and not _is_defined_here(ex, base, name):
-            extents = _extents_of(ex, base)
-            if axis < len(extents):
-                index = Index(name.name, extents[axis])
-                return IndexSymbol(index, name.span, subscript.span)
-            return Poison("an index", name.span)
+            extent = _extent_of(ex.scope, base, axis)
+            if extent is None:
+                return Poison("an index", name.span)
+            return IndexSymbol(Index(name.name, extent), name.span, subscript.span)
     return None
 
 
@@ -125,12 +133,13 @@ def _by_reads(ex: Expressions, name: ast.Identifier) -> IndexSymbol | None:
     return IndexSymbol(Index(name.name, length), name.span, origin)
 
 
-def _extents_of(ex: Expressions, base: ast.Expr) -> tuple[Extent, ...]:
-    """Return the lengths of what is subscripted: a tensor's axes, or an array's."""
-    symbol = ex.scope.of(base)
-    if isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0:
-        return symbol.tensor.extents
-    return lengths_of(ex.scope, base)
+def _extent_of(scope: Scope, base: ast.Expr, axis: int) -> Extent | None:
+    """Return the length of an axis of what is subscripted: a tensor's, or an array's."""
+    symbol = scope.of(base)
+    extents: tuple[Extent, ...] = lengths_of(scope, base)
+    if is_whole_tensor(symbol):
+        extents = symbol.tensor.extents
+    return extents[axis] if axis < len(extents) else None
 
 
 def _misreads_a_tensor(ex: Expressions, terms: Terms) -> bool:
@@ -165,10 +174,10 @@ def _report_no_range(
     terms: Terms,
     kind: ast.ReduceKind | None,
 ) -> None:
-    fault = RangeNotFound(
+    fault = diag.RangeNotFound(
         span=names[0].span,
         names=tuple(name.name for name in names),
-        lengths=tuple(meant_length(ex, name.name, terms, kind) for name in names),
+        lengths=tuple(probable_length(ex, name.name, terms, kind) for name in names),
     )
     ex.env.faults.add(fault)
 
@@ -213,7 +222,7 @@ class _Search:
 
     def _index(self, subscript: ast.Name, read: Read) -> Iterator[Found]:
         """Yield the length that an index ranges over in a statement."""
-        name, statement = subscript.name, read.statement
+        name, statement, scope = subscript.name, read.statement, self.ex.scope
         for reduction in reversed(read.reductions):
             for binder in reduction.binders:
                 if binder.name.name == name:
@@ -227,7 +236,8 @@ class _Search:
             case ast.Assignment(name=target, subscripts=left):
                 for axis, index in enumerate(left):
                     if isinstance(index, ast.Name) and index.name == name:
-                        yield self._of_tensor(target.name, axis), subscript.span
+                        written = ast.Name(target.name, span=target.span)
+                        yield _extent_of(scope, written, axis), subscript.span
             case ast.HostStatement():
                 return
 
@@ -252,19 +262,10 @@ class _Search:
             if subscript.name != name:
                 continue
             named = base.name if isinstance(base, ast.Name) else ""
-            if isinstance(ex.scope.get(named), TensorSymbol):
-                yield self._of_tensor(named, axis), span
-                return
-            if named not in self.reads:
-                lengths = lengths_of(ex.scope, base)
-                yield lengths[axis] if axis < len(lengths) else None, span
+            if named not in self.reads or is_whole_tensor(ex.scope.get(named)):
+                yield _extent_of(ex.scope, base, axis), span
                 return
             # Of a let without a range yet, as g of `sum[t] g[t] * x[t]`, go on to x.
-
-    def _of_tensor(self, name: str, axis: int) -> Extent | None:
-        symbol = self.ex.scope.get(name)
-        extents = symbol.tensor.extents if isinstance(symbol, TensorSymbol) else ()
-        return extents[axis] if axis < len(extents) else None
 
 
 Terms: TypeAlias = tuple[ast.Expr, ...]
@@ -304,7 +305,7 @@ def _joined(condition: ast.Expr) -> str:
     return f"({text})" if is_choice else text
 
 
-def meant_length(
+def probable_length(
     ex: Expressions, name: str, terms: Terms, kind: ast.ReduceKind | None
 ) -> str:
     """Return the probable length for an index without a range, or "..." if none is."""

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.operators import floored
 from kerngen.check.expressions.rules import HostSide
-from kerngen.check.faults.indices import LengthReads, LengthType, LengthValue
 from kerngen.check.hints.unknown import report_unknown
 from kerngen.check.scope import IndexSymbol, Poison, ValueSymbol
 from kerngen.ir.builtins.evaluate import NotFiniteError, bounds, constant_value
@@ -51,9 +51,11 @@ class LengthRules(HostSide):
     place: str
     instead: str = ""
 
-    def refusal(self, span: Span, what: str, declared: Span | None) -> LengthReads:
+    def refusal(self, span: Span, what: str, declared: Span | None) -> diag.LengthReads:
         """Return the diagnostic for something that a length can't depend on."""
-        return LengthReads(span=span, place=self.place, what=what, declared=declared)
+        return diag.LengthReads(
+            span=span, place=self.place, what=what, declared=declared
+        )
 
     def read(self, ex: Expressions, node: ast.Name, symbol: ValueSymbol) -> Expr | None:
         """Return the value of a name; a scalar that decides shapes must be an integer."""
@@ -111,14 +113,14 @@ def check_length(
     if value is None:
         return None
     if not value.type.is_integer:
-        fault = LengthType(span=node.span, place=place, actual=value.type.spelling)
+        fault = diag.LengthType(span=node.span, place=place, actual=value.type.spelling)
         env.faults.add(fault)
         return None
     constant = _constant(value)
     if constant is not None:
         if 0 <= constant <= MAX_EXTENT:
             return constant
-        env.faults.add(LengthValue(span=node.span, place=place, value=constant))
+        env.faults.add(diag.LengthValue(span=node.span, place=place, value=constant))
         return None
     if isinstance(value, DimValue):
         return value.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import final
 
-from kerngen.check.faults.types import LiteralRange, LiteralVanishes, NotFinite
+from kerngen.check import faults as diag
 from kerngen.ir.builtins.evaluate import (
     NotFiniteError,
     as_f32,
@@ -27,14 +27,14 @@ _F32_RANGE = ("-3.4028235e38", "3.4028235e38")
 
 
 @final
-class Kinds:
+class UntypedLiterals:
     """A cache of what type each tree of literals may take."""
 
     def __init__(self) -> None:
         # With the node, which else might be gone, and its place another's.
         self._known: dict[int, tuple[ast.Expr, Scalar | None]] = {}
 
-    def flexible(self, node: ast.Expr) -> Scalar | None:
+    def kind(self, node: ast.Expr) -> Scalar | None:
         """Return I32 or F32 if a tree of literals takes the type of its place, else None.
 
         F32 means that there is a float in the tree, so it fits no integer type.
@@ -48,11 +48,11 @@ class Kinds:
             case ast.Number(value=value):
                 return Scalar.F32 if isinstance(value, float) else Scalar.I32
             case ast.Unary(op="-" | "~", operand=operand):
-                return self.flexible(operand)
+                return self.kind(operand)
             case ast.Binary(op=op, left=left, right=right):
                 if op in _ARITHMETIC or op in ast.ON_BITS:
                     return self._joined(left, right)
-                return self.flexible(left) if op in ast.SHIFTS else None
+                return self.kind(left) if op in ast.SHIFTS else None
             case ast.Conditional(then=then, otherwise=otherwise):
                 return self._joined(then, otherwise)
             case ast.Call(function=name, arguments=arguments):
@@ -68,7 +68,7 @@ class Kinds:
         """Join the kinds of operands; the last first, for chains are long to the left."""
         joined = Scalar.I32
         for node in reversed(nodes):
-            kind = self.flexible(node)
+            kind = self.kind(node)
             if kind is None:
                 return None
             joined = Scalar.F32 if Scalar.F32 in (kind, joined) else Scalar.I32
@@ -116,7 +116,7 @@ def overflows(faults: Faults, span: Span, expr: Expr) -> bool:
         return False
     first, second = (int(value or 0) for value in values)
     if op in {"/", "%"} and second == 0:
-        faults.add(NotFinite(span=span, type=type_.spelling))
+        faults.add(diag.NotFinite(span=span, type=type_.spelling))
         return True
     return _too_large(faults, span, integer_op(op, first, second), type_)
 
@@ -128,7 +128,7 @@ def _too_large(
     if low <= value <= high:
         return False
     faults.add(
-        LiteralRange(
+        diag.LiteralRange(
             span=span,
             value=str(value),
             type=scalar.spelling,
@@ -155,11 +155,13 @@ def _float_literal(faults: Faults, span: Span, value: float) -> Constant | None:
         rounded = as_f32(float(value))
     except (NotFiniteError, OverflowError):
         low, high = _F32_RANGE
-        fault = LiteralRange(span=span, value=span.text, type="f32", low=low, high=high)
+        fault = diag.LiteralRange(
+            span=span, value=span.text, type="f32", low=low, high=high
+        )
         faults.add(fault)
         return None
     # As it is written: Python takes 1e-400 for 0.
     if abs(value) <= _ROUNDS_TO_0 and _FLOAT_NOT_0.match(span.text):
-        faults.add(LiteralVanishes(span=span, value=span.text))
+        faults.add(diag.LiteralVanishes(span=span, value=span.text))
         return None
     return Constant(rounded, Scalar.F32)

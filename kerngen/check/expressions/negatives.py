@@ -13,9 +13,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final, Literal, TypeAlias, TypeGuard, TypeVar
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.faults.indices import NegativeDividend
 from kerngen.check.scope import IndexSymbol, is_dim
 from kerngen.check.traverse import names_in, subexpressions
 from kerngen.ir import nodes as ir
@@ -26,7 +26,7 @@ from kerngen.syntax import ast
 
 _Expr = TypeVar("_Expr", ir.Expr, ast.Expr)
 
-_Plain: TypeAlias = (
+_Arithmetic: TypeAlias = (
     ir.Binary
     | ir.Unary
     | ir.Constant
@@ -39,7 +39,7 @@ _Plain: TypeAlias = (
 _MOST_VALUES: Final = 3
 """Lets of functions double, too."""
 
-_Careful: TypeAlias = ir.Select | ir.FunctionCall
+_Branching: TypeAlias = ir.Select | ir.FunctionCall
 
 _MOST_PARTS: Final = 100
 """Of a longer let nothing is kept: lets that read each other twice would double it."""
@@ -60,7 +60,7 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
     if len(typed) != len(written):  # some were computed: only the others are typed
         written = [part for part in written if any(names_in(part))]
     for quotient, place in zip(typed, written, strict=False):
-        dividend = _unfolded(ex.env, quotient.left)
+        dividend = _inlined(ex.env, quotient.left)
         if (
             quotient.type is Scalar.I32
             and may_be_negative(dividend)
@@ -68,7 +68,7 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
             and not _is_guarded(ex, place.left)
         ):
             ex.env.warnings.add(
-                NegativeDividend(
+                diag.NegativeDividend(
                     span=place.span,
                     operator=place.op,
                     left=place.left.span.one_line(limit=60),
@@ -126,11 +126,11 @@ def _warn_of_calls(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
         function = ex.env.bodies.get(call.function)
         if function is None or _is_guarded(ex, *place.arguments):
             continue
-        arguments = tuple(_unfolded(ex.env, each) for each in call.arguments)
-        operator = _rounded_up(function, arguments)
+        arguments = tuple(_inlined(ex.env, each) for each in call.arguments)
+        operator = _truncating_division(function, arguments)
         if operator is not None:
             ex.env.warnings.add(
-                NegativeDividend(
+                diag.NegativeDividend(
                     span=place.span,
                     operator=operator,
                     left="a",
@@ -140,7 +140,7 @@ def _warn_of_calls(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
             )
 
 
-def _rounded_up(
+def _truncating_division(
     function: ir.Function, arguments: tuple[ir.Expr, ...]
 ) -> Literal["/", "%"] | None:
     """Return the operator by which a function divides what can be negative, if it does.
@@ -151,7 +151,7 @@ def _rounded_up(
     values = (*(value for _, value in function.lets), function.body)
     parts = [part for value in values for part in walk(value)]
     many = len(values) > _MOST_VALUES or len(parts) > _MOST_PARTS
-    if many or any(isinstance(part, _Careful) for part in parts):
+    if many or any(isinstance(part, _Branching) for part in parts):
         return None
     corrected = {part.left for part in parts if _adds_divisor(part)}
     for part in parts:
@@ -173,19 +173,21 @@ def _adds_divisor(part: ir.Expr) -> TypeGuard[ir.Binary]:
             return False
 
 
-def remember_let(
+def record_let(
     env: Environment, name: str, indices: tuple[ir.Index, ...], value: ir.Expr
 ) -> None:
     """Record the value of an integer let that is arithmetic on indices and scalars."""
     if value.type is not Scalar.I32:
         return
-    whole = _unfolded(env, value)
+    whole = _inlined(env, value)
     parts = [*islice(walk(whole), _MOST_PARTS + 1)]
-    if len(parts) <= _MOST_PARTS and all(isinstance(part, _Plain) for part in parts):
+    if len(parts) <= _MOST_PARTS and all(
+        isinstance(part, _Arithmetic) for part in parts
+    ):
         env.lets[name] = indices, whole
 
 
-def _unfolded(env: Environment, expr: ir.Expr) -> ir.Expr:
+def _inlined(env: Environment, expr: ir.Expr) -> ir.Expr:
     """Return an expression with the elements of such lets replaced by what they are."""
     match expr:
         case ir.Load(tensor=tensor) if (
@@ -193,19 +195,19 @@ def _unfolded(env: Environment, expr: ir.Expr) -> ir.Expr:
         ):
             indices, value = env.lets[tensor.name]
             places = (
-                _unfolded(env, subscript_value(place)) for place in expr.subscripts
+                _inlined(env, subscript_value(place)) for place in expr.subscripts
             )
-            return _put(value, dict(zip(indices, places, strict=True)))
+            return _substituted(value, dict(zip(indices, places, strict=True)))
         case ir.Load():
             return expr
         case _:
-            return map_children(expr, lambda part: _unfolded(env, part))
+            return map_children(expr, lambda part: _inlined(env, part))
 
 
-def _put(expr: ir.Expr, values: Mapping[ir.Index, ir.Expr]) -> ir.Expr:
+def _substituted(expr: ir.Expr, values: Mapping[ir.Index, ir.Expr]) -> ir.Expr:
     if isinstance(expr, ir.IndexValue):
         return values[expr.index]
-    return map_children(expr, lambda part: _put(part, values))
+    return map_children(expr, lambda part: _substituted(part, values))
 
 
 def _is_guarded(ex: Expressions, *divided_in: ast.Expr) -> bool:

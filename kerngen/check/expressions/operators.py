@@ -1,16 +1,21 @@
-"""Checking operators and `if`, by the types of their operands."""
+"""Checking operators, `if` and constructors, by the types of their operands."""
 
 from __future__ import annotations
 
+from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.expressions.composites import check_composite
-from kerngen.check.faults.types import DivisionByZero, MixedTypes, OperandType
-from kerngen.check.hints.conversions import MEANT_BY_OPERATOR, conversion, unification
+from kerngen.check.hints.conversions import (
+    MEANT_BY_OPERATOR,
+    conversion,
+    operand_hint,
+    unification,
+)
 from kerngen.ir.builtins.evaluate import constant_value
 from kerngen.ir.builtins.table import TRUNCATING
-from kerngen.ir.nodes import Binary, BuiltinCall, Expr, Select, Unary
-from kerngen.ir.operators import is_composite
-from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
+from kerngen.ir.nodes import Binary, BuiltinCall, Cast, Construct, Expr, Select, Unary
+from kerngen.ir.operators import composite_type, fits_construct, is_composite
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 _EQUALITY = frozenset({"==", "!="})
@@ -76,7 +81,7 @@ def report_operand(
 ) -> None:
     """Report an operand of a type that an operator, cast or reduction does not take."""
     ex.env.faults.add(
-        OperandType(
+        diag.OperandType(
             span=node.span,
             operator=operator,
             accepted=accepted,
@@ -120,6 +125,37 @@ def check_binary(ex: Expressions, node: ast.Binary, want: Scalar | None) -> Expr
     return ex.finish(Binary(node.op, left, right, type_), node.span)
 
 
+def check_composite(
+    ex: Expressions, node: ast.Binary, left: Expr, right: Expr
+) -> Expr | None:
+    """Check an operation on a vector or matrix; return it typed, or None after a fault."""
+    type_ = composite_type(node.op, left.type, right.type)
+    if type_ is not None:
+        return Binary(node.op, left, right, type_)
+    sides = (node.left.span, left.type), (node.right.span, right.type)
+    report_operands(ex, node.span, node.op, *sides)
+    return None
+
+
+def report_operands(
+    ex: Expressions,
+    span: Span,
+    op: ast.BinaryOp,
+    left: tuple[Span, ValueType],
+    right: tuple[Span, ValueType],
+) -> None:
+    """Report an operator that is not defined for two types."""
+    ex.env.faults.add(
+        diag.CompositeOperands(
+            span=span,
+            op=op,
+            left=left[1].spelling,
+            right=right[1].spelling,
+            remedy=operand_hint(op, left[0].one_line(), left[1], right),
+        )
+    )
+
+
 def _one_type(
     ex: Expressions,
     what: str,
@@ -134,7 +170,7 @@ def _one_type(
     if left.type == right.type:
         return True
     ex.env.faults.add(
-        MixedTypes(
+        diag.MixedTypes(
             span=node.span,
             what=what,
             left=left.type.spelling,
@@ -191,7 +227,7 @@ def mixed_type(
         return None
     node, value = operands[-1]
     if op in _DIVIDES and constant_value(value) == 0:
-        ex.env.faults.add(DivisionByZero(span=node.span, operator=op))
+        ex.env.faults.add(diag.DivisionByZero(span=node.span, operator=op))
         return None
     return shared_type(*(value for _, value in operands))
 
@@ -222,3 +258,59 @@ def _accepts(ex: Expressions, op: str, node: ast.Expr, value: Expr) -> bool:
     accepted = "integers" if integers else "numbers"
     report_operand(ex, op, node, value.type, accepted, remedy)
     return False
+
+
+# Constructors
+
+
+def check_construct(
+    ex: Expressions, node: ast.Call, type_: Vector | Matrix
+) -> Expr | None:
+    """Check `vec3f(...)` or `mat2x2f(...)`; return its typed form."""
+    parts = ex.check_all(node.arguments, scalar_of(type_))
+    if parts is None:
+        return None
+    if len(parts) == 1 and parts[0].type == type_:
+        return parts[0]
+    if _is_conversion(type_, parts):
+        return Cast(parts[0], type_)
+    if isinstance(type_, Matrix):
+        parts = _columns(type_, parts)
+    if fits_construct(type_, tuple(part.type for part in parts)):
+        return Construct(type_, parts)
+    ex.env.faults.add(
+        diag.ConstructParts(
+            span=node.span,
+            type=type_.spelling,
+            actual=", ".join(part.type.spelling for part in parts),
+            accepted=_accepted(type_),
+        )
+    )
+    return None
+
+
+def _is_conversion(type_: Vector | Matrix, parts: tuple[Expr, ...]) -> bool:
+    """Whether a vector of other scalars is converted, component by component."""
+    if len(parts) != 1 or not isinstance(type_, Vector):
+        return False
+    given = parts[0].type
+    return isinstance(given, Vector) and given.width == type_.width
+
+
+def _columns(type_: Matrix, parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Return the columns of a matrix that is made of its components, in their order."""
+    rows = type_.rows
+    if [part.type for part in parts] != [Scalar.F32] * (type_.columns * rows):
+        return parts
+    starts = range(0, len(parts), rows)
+    return tuple(Construct(type_.column, parts[n : n + rows]) for n in starts)
+
+
+def _accepted(type_: Vector | Matrix) -> str:
+    if isinstance(type_, Matrix):
+        column = f"{type_.columns} columns of type '{type_.column.spelling}'"
+        return f"{column}, or {type_.columns * type_.rows} of 'f32'"
+    scalar = type_.scalar.spelling
+    return (
+        f"{type_.width} components of type '{scalar}', vectors of them, or one for all"
+    )

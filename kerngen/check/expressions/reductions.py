@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, final
 
+from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.index_ranges import bind_indices
 from kerngen.check.expressions.operators import NUMBERS, check_operand, report_operand
 from kerngen.check.expressions.rules import NodeRules
-from kerngen.check.faults.indices import PlaceOfSeveral
 from kerngen.check.scope import Scope
 from kerngen.ir.analysis.conditions import conditional
 from kerngen.ir.nodes import Expr, Reduce
@@ -65,7 +65,7 @@ def _place(ex: Expressions, node: ast.Reduction, reduce: Reduce) -> Expr | None:
     """Check what finds the place of a greatest or least number."""
     if len(reduce.indices) > 1:
         ex.env.faults.add(
-            PlaceOfSeveral(
+            diag.PlaceOfSeveral(
                 span=node.binders[1].name.span,
                 kind=node.kind,
                 names=tuple(index.name for index in reduce.indices),

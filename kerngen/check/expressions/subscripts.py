@@ -6,23 +6,19 @@ from dataclasses import replace
 from itertools import permutations
 from typing import Final, Literal
 
+from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions, complete
 from kerngen.check.expressions.negatives import warn_of_negatives
-from kerngen.check.expressions.places import Subscripted
-from kerngen.check.faults.indices import (
-    DimAsIndex,
-    DimMismatch,
-    RangeTooLong,
-    SubscriptCount,
-    SubscriptOutside,
-    SubscriptType,
-    UnboundIndex,
-)
-from kerngen.check.hints.borders import Side, choice_at_border, last_element, reaches
 from kerngen.check.hints.conversions import conversion
-from kerngen.check.hints.examples import completed
+from kerngen.check.hints.subscripts import (
+    Side,
+    choice_at_border,
+    completed,
+    last_element,
+    reaches,
+)
 from kerngen.check.hints.unknown import report_unknown
-from kerngen.check.scope import IndexSymbol, ends_axis
+from kerngen.check.scope import IndexSymbol, Subscripted, ends_axis
 from kerngen.ir.analysis.affine import affine_form, subscript_form
 from kerngen.ir.analysis.extremes import stays_inside
 from kerngen.ir.nodes import Affine, Clamped, Extent, IndexValue, Subscript
@@ -56,7 +52,9 @@ def report_dim(
 ) -> None:
     """Report a dim used as a subscript: an index, or the last element, was meant."""
     dim = ex.scope.get(node.name)
-    fault = DimAsIndex(span=node.span, declared=dim.span if dim else None, case=case)
+    fault = diag.DimAsIndex(
+        span=node.span, declared=dim.span if dim else None, case=case
+    )
     ex.env.faults.add(fault)
     ex.scope.poison_dims()
 
@@ -74,7 +72,7 @@ def report_count(
         return
     ex.env.reported.add(met)
     ex.env.faults.add(
-        SubscriptCount(
+        diag.SubscriptCount(
             span=span,
             other=tensor.span,
             tensor=tensor.name,
@@ -104,7 +102,7 @@ def check_subscript(
         return None
     if not value.type.is_integer:
         ex.env.faults.add(
-            SubscriptType(
+            diag.SubscriptType(
                 span=node.span,
                 actual=value.type.spelling,
                 remedy=conversion(node, value.type, Scalar.I32),
@@ -134,17 +132,17 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
     suggestion = suggestion or next(iter(env.unranged), "")
     case: Literal["ended", "end", "slip", "let", "sum"]
     if current.binds(name, node.span):
-        env.blame_use(name)
+        env.drop_range_fault(name)
         case = "ended"
     elif name == "end":
         case = "end"
     elif suggestion:
-        env.blame_use(suggestion)
+        env.drop_range_fault(suggestion)
         case = "slip"
     else:
         case = "let" if current.in_let else "sum"
     env.faults.add(
-        UnboundIndex(
+        diag.UnboundIndex(
             span=node.span, case=case, suggestion=suggestion, target=current.target
         )
     )
@@ -166,7 +164,7 @@ def check_axes(
         for axis, (index, node) in enumerate(zip(found, subscripts, strict=True))
         if index and (fault := _axis_fault(ex, index, tensor, axis, node.span))
     ]
-    mismatches = [f for f in faults if isinstance(f, DimMismatch)]
+    mismatches = [f for f in faults if isinstance(f, diag.DimMismatch)]
     indices = [index for index in found if index]
     if mismatches and len(indices) == len(subscripts):
         # Those that have their ranges from this very read.
@@ -184,7 +182,7 @@ def check_axes(
 
 def _with_fitting(ex: Expressions, fault: Diagnostic) -> Diagnostic:
     """Return a mismatch with the index that would fit the axis, if one is in reach."""
-    if not isinstance(fault, DimMismatch):
+    if not isinstance(fault, diag.DimMismatch):
         return fault
     for symbol in map(ex.scope.get, ex.scope.names()):
         dim = fault.other_dim
@@ -225,7 +223,7 @@ def _axis_fault(
             form = subscript_form(IndexValue(index))
             if form is not None and ex.env.known.keeps_inside(form, extent):
                 return None
-            return DimMismatch(
+            return diag.DimMismatch(
                 span=span,
                 other=symbol.origin,
                 declared=declared,
@@ -235,7 +233,7 @@ def _axis_fault(
                 other_dim=other_dim,
             )
         case length, int(available) if _is_longer(length, available, plain=plain):
-            return RangeTooLong(
+            return diag.RangeTooLong(
                 span=span,
                 other=symbol.origin,
                 declared=declared,
@@ -292,7 +290,7 @@ def is_out_of_bounds(
 
 def _report_outside(ex: Expressions, side: Side, remedy: str) -> None:
     ex.env.faults.add(
-        SubscriptOutside(
+        diag.SubscriptOutside(
             span=side.node.span,
             reaches=reaches(ex.env, side.form, side.extent),
             axis=side.axis,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from kerngen.ir.builtins.table import TRUNCATING
 from kerngen.source.counted import counted
@@ -164,6 +164,12 @@ class DimAsIndex(Diagnostic, code="KG0409"):
     declared: Span | None = related("the length of this axis", default=None)
 
 
+NoDim: TypeAlias = Literal[
+    "tensor", "slip", "no dims", "taken, no dims", "dims", "taken, dims"
+]
+"""What the name of an output's axis is, and whether there are dims."""
+
+
 class OutputOnlyDim(Diagnostic, code="KG0410"):
     MESSAGE = "The dim '{text}' of an output is not a dim of any input."
     HELP = {
@@ -179,7 +185,7 @@ class OutputOnlyDim(Diagnostic, code="KG0410"):
         ),
         "taken, dims": "The dims of the inputs are {dims}.",
     }
-    case: Literal["tensor", "slip", "no dims", "taken, no dims", "dims", "taken, dims"]
+    case: NoDim
     suggestion: str = ""
     dims: tuple[str, ...] = ()
 

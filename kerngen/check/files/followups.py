@@ -12,57 +12,42 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-from kerngen.check.faults.indices import RangeNotFound
-from kerngen.check.faults.names import (
-    TensorAsFunction,
-    UnknownDerivative,
-    UnknownFunction,
-    UnknownName,
-    UnknownType,
-)
-from kerngen.check.faults.schedules import GuardOfSome, NothingMatches, UnknownKernel
-from kerngen.check.faults.statements import (
-    LeftSubscript,
-    NeverWritten,
-    NothingWritten,
-    ReadBeforeWrite,
-)
-from kerngen.check.files.checked_file import CheckedFile, ItemKind
-from kerngen.check.files.linking import needed_by
+from kerngen.check import faults as diag
+from kerngen.check.files.checked_file import CheckedFile, ItemKind, needed_by
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-from kerngen.syntax.patterns import matching
+from kerngen.syntax.outline import matching
 from kerngen.syntax.recovery import item_names, words
 
 
 @final
 @dataclass(frozen=True)
-class _Lost:
+class _SkippedNames:
     """The names that skipped text may declare or write; it may be any name at all."""
 
     names: frozenset[str] = frozenset()
     any_name: bool = False
     any_target: bool = False
 
-    def __or__(self, other: _Lost) -> _Lost:
-        return _Lost(
+    def __or__(self, other: _SkippedNames) -> _SkippedNames:
+        return _SkippedNames(
             self.names | other.names,
             self.any_name or other.any_name,
             self.any_target or other.any_target,
         )
 
 
-_NOTHING: Final = _Lost()
+_NOTHING: Final = _SkippedNames()
 
 
 @final
 @dataclass(frozen=True)
-class Unread:
+class Skipped:
     """The declarations that may be lost: of whole items, and within each item left."""
 
-    items: _Lost
-    within: Mapping[Span, _Lost]
+    items: _SkippedNames
+    within: Mapping[Span, _SkippedNames]
     may_hold_anything: bool
     """Whether names of other files are missing, so that nothing is known."""
 
@@ -72,53 +57,53 @@ class Unread:
         near = self.within[item] if item else _NOTHING
         match fault:
             case (
-                UnknownName(text=name)
-                | UnknownFunction(text=name)
-                | UnknownType(text=name)
-                | UnknownKernel(text=name)
-                | UnknownDerivative(text=name)
-                | TensorAsFunction(text=name)
-                | GuardOfSome(text=name)
+                diag.UnknownName(text=name)
+                | diag.UnknownFunction(text=name)
+                | diag.UnknownType(text=name)
+                | diag.UnknownKernel(text=name)
+                | diag.UnknownDerivative(text=name)
+                | diag.TensorAsFunction(text=name)
+                | diag.GuardOfSome(text=name)
             ):
                 lost = self.items | near
                 return lost.any_name or name in lost.names
-            case NothingMatches(pattern=pattern):
+            case diag.NothingMatches(pattern=pattern):
                 return self.items.any_name or any(matching(pattern, self.items.names))
-            case LeftSubscript(text=text):
+            case diag.LeftSubscript(text=text):
                 lost = self.items | near
                 return lost.any_name or not lost.names.isdisjoint(words(text))
-            case ReadBeforeWrite(name=name) | NeverWritten(text=name):
+            case diag.ReadBeforeWrite(name=name) | diag.NeverWritten(text=name):
                 return near.any_target or name in near.names
-            case NothingWritten() | RangeNotFound():
+            case diag.NothingWritten() | diag.RangeNotFound():
                 return item is not None
             case _:
                 return False
 
 
-def find_unread(program: ast.Program) -> Unread:
+def find_skipped(program: ast.Program) -> Skipped:
     """Return the names that skipped text may declare."""
     spans = tuple(item.span for item in program.items)
     items, uses = _NOTHING, False
-    within: dict[Span, _Lost] = {}
+    within: dict[Span, _SkippedNames] = {}
     for gap in program.gaps:
         if item := _around(gap.span, spans):
             within[item] = within.get(item, _NOTHING) | _lost_statement(gap)
         else:
             items |= _lost_items(gap)
             uses = uses or gap.keyword == "use"
-    return Unread(items, within, uses)
+    return Skipped(items, within, uses)
 
 
-def _lost_statement(gap: ast.Gap) -> _Lost:
+def _lost_statement(gap: ast.Gap) -> _SkippedNames:
     """Return the names that a gap in an item may declare or write."""
     is_foreign = not (gap.keyword or gap.name or "=" in gap.rest)
-    return _Lost(_names(gap) | words(gap.rest), gap.lacks_name, is_foreign)
+    return _SkippedNames(_names(gap) | words(gap.rest), gap.lacks_name, is_foreign)
 
 
-def _lost_items(gap: ast.Gap) -> _Lost:
+def _lost_items(gap: ast.Gap) -> _SkippedNames:
     """Return the names of the items in a gap; if none is known, all of its words."""
     names = _names(gap) | item_names(gap.rest)
-    return _Lost(names or words(gap.span.text), gap.lacks_name)
+    return _SkippedNames(names or words(gap.span.text), gap.lacks_name)
 
 
 def _names(gap: ast.Gap) -> frozenset[str]:
@@ -138,7 +123,7 @@ _IS_KERNEL: Final = (
 )
 
 
-def say_where(
+def suggest_use(
     file: CheckedFile, kernels: Collection[str]
 ) -> Callable[[Diagnostic], Diagnostic]:
     """Return a function that adds to an unknown name's diagnostic where it is declared.
@@ -152,16 +137,16 @@ def say_where(
 
     def better(fault: Diagnostic) -> Diagnostic:
         match fault:
-            case UnknownFunction(text=item) if item in kernels:
+            case diag.UnknownFunction(text=item) if item in kernels:
                 return replace(fault, remedy=_IS_KERNEL.format(name=item))
-            case UnknownFunction(text=item):
+            case diag.UnknownFunction(text=item):
                 home = unseen.get(("function", item))
-            case UnknownName(text=item):
+            case diag.UnknownName(text=item):
                 home = unseen.get(("constant", item))
-            case UnknownKernel(text=item) | NothingMatches(pattern=item):
+            case diag.UnknownKernel(text=item) | diag.NothingMatches(pattern=item):
                 named = (name for kind, name in unseen if kind == "kernel")
                 home = unseen.get(("kernel", next(matching(item, named), "")))
-            case UnknownType(text=item):
+            case diag.UnknownType(text=item):
                 home = unseen.get(("struct", item))
             case _:
                 return fault

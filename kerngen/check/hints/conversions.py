@@ -99,8 +99,8 @@ def _as_float(node: ast.Expr) -> str:
 
 def _float_text(node: ast.Expr) -> str:
     text = node.span.one_line()
-    is_whole = isinstance(node, ast.Number) and isinstance(node.value, int)
-    return f"{text}.0" if is_whole else f"f32({text})"
+    is_whole_tensor = isinstance(node, ast.Number) and isinstance(node.value, int)
+    return f"{text}.0" if is_whole_tensor else f"f32({text})"
 
 
 def operand_hint(

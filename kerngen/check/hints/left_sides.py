@@ -11,10 +11,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
-from kerngen.check.faults.statements import LeftSubscript, RepeatedLeftIndex
-from kerngen.check.hints.examples import example_read, free_names
-from kerngen.check.scope import Scope, Symbol, TensorSymbol, ValueSymbol, is_whole
+from kerngen.check.hints.subscripts import example_read, free_names
+from kerngen.check.scope import (
+    Scope,
+    Symbol,
+    TensorSymbol,
+    ValueSymbol,
+    is_whole_tensor,
+)
 from kerngen.check.traverse import bare_subscripts, names_in, walk_syntax
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
@@ -40,7 +46,7 @@ _GATHERED: Final[dict[ast.AssignOp, tuple[ast.ReduceKind, str]]] = {
 
 @final
 @dataclass(frozen=True)
-class FaultyLeft:
+class FaultyLeftSide:
     """The left side of a statement, in which some subscript is no new index."""
 
     env: Environment
@@ -71,14 +77,16 @@ class FaultyLeft:
         known, span = self.scope.of(subscript), subscript.span
         declared = known.span if known else None
         self.env.faults.add(
-            LeftSubscript(span=span, declared=declared, what=what, remedy=remedy)
+            diag.LeftSubscript(span=span, declared=declared, what=what, remedy=remedy)
         )
 
     def report_repeated(self, name: ast.Name) -> None:
         """Report an index that is there twice."""
         first = next(s for s in self.node.subscripts if s == name)
         self.env.faults.add(
-            RepeatedLeftIndex(span=name.span, other=first.span, remedy=self._chosen())
+            diag.RepeatedLeftIndex(
+                span=name.span, other=first.span, remedy=self._chosen()
+            )
         )
 
     def _describe(self, subscript: ast.Expr) -> tuple[str, str]:
@@ -96,7 +104,7 @@ class FaultyLeft:
             return what, self._gathered(moving) if moving else self._chosen()
         if isinstance(subscript, ast.Name):
             known = self.scope.get(subscript.name)
-            is_scalar = isinstance(known, TensorSymbol) and not is_whole(known)
+            is_scalar = isinstance(known, TensorSymbol) and not is_whole_tensor(known)
             is_number = isinstance(known, ValueSymbol) or is_scalar
             remedy = self._chosen() if is_number else _NO_INDEX
             return known.kind if known else "a value", remedy

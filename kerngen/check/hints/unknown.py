@@ -5,19 +5,10 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final, Literal
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.faults.indices import IndexAsValue, NotSubscriptable
-from kerngen.check.faults.names import (
-    MemberOfScalar,
-    TensorAsFunction,
-    UnknownFunction,
-    UnknownName,
-    UsedBeforeDefinition,
-)
-from kerngen.check.faults.places import StructConstructed
-from kerngen.check.faults.types import CastToBool
-from kerngen.check.hints.examples import INDEX_NAMES, example_read, free_names
+from kerngen.check.hints.subscripts import INDEX_NAMES, example_read, free_names
 from kerngen.check.items.types import HALVES, report_cast_to_half, report_narrow
 from kerngen.check.scope import (
     IndexSymbol,
@@ -25,7 +16,7 @@ from kerngen.check.scope import (
     Symbol,
     TensorSymbol,
     ValueSymbol,
-    is_whole,
+    is_whole_tensor,
 )
 from kerngen.check.traverse import names_in
 from kerngen.ir.builtins.table import BUILTINS
@@ -76,17 +67,19 @@ def report_unknown(ex: Expressions, node: ast.Name, otherwise: str = "") -> None
         return
     if name in env.later:
         env.faults.add(
-            UsedBeforeDefinition(
+            diag.UsedBeforeDefinition(
                 span=node.span, other=env.later[name], case=_why_undefined(ex, name)
             )
         )
     elif name in env.indices or env.current.binds(name, node.span):
-        env.blame_use(name)
-        env.faults.add(IndexAsValue(span=node.span, declared=env.indices.get(name)))
+        env.drop_range_fault(name)
+        env.faults.add(
+            diag.IndexAsValue(span=node.span, declared=env.indices.get(name))
+        )
         return
     else:
         remedy = _name_remedy(ex, name) or otherwise or _introduction(ex, name)
-        env.faults.add(UnknownName(span=node.span, remedy=remedy))
+        env.faults.add(diag.UnknownName(span=node.span, remedy=remedy))
     env.reported.add(name)
 
 
@@ -113,15 +106,10 @@ def _introduction(ex: Expressions, name: str) -> str:
     return f"An index is introduced on the left, with its range: {written}."
 
 
-def is_whole_tensor(ex: Expressions, node: ast.Expr) -> bool:
-    """Whether an argument is a tensor without subscripts."""
-    return is_whole(ex.scope.of(node))
-
-
 def is_tensor_of_numbers(ex: Expressions, node: ast.Expr) -> bool:
     """Whether an argument is a tensor without subscripts whose elements are scalars."""
     symbol = ex.scope.of(node)
-    return is_whole(symbol) and isinstance(symbol.tensor.element, Scalar)
+    return is_whole_tensor(symbol) and isinstance(symbol.tensor.element, Scalar)
 
 
 def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
@@ -131,7 +119,7 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
     faults = ex.env.faults
     if name == "bool":
         text = node.arguments[0].span.one_line() if node.arguments else "x"
-        faults.add(CastToBool(span=node.span, argument=text))
+        faults.add(diag.CastToBool(span=node.span, argument=text))
     elif name in HALVES:
         report_cast_to_half(faults, node)
     elif name in NARROW:
@@ -141,15 +129,19 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
         member = struct.members[0].name if struct else "member"
         target = ex.env.current.target or "p"
         faults.add(
-            StructConstructed(span=node.span, struct=name, target=target, member=member)
+            diag.StructConstructed(
+                span=node.span, struct=name, target=target, member=member
+            )
         )
     elif isinstance(symbol, Poison):
         return
     elif symbol is not None:
-        faults.add(TensorAsFunction(span=span, declared=symbol.span, kind=symbol.kind))
+        faults.add(
+            diag.TensorAsFunction(span=span, declared=symbol.span, kind=symbol.kind)
+        )
     else:
         remedy = _function_remedy(ex, node)
-        faults.add(UnknownFunction(span=span, remedy=remedy))
+        faults.add(diag.UnknownFunction(span=span, remedy=remedy))
 
 
 def _function_remedy(ex: Expressions, node: ast.Call) -> str:
@@ -170,7 +162,7 @@ def _function_remedy(ex: Expressions, node: ast.Call) -> str:
 
 def _takes_vectors(ex: Expressions, node: ast.Call) -> bool:
     """Whether an argument is a vector or a matrix."""
-    plain = (part for part in node.arguments if not is_whole_tensor(ex, part))
+    plain = (part for part in node.arguments if not is_whole_tensor(ex.scope.of(part)))
     values = (ex.check(part) for part in plain)
     return any(value is not None and is_composite(value.type) for value in values)
 
@@ -212,7 +204,7 @@ def report_member(ex: Expressions, node: ast.Member) -> None:
     base = node.base
     symbol = ex.scope.of(base)
     ex.env.faults.add(
-        MemberOfScalar(
+        diag.MemberOfScalar(
             span=node.member.span,
             declared=symbol.span if symbol else None,
             base=base.span.one_line(),
@@ -245,7 +237,7 @@ def report_module(ex: Expressions, node: ast.Member) -> None:
     instead = foreign.VALUES.get(
         member, f"'{member}' alone, if it is one of your values"
     )
-    ex.env.faults.add(UnknownName(span=node.span, remedy=f"Write {instead}."))
+    ex.env.faults.add(diag.UnknownName(span=node.span, remedy=f"Write {instead}."))
 
 
 def report_subscripts(ex: Expressions, node: ast.Subscript) -> None:
@@ -266,7 +258,7 @@ def report_subscripts(ex: Expressions, node: ast.Subscript) -> None:
     if isinstance(symbol, ValueSymbol | IndexSymbol):
         remedy = "It is one number: read it by its bare name."
     ex.env.faults.add(
-        NotSubscriptable(
+        diag.NotSubscriptable(
             span=node.span,
             declared=symbol.span if symbol else None,
             base=node.base.span.one_line(),

@@ -1,19 +1,26 @@
-"""Checking constants, and the defaults of parameters."""
+"""Checking constant expressions: constants, defaults, and numbers in structs."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final, final
+
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions, complete
-from kerngen.check.expressions.rules import CONSTANT
-from kerngen.check.faults.places import NoDefault
-from kerngen.check.faults.types import NotConstant, VectorDefault
+from kerngen.check.expressions.rules import CONSTANT, NodeRules
 from kerngen.check.items.types import resolve_scalar
 from kerngen.check.scope import Poison, Scope, ValueSymbol
 from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.evaluate import Value, constant_value
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.memory import Leaf, MemoryType
-from kerngen.ir.types import VECTORS, Scalar, Vector
+from kerngen.ir.nodes import Expr
+from kerngen.ir.types import CASTS, VECTORS, Scalar, Vector
 from kerngen.ir.walk import walk
+from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.similar import closest, did_you_mean
+from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 
@@ -49,12 +56,14 @@ def check_default(
     if isinstance(type_, Scalar):
         return _constant(env, scope, node, type_, "A default")
     if not isinstance(type_, Vector):
-        env.faults.add(NoDefault(span=node.span, type=type_.spelling))
+        env.faults.add(diag.NoDefault(span=node.span, type=type_.spelling))
         return None
     arguments = _components(node, type_)
     if not arguments:
         env.faults.add(
-            VectorDefault(span=node.span, type=type_.spelling, example=_example(type_))
+            diag.VectorDefault(
+                span=node.span, type=type_.spelling, example=_example(type_)
+            )
         )
         return None
     return complete(
@@ -89,7 +98,7 @@ def _constant(
         symbol = scope.get(name)
         declared = symbol.span if symbol else None
         env.faults.add(
-            NotConstant(span=node.span, declared=declared, place=place, name=name)
+            diag.NotConstant(span=node.span, declared=declared, place=place, name=name)
         )
         return None
     if value.type != type_:
@@ -111,3 +120,134 @@ def _culprit(value: ir.Expr, node: ast.Expr) -> str:
             case _:
                 pass
     return node.span.one_line()
+
+
+ATTRIBUTES: Final = ("align", "size")
+_LENGTH: Final = "The length of an array in a struct"
+
+
+def check_lengths(
+    env: Environment, scope: Scope, axes: tuple[ast.Expr, ...], span: Span
+) -> tuple[int, ...] | None:
+    """Return the lengths of a fixed array, the outermost first, or None after a fault."""
+    if not axes:
+        remedy = "Write how many elements it has, as in 'f32[16]'."
+        fault = diag.NumberNotConstant(
+            span=span, place=_LENGTH, what="none is given", remedy=remedy
+        )
+        env.faults.add(fault)
+        return None
+    return complete([_length(env, scope, axis) for axis in axes])
+
+
+def _length(env: Environment, scope: Scope, node: ast.Expr) -> int | None:
+    value = _integer(env, scope, node, _LENGTH)
+    if value is None or value > 0:
+        return value
+    env.faults.add(diag.LengthNotPositive(span=node.span, value=value))
+    return None
+
+
+def check_attributes(
+    env: Environment, scope: Scope, field: ast.StructField
+) -> dict[str, int | None]:
+    """Return the values of a field's attributes by name, None for a faulty one."""
+    first: dict[str, ast.Attribute] = {}
+    values: dict[str, int | None] = {}
+    for attribute in field.attributes:
+        name = attribute.name
+        if name.name not in ATTRIBUTES:
+            suggestion = closest(name.name, ATTRIBUTES)
+            env.faults.add(diag.UnknownAttribute(span=name.span, suggestion=suggestion))
+            values[name.name] = None
+        elif name.name in first:
+            twice = diag.AttributeTwice(
+                span=attribute.span,
+                other=first[name.name].span,
+                field=field.name.name,
+                name=name.name,
+            )
+            env.faults.add(twice)
+        else:
+            first[name.name] = attribute
+            values[name.name] = _attribute(env, scope, attribute)
+    return values
+
+
+def _attribute(env: Environment, scope: Scope, attribute: ast.Attribute) -> int | None:
+    name = attribute.name.name
+    value = _integer(env, scope, attribute.value, f"The value of '@{name}'")
+    if name == "align" and value is not None and (value < 1 or value & (value - 1)):
+        env.faults.add(diag.AlignNotPowerOfTwo(span=attribute.value.span, value=value))
+        return None
+    return value
+
+
+def _integer(env: Environment, scope: Scope, node: ast.Expr, place: str) -> int | None:
+    """Return the value of a constant integer; None after a fault.
+
+    A literal may be of any size here: a limit that it exceeds is reported in bytes.
+    """
+    if isinstance(node, ast.Number) and isinstance(node.value, int):
+        return node.value
+    value = Expressions(env, scope, _NumberRules(place)).check(node)
+    if value is None:
+        return None
+    if value.type not in (Scalar.I32, Scalar.U32):
+        actual = value.type.spelling
+        env.faults.add(diag.NotAnInteger(span=node.span, place=place, actual=actual))
+        return None
+    number = constant_value(value)
+    assert number is not None, "it reads constants alone"
+    return int(number)
+
+
+@final
+@dataclass(frozen=True)
+class _NumberRules(NodeRules):
+    """The rules of a number in a struct, which is made of constants."""
+
+    place: str
+    must_fit = True
+
+    def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
+        del what, declared
+        return self._varies(span)
+
+    def _varies(self, span: Span, remedy: str = "") -> Diagnostic:
+        what = f"'{span.one_line()}' is not"
+        return diag.NumberNotConstant(
+            span=span, place=self.place, what=what, remedy=remedy
+        )
+
+    def name(self, ex: Expressions, node: ast.Name) -> Expr | None:
+        match ex.scope.get(node.name):
+            case ValueSymbol(value=value):
+                return value
+            case Poison():
+                pass
+            case _:
+                remedy = _remedy(ex.scope, node.name, self.place)
+                ex.env.faults.add(self._varies(node.span, remedy))
+        return None
+
+    def member(self, ex: Expressions, node: ast.Member) -> None:
+        self.refuse(ex, node.span, "a member")
+
+    def subscript(self, ex: Expressions, node: ast.Subscript) -> None:
+        self.refuse(ex, node.span, "an element")
+
+    def call(self, ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | None:
+        if node.function.name in BUILTINS or node.function.name in CASTS:
+            return super().call(ex, node, want)
+        self.refuse(ex, node.span, "a function")
+        return None
+
+
+def _remedy(scope: Scope, name: str, place: str) -> str:
+    if meant := did_you_mean(closest(name, list(scope.names()))):
+        return meant
+    declared = f"Declare it: 'const {name}: u32 = 16;'."
+    if place != _LENGTH:
+        return declared
+    return f"{declared} A length that only a call knows belongs to a tensor of structs."

@@ -1,11 +1,13 @@
-"""Checking functions: all signatures first, so that their order does not matter."""
+"""Checking functions and their derivatives: all signatures first, so order is free."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import (
     Environment,
     FormalParameter,
@@ -14,17 +16,16 @@ from kerngen.check.environment import (
 )
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.rules import FUNCTION
-from kerngen.check.faults.names import BuiltinClash, CallsTooDeep, Recursion
 from kerngen.check.items.types import HALVES, resolve_value
 from kerngen.check.scope import Poison, Scope, ValueSymbol
 from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import REDUCE_KINDS, Expr, Function, LocalValue
-from kerngen.ir.types import CASTS, COMPOSITES
+from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType
 from kerngen.source.diagnostic import Faults
 from kerngen.source.order import around, needed_first
-from kerngen.source.similar import MOST_CHAINED, chained
+from kerngen.source.similar import MOST_CHAINED, chained, closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.depth import LONGEST_CHAIN, continues
@@ -43,7 +44,7 @@ def check_signatures(
     for item in items:
         name = item.name.name
         if name in _TAKEN or name in BUILTINS:
-            faults.add(BuiltinClash(span=item.name.span))
+            faults.add(diag.BuiltinClash(span=item.name.span))
             continue
         place = "A parameter of a function"
         parameters = tuple(
@@ -153,7 +154,7 @@ def _check_depth(faults: Faults, ordered: list[ast.FunctionItem]) -> None:
         depth = _Depth(max(d.nesting for d in found), max(d.height for d in found))
         name = item.name
         if depth.nesting > MOST_NESTED or depth.height > LONGEST_CHAIN:
-            faults.add(CallsTooDeep(span=name.span, limit=MOST_NESTED))
+            faults.add(diag.CallsTooDeep(span=name.span, limit=MOST_NESTED))
             depth = _Depth(0, 0)
         depths[name.name] = depth
 
@@ -195,7 +196,7 @@ def _callees_first(
             _call_of(by_name[caller], called) for caller, called in pairwise(steps)
         )
         faults.add(
-            Recursion(
+            diag.Recursion(
                 span=by_name[steps[0]].name.span,
                 chain=chained(steps, "calls"),
                 calls=tuple(calls)[:MOST_CHAINED],
@@ -217,3 +218,123 @@ def _calls(item: ast.FunctionItem) -> list[ast.Identifier]:
         for node in walk_syntax(body)
         if isinstance(node, ast.Call)
     ]
+
+
+def check_derivatives(
+    of_file: Environment,
+    items: Iterable[ast.DerivativeItem],
+    functions: tuple[Function, ...],
+    own: Signatures,
+    outer: Scope,
+) -> tuple[Function, ...]:
+    """Return all functions: those given with their derivatives, then the derivatives.
+
+    `own` are the signatures of the file's functions.
+    """
+    faults = of_file.faults
+    found = {function.name: function for function in functions}
+    partials: list[Function] = []
+    first: dict[str, Span] = {}
+    for item in items:
+        name = item.function.name
+        if name not in own:
+            meant = closest(name, own)
+            faults.add(
+                diag.UnknownDerivative(span=item.function.span, suggestion=meant)
+            )
+            continue
+        if name in first:
+            faults.add(diag.DerivedTwice(span=item.function.span, other=first[name]))
+            continue
+        first[name] = item.function.span
+        made = _partials(of_file, outer, item)
+        if made is None or name not in found:
+            continue
+        found[name] = replace(
+            found[name], partials=tuple(p.name if p else "" for p in made)
+        )
+        partials += [partial for partial in made if partial is not None]
+    return (*found.values(), *partials)
+
+
+def _partials(
+    of_file: Environment, outer: Scope, item: ast.DerivativeItem
+) -> tuple[Function | None, ...] | None:
+    """Return the partial derivatives by parameter, None for one that is no f32."""
+    signature = of_file.functions[item.function.name]
+    if not _matches(of_file.faults, item, signature):
+        return None
+    floats = [p.name for p in signature.parameters if p.type is Scalar.F32]
+    if len(item.values) != len(floats):
+        _report_count(of_file.faults, item, floats)
+        return None
+    ex = inside_function(of_file, item.lets, outer)
+    known = check_locals(ex, item.parameters, item.lets, signature)
+    place = f"A derivative of '{signature.name}'"
+    values = {
+        name: ex.check_as(value, Scalar.F32, place, value.span)
+        for name, value in zip(floats, item.values, strict=True)
+    }
+    if known is None or None in values.values():
+        return None
+    parameters, lets = known
+    taken = {*of_file.functions}
+    made: list[Function | None] = []
+    for parameter in parameters:
+        value = values.get(parameter.name)
+        name = f"{signature.name}_by_{parameter.name}"
+        while name in taken:
+            name += "_"
+        partial = value and Function(name, parameters, lets, value, Scalar.F32)
+        made.append(partial)
+    return tuple(made)
+
+
+def _matches(faults: Faults, item: ast.DerivativeItem, signature: Signature) -> bool:
+    """Whether a derivative is of a function of numbers, and takes what that takes."""
+    result = signature.result
+    types = [p.type for p in signature.parameters if p.type is not None]
+    if result is None or len(types) < len(signature.parameters):
+        return False
+    strange: list[ValueType] = [t for t in types if not isinstance(t, Scalar)]
+    if result is not Scalar.F32:
+        strange = [result]
+    if strange:
+        fault = diag.DerivativeOfVectors(
+            span=item.function.span, type=strange[0].spelling
+        )
+        faults.add(fault)
+        return False
+    expected = _listed(
+        [(p.name, p.type.spelling) for p in signature.parameters if p.type]
+    )
+    actual = _listed([(p.name.name, p.type.span.collapsed) for p in item.parameters])
+    if actual != expected:
+        faults.add(
+            diag.DerivativeParameters(
+                span=item.function.span,
+                other=signature.span,
+                actual=actual,
+                expected=expected,
+            )
+        )
+    return actual == expected
+
+
+def _listed(parameters: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(f"{name}: {type_}" for name, type_ in parameters)
+
+
+def _report_count(
+    faults: Faults, item: ast.DerivativeItem, floats: Sequence[str]
+) -> None:
+    last = item.values[-1].span
+    faults.add(
+        diag.DerivativeValues(
+            span=item.values[0].span.to(last),
+            name=item.function.name,
+            expected=len(floats),
+            actual=len(item.values),
+            wanted=", ".join(f"by '{name}'" for name in floats) or "there is none",
+        )
+    )

@@ -9,17 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
-from kerngen.check.faults.names import (
-    DerivedFromItself,
-    DuplicateItem,
-    NoKernelToDerive,
-)
-from kerngen.check.files.checked_file import CheckedFile
-from kerngen.check.files.linking import link
-from kerngen.check.items.parameters import KINDS
-from kerngen.check.schedules.matching import Scheduled, report_faults
-from kerngen.check.schedules.options import check_schedule
+from kerngen.check.files.checked_file import CheckedFile, link
+from kerngen.check.schedules import Scheduled, check_schedule, report_faults
 from kerngen.check.scope import Scope, TensorSymbol, ValueSymbol, parameter_symbol
 from kerngen.ir import nodes as ir
 from kerngen.ir.types import Scalar
@@ -67,12 +60,13 @@ def with_gradients(
     file: CheckedFile,
     program: ast.Program,
     scheduled: Mapping[str, Sequence[Scheduled]],
-    derive: Derive,
+    derive: Derive | None,
 ) -> CheckedFile:
     """Return a file with the kernels of its gradient items, and their schedules."""
     items = [i for i in program.items if isinstance(i, ast.GradientItem)]
     if not items:
         return file
+    assert derive is not None, "a checker without it is for files without gradients"
     faults, warnings = Faults(), Faults()
     for warning in file.module.warnings:
         warnings.add(warning)
@@ -122,7 +116,7 @@ def _kept(
             continue
         other, name = taken.kernel.span, taken.kernel.name
         faults.add(
-            DuplicateItem(span=first.span, other=other, kind="kernels", name=name)
+            diag.DuplicateItem(span=first.span, other=other, kind="kernels", name=name)
         )
 
 
@@ -168,7 +162,7 @@ def _in_order(
     for first, *others in cycles:
         chain = ", and that ".join(f"is of '{name}'" for name in (*others, first))
         span = by_name[first].name.span
-        faults.add(DerivedFromItself(span=span, chain=f"it {chain}"))
+        faults.add(diag.DerivedFromItself(span=span, chain=f"it {chain}"))
     ordered: list[ast.GradientItem] = []
     for item in (by_name[name] for name in names):
         kernel = item.kernel
@@ -179,7 +173,7 @@ def _in_order(
         else:
             faulty.add(item.name.name)
             suggestion = closest(kernel.name, [*known, *by_name])
-            faults.add(NoKernelToDerive(span=kernel.span, suggestion=suggestion))
+            faults.add(diag.NoKernelToDerive(span=kernel.span, suggestion=suggestion))
     return ordered
 
 
@@ -192,18 +186,10 @@ def _declare(scope: Scope, kernel: ir.Kernel) -> None:
         symbol = parameter_symbol(parameter.name, parameter.memory, span)
         scope.put(parameter.name, symbol)
     for tensor in kernel.tensors:
-        scope.put(tensor.name, TensorSymbol(KINDS[tensor.role], tensor, span))
+        scope.put(tensor.name, TensorSymbol(tensor, span))
     for host in kernel.hosts:
         value = ir.UniformValue(host.name, host.type)
         scope.put(host.name, ValueSymbol("a host", value, span))
-
-
-def no_gradients(
-    item: ast.GradientItem, kernel: ir.Kernel, functions: Functions, warnings: Faults
-) -> ir.Kernel:
-    """Fail: a `Derive` for sources that have no gradient items."""
-    del kernel, functions, warnings
-    raise AssertionError(f"nobody derives {item.name.name}")
 
 
 def lets_of(kernel: ir.Kernel) -> dict[str, ir.Tensor]:

@@ -7,24 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import complete
-from kerngen.check.faults.structs import (
-    AlignTooSmall,
-    DuplicateField,
-    HoldsItself,
-    NoFields,
-    SizeInUniform,
-    SizeTooSmall,
-    StructNamedLikeType,
-    StructTooDeep,
-    StructTooLarge,
-    TooManyFields,
-    UniformTooDeep,
-    UniformTooLarge,
-)
-from kerngen.check.faults.types import TypeNotAllowed
-from kerngen.check.items.struct_numbers import check_attributes, check_lengths
+from kerngen.check.items.constants import check_attributes, check_lengths
 from kerngen.check.items.types import Structs, report_narrow, report_unknown_type
 from kerngen.check.scope import Scope
 from kerngen.ir.memory import (
@@ -104,10 +90,10 @@ def uniform_faults(type_: MemoryType, span: Span) -> Iterator[Diagnostic]:
         return
     depth = nesting(lay_out(type_, Space.UNIFORM)) + 1
     if depth > DEEPEST:
-        yield UniformTooDeep(span=span, depth=depth, limit=DEEPEST)
+        yield diag.UniformTooDeep(span=span, depth=depth, limit=DEEPEST)
     for struct, member, needed in _members_in_uniform(type_):
         if member.size is not None and member.size < needed:
-            yield SizeInUniform(
+            yield diag.SizeInUniform(
                 span=span,
                 struct=struct.name,
                 field=member.name,
@@ -122,7 +108,7 @@ def uniform_size_fault(kernel: Kernel) -> Diagnostic | None:
     size = uniform_layout(kernel).size
     if size <= LARGEST_UNIFORM:
         return None
-    return UniformTooLarge(
+    return diag.UniformTooLarge(
         span=kernel.span, name=kernel.name, size=size, limit=LARGEST_UNIFORM
     )
 
@@ -162,7 +148,7 @@ def _inner_first(
         names = around(cycle, first)
         field, *others = (held(outer)[inner] for outer, inner in pairwise(names))
         faults.add(
-            HoldsItself(
+            diag.HoldsItself(
                 span=field.type.span,
                 name=first,
                 chain=chained(names, "holds"),
@@ -201,14 +187,14 @@ class _Checker:
     def _check_names(self, item: ast.StructItem) -> None:
         name = item.name
         if name.name in LEAVES or name.name == "bool":
-            self.env.faults.add(StructNamedLikeType(span=name.span))
+            self.env.faults.add(diag.StructNamedLikeType(span=name.span))
         if not item.fields:
-            self.env.faults.add(NoFields(span=name.span))
+            self.env.faults.add(diag.NoFields(span=name.span))
         first: dict[str, Span] = {}
         for each in item.fields:
             field_ = each.name
             if field_.name in first:
-                twice = DuplicateField(
+                twice = diag.DuplicateField(
                     span=field_.span, other=first[field_.name], struct=name.name
                 )
                 self.env.faults.add(twice)
@@ -227,7 +213,7 @@ class _Checker:
     def _type(self, written: ast.TypeName) -> MemoryType | None:
         name = written.name
         if name.name == "bool":
-            fault = TypeNotAllowed(
+            fault = diag.TypeNotAllowed(
                 span=name.span,
                 place="A field of a struct",
                 type="bool",
@@ -254,8 +240,8 @@ class _Checker:
         laid = lay_out(member.type, Space.STORAGE)
         spelling = member.type.spelling
         for name, value, needed, fault in (
-            ("align", member.align, laid.align, AlignTooSmall),
-            ("size", member.size, laid.size, SizeTooSmall),
+            ("align", member.align, laid.align, diag.AlignTooSmall),
+            ("size", member.size, laid.size, diag.SizeTooSmall),
         ):
             if value is not None and value < needed:
                 span = at[name]
@@ -274,7 +260,9 @@ class _Checker:
         )
         for count, limit, within in limits:
             if count > limit:
-                many = TooManyFields(span=span, within=within, count=count, limit=limit)
+                many = diag.TooManyFields(
+                    span=span, within=within, count=count, limit=limit
+                )
                 self.env.faults.add(many)
                 return False
         depth = nesting(lay_out(struct, Space.STORAGE))
@@ -284,7 +272,7 @@ class _Checker:
         return self._is_small(struct, span)
 
     def _report_depth(self, span: Span, what: str, depth: int) -> None:
-        deep = StructTooDeep(span=span, what=what, depth=depth, limit=DEEPEST - 1)
+        deep = diag.StructTooDeep(span=span, what=what, depth=depth, limit=DEEPEST - 1)
         self.env.faults.add(deep)
 
     def _is_small(self, struct: Struct, span: Span) -> bool:
@@ -296,7 +284,7 @@ class _Checker:
         )
         member = struct.member(first.name)
         self.env.faults.add(
-            StructTooLarge(
+            diag.StructTooLarge(
                 span=member.span if member and member.span else span,
                 name=struct.name,
                 size=laid.size,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import Final, TypeAlias
 
-from kerngen.check.faults.names import UnknownType
-from kerngen.check.faults.types import NotAllowed, TypeNotAllowed
+from kerngen.check import faults as diag
 from kerngen.ir.memory import LEAVES, NARROW, Struct
 from kerngen.ir.types import COMPOSITES, Scalar, ValueType
 from kerngen.source.diagnostic import Faults
@@ -52,7 +51,7 @@ def report_unknown_type(
 ) -> None:
     """Report an unknown type; `array` is how arrays are written at its place."""
     remedy = unknown_type_hint(name.name, known, array)
-    faults.add(UnknownType(span=name.span, remedy=remedy))
+    faults.add(diag.UnknownType(span=name.span, remedy=remedy))
 
 
 def resolve_element(
@@ -84,7 +83,7 @@ def resolve_scalar(faults: Faults, written: ast.TypeName, place: str) -> Scalar 
         return None
     if isinstance(type_, Scalar) and written.axes is None:
         return type_
-    case: NotAllowed = "constant" if written.axes is None else "constants"
+    case: diag.NotAllowed = "constant" if written.axes is None else "constants"
     text = written.span.collapsed
     _report(faults, written.span, case, place, text, type_.spelling)
     return None
@@ -109,12 +108,14 @@ def resolve_value(
 def _report(
     faults: Faults,
     span: Span,
-    case: NotAllowed,
+    case: diag.NotAllowed,
     place: str,
     type_: str,
     instead: str = "",
 ) -> None:
     """Record a type that can't be there."""
     faults.add(
-        TypeNotAllowed(span=span, case=case, place=place, type=type_, instead=instead)
+        diag.TypeNotAllowed(
+            span=span, case=case, place=place, type=type_, instead=instead
+        )
     )

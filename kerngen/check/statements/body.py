@@ -5,36 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment, parts_of
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.expressions.composites import report_operands
-from kerngen.check.expressions.host_rules import HOST
-from kerngen.check.expressions.index_ranges import bind_indices, introduce
-from kerngen.check.expressions.negatives import remember_let
-from kerngen.check.expressions.places import Place, Subscripted
+from kerngen.check.expressions.index_ranges import bind_indices
+from kerngen.check.expressions.negatives import record_let
+from kerngen.check.expressions.operators import report_operands
+from kerngen.check.expressions.places import Place
 from kerngen.check.expressions.reductions import KERNEL
-from kerngen.check.expressions.subscripts import report_count, report_dim
-from kerngen.check.faults.names import NameClash
-from kerngen.check.faults.statements import HostType, ReadBeforeWrite
-from kerngen.check.faults.types import LiteralRange, NotFinite
+from kerngen.check.expressions.rules import HOST
 from kerngen.check.hints.left_sides import (
-    FaultyLeft,
     as_sum,
-    elementwise,
     free_indices,
 )
-from kerngen.check.items.parameters import KINDS
 from kerngen.check.scope import (
-    IndexSymbol,
     Poison,
     Scope,
     Symbol,
     TensorSymbol,
     ValueSymbol,
-    is_dim,
-    is_whole,
+    is_whole_tensor,
+    let_symbol,
 )
-from kerngen.check.statements.positions import LeftSide, check_position, has_position
+from kerngen.check.statements.left_sides import LeftSide, check_left
 from kerngen.check.statements.recurrences import check_let_value
 from kerngen.check.statements.targets import (
     check_target_parts,
@@ -51,7 +44,6 @@ from kerngen.ir.narrowing import narrowed
 from kerngen.ir.operators import composite_type, is_composite
 from kerngen.ir.types import F16_MAX, Scalar, scalar_of
 from kerngen.syntax import ast
-from kerngen.syntax.mistakes.foreign import REDUCTIONS
 
 _OPERATORS: dict[ast.AssignOp, ir.BinaryOp] = {
     "+=": "+",
@@ -96,7 +88,7 @@ class Body:
         self.env.later.pop(name.name, None)
         if first is not None and self.scope.get(name.name) is None:
             self.env.faults.add(
-                NameClash(
+                diag.NameClash(
                     span=name.span, other=first, wanted=symbol.kind, taken="an index"
                 )
             )
@@ -120,12 +112,10 @@ class Body:
         if value is None or indices is None:
             self._declare(name, Poison("a let", name.span))
             return
-        remember_let(self.env, name.name, indices, value)
-        extents = tuple(index.extent for index in indices)
-        tensor = ir.Tensor(name.name, value.type, extents, ir.Role.LET, span=name.span)
-        axes = tuple(binder.name.span for binder in node.binders)
-        self._declare(name, TensorSymbol(KINDS[ir.Role.LET], tensor, name.span, axes))
-        self._add(node, tensor, indices, value)
+        record_let(self.env, name.name, indices, value)
+        symbol = let_symbol(node, value.type, indices)
+        self._declare(name, symbol)
+        self._add(node, symbol.tensor, indices, value)
         self.statements[-1] = replace(self.statements[-1], along=along)
 
     def _host(self, node: ast.HostStatement) -> None:
@@ -147,12 +137,12 @@ class Body:
         if value is None:
             return None
         if value.type is Scalar.BOOL:
-            self.env.faults.add(HostType(span=node.span))
+            self.env.faults.add(diag.HostType(span=node.span))
             return None
         try:
             constant_value(value)
         except NotFiniteError:
-            self.env.faults.add(NotFinite(span=node.span, type="f32"))
+            self.env.faults.add(diag.NotFinite(span=node.span, type="f32"))
             return None
         return value if value.type is not Scalar.U32 else ir.Cast(value, Scalar.I32)
 
@@ -183,7 +173,7 @@ class Body:
         if symbol:
             self.env.model.define(node.name.span, symbol)
         inner = self._expressions()
-        left = self._left(inner, node, symbol)
+        left = check_left(inner, self.scope, node, symbol)
         spot = symbol and check_target_parts(inner, node, symbol)
         if left is None or spot is None:
             _poison_right(inner.scope, node)
@@ -271,7 +261,7 @@ class Body:
         if summed:
             _poison_right(inner.scope, node)
         self.env.faults.add(
-            ReadBeforeWrite(
+            diag.ReadBeforeWrite(
                 span=node.name.span,
                 other=symbol.span,
                 name=symbol.tensor.name,
@@ -293,75 +283,10 @@ class Body:
         low, high = map(str, ends)
         text, type_ = node.span.one_line(), spot.memory.spelling
         self.env.faults.add(
-            LiteralRange(span=node.span, value=text, type=type_, low=low, high=high)
-        )
-
-    # Left sides
-
-    def _left(
-        self, inner: Expressions, node: ast.Assignment, symbol: TensorSymbol | None
-    ) -> LeftSide | None:
-        """Introduce the indices of the left side; they range over the target's axes."""
-        fits = symbol is not None and len(node.subscripts) == symbol.tensor.rank
-        if symbol is not None and not fits and not self._calls_foreign(node):
-            target = node.name.span
-            span = target.to(node.subscripts[-1].span) if node.subscripts else target
-            example = elementwise(self.env, self.scope, node, symbol)
-            report_count(
-                inner, Subscripted.of(symbol), span, len(node.subscripts), example
+            diag.LiteralRange(
+                span=node.span, value=text, type=type_, low=low, high=high
             )
-        if symbol is not None and fits and has_position(self.scope, node, symbol):
-            return check_position(inner, self.scope, node, symbol)
-        indices: list[ir.Index] = []
-        told = symbol is not None and not fits
-        for axis, subscript in enumerate(node.subscripts):
-            if not isinstance(subscript, ast.Name) or inner.scope.of(subscript):
-                if not told:
-                    self._report_left(inner, node, symbol, subscript)
-                told = True
-                _doubt(inner.scope, subscript)
-                continue
-            introduced: IndexSymbol | Poison
-            introduced = Poison("an index", subscript.span)
-            if symbol is not None and fits:
-                index = ir.Index(subscript.name, symbol.tensor.extents[axis])
-                introduced = IndexSymbol(index, subscript.span, subscript.span)
-                indices.append(index)
-            introduce(inner, subscript, introduced)
-        complete = fits and len(indices) == len(node.subscripts)
-        places = tuple(map(ir.IndexValue, indices))
-        return LeftSide(tuple(indices), places) if complete else None
-
-    def _calls_foreign(self, node: ast.Assignment) -> bool:
-        """Whether a function of whole tensors is called, which is reported by itself."""
-        return any(
-            isinstance(part, ast.Call)
-            and part.function.name in REDUCTIONS.keys() - self.env.functions.keys()
-            for part in walk_syntax(node.value)
         )
-
-    def _report_left(
-        self,
-        inner: Expressions,
-        node: ast.Assignment,
-        target: TensorSymbol | None,
-        subscript: ast.Expr,
-    ) -> None:
-        """Record a subscript of the left side that is no new name.
-
-        Only the first is reported: its hint is about all of them.
-        """
-        symbol, left = inner.scope.of(subscript), FaultyLeft(
-            self.env, self.scope, node, target
-        )
-        if isinstance(symbol, Poison):
-            return
-        if isinstance(subscript, ast.Name) and is_dim(symbol):
-            report_dim(inner, subscript)
-        elif isinstance(subscript, ast.Name) and isinstance(symbol, IndexSymbol):
-            left.report_repeated(subscript)
-        else:
-            left.report(subscript)
 
 
 def _poison_right(scope: Scope, node: ast.Assignment) -> None:
@@ -374,7 +299,7 @@ def _poison_right(scope: Scope, node: ast.Assignment) -> None:
     parts = [*walk_syntax(node.value)]
     bases = {p.base.span for p in parts if isinstance(p, ast.Subscript | ast.Member)}
     for part in parts:
-        if is_whole(symbol := scope.of(part)) and part.span not in bases:
+        if is_whole_tensor(symbol := scope.of(part)) and part.span not in bases:
             scope.poison(symbol.tensor.name, "a tensor", part.span)
 
 
@@ -386,14 +311,6 @@ def _before(
     if not spot.component:
         return value
     return ir.Swizzle(value, spot.component, scalar_of(value.type))
-
-
-def _doubt(scope: Scope, subscript: ast.Expr) -> None:
-    """Look no further at the uses of a scalar that seems to be meant for an index."""
-    name = subscript.name if isinstance(subscript, ast.Name) else ""
-    symbol = scope.get(name)
-    if isinstance(symbol, ValueSymbol) and not is_dim(symbol):
-        scope.put(name, Poison("an index", subscript.span))
 
 
 def _text(statement: ast.Statement) -> str:

@@ -10,22 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias, final
 
+from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.faults.statements import (
-    BothDirections,
-    DistanceNotLiteral,
-    NoOrder,
-    ReadsItself,
-    UnguardedBorder,
-)
-from kerngen.check.items.parameters import KINDS
-from kerngen.check.scope import Poison, TensorSymbol
+from kerngen.check.scope import Poison, let_symbol
 from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.ir.analysis.affine import affine_form, as_literal
 from kerngen.ir.analysis.borders import Borders, Condition, reads_under
 from kerngen.ir.analysis.linear import Lengths
 from kerngen.ir.geometry import GEOMETRY
-from kerngen.ir.nodes import Expr, Index, IndexValue, Load, Role, Tensor
+from kerngen.ir.nodes import Expr, Index, IndexValue, Load, Tensor
 from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType
 from kerngen.ir.walk import subscript_value
@@ -49,10 +42,9 @@ def check_let_value(
         ex.scope.put(name, Poison("a let", node.name.span))
         return ex.check(node.value), None
     type_ = _type_of(ex, node)
-    extents = tuple(index.extent for index in indices)
-    tensor = Tensor(name, type_, extents, Role.LET, span=node.name.span)
-    axes = tuple(binder.name.span for binder in node.binders)
-    ex.scope.put(name, TensorSymbol(KINDS[Role.LET], tensor, node.name.span, axes))
+    symbol = let_symbol(node, type_, indices)
+    tensor = symbol.tensor
+    ex.scope.put(name, symbol)
     value = ex.check(node.value)
     if value is not None and value.type != type_:
         place = f"An element of '{name}', which is {type_.spelling} where it starts,"
@@ -83,11 +75,11 @@ def _type_of(ex: Expressions, node: ast.LetStatement) -> ValueType:
     for start in starts:
         if not isinstance(start, ast.Expr):
             return start
-        if ex.env.kinds.flexible(start) is None:
+        if ex.env.untyped.kind(start) is None:
             value = replace(ex.trial(), in_branch=True).check(start)
             if value is not None:
                 return value.type
-    kinds = [ex.env.kinds.flexible(s) for s in starts if isinstance(s, ast.Expr)]
+    kinds = [ex.env.untyped.kind(s) for s in starts if isinstance(s, ast.Expr)]
     return Scalar.I32 if kinds and set(kinds) == {Scalar.I32} else Scalar.F32
 
 
@@ -196,7 +188,7 @@ class _Reads:
         index = self.indices[axis]
         length = self.ex.env.length_text(index.extent)
         forward = f"{index.name} + {shift} < {length}"
-        return UnguardedBorder(
+        return diag.UnguardedBorder(
             span=self._span(load),
             index=index.name,
             border="first" if shift < 0 else "last",
@@ -209,13 +201,13 @@ class _Reads:
         name, own = self.tensor.name, tuple(map(IndexValue, self.indices))
         for load in loads:
             if load.subscripts == own:
-                return ReadsItself(span=self._span(load), name=name)
+                return diag.ReadsItself(span=self._span(load), name=name)
         for axis, index in enumerate(self.indices):
             shifts = {load: self._shift(load, axis) or 0 for load in loads}
             if all(shifts.values()):
                 before = next(load for load, shift in shifts.items() if shift < 0)
                 behind = next(load for load, shift in shifts.items() if shift > 0)
-                return BothDirections(
+                return diag.BothDirections(
                     span=self._span(behind),
                     other=self._span(before),
                     name=name,
@@ -226,10 +218,10 @@ class _Reads:
                 form = affine_form(subscript_value(place))
                 moves = form is not None and form.coefficient(index) == 1
                 if form and moves and as_literal(form.offset) is None:
-                    return DistanceNotLiteral(
+                    return diag.DistanceNotLiteral(
                         span=self._span(load), name=name, index=index.name
                     )
-        return NoOrder(
+        return diag.NoOrder(
             span=self._span(loads[0]) if loads else self.node.name.span,
             name=name,
             reads=", ".join(

@@ -7,17 +7,13 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Literal, TypeAlias, assert_never, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.expressions.index_ranges import introduce
-from kerngen.check.expressions.places import Place, letters_of
-from kerngen.check.expressions.reads import find_place
-from kerngen.check.faults.names import UnknownName
-from kerngen.check.faults.places import TargetCase, TargetPart
-from kerngen.check.faults.statements import WriteToInput, WriteToValue
-from kerngen.check.faults.structs import TooMuchCopied
-from kerngen.check.hints.examples import unused_names
+from kerngen.check.expressions.index_ranges import declare_index
+from kerngen.check.expressions.places import Place, find_place, letters_of
 from kerngen.check.hints.left_sides import as_sum, target_text
+from kerngen.check.hints.subscripts import unused_names
 from kerngen.check.items.structs import DEEPEST
 from kerngen.check.scope import IndexSymbol, Poison, Scope, TensorSymbol, ValueSymbol
 from kerngen.ir import nodes as ir
@@ -55,7 +51,9 @@ def written_tensor(
         case TensorSymbol(tensor=tensor) if tensor.role is ir.Role.INPUT:
             axes = ", ".join(map(env.length_text, tensor.extents))
             type_ = f"{tensor.memory.spelling}[{axes}]"
-            env.faults.add(WriteToInput(span=name.span, other=symbol.span, type=type_))
+            env.faults.add(
+                diag.WriteToInput(span=name.span, other=symbol.span, type=type_)
+            )
         case Poison():
             pass
         case None:
@@ -63,7 +61,7 @@ def written_tensor(
         case _:
             summed = as_sum(scope, node) if isinstance(symbol, TensorSymbol) else ""
             value = symbol.value if isinstance(symbol, ValueSymbol) else None
-            fault = WriteToValue(
+            fault = diag.WriteToValue(
                 span=name.span,
                 case="sum" if summed else _KINDS.get(symbol.kind, "other"),
                 declared=symbol.span,
@@ -88,7 +86,7 @@ def _report_unknown(env: Environment, scope: Scope, node: ast.Assignment) -> Non
         introduced = as_sum(scope, node) if node.op == "+=" else ""
         target = target_text(node)
         remedy = introduced or f"To name a value, write 'let {target} = ...;'."
-    env.faults.add(UnknownName(span=name.span, remedy=remedy))
+    env.faults.add(diag.UnknownName(span=name.span, remedy=remedy))
 
 
 def check_target_parts(
@@ -111,7 +109,7 @@ def report_whole(ex: Expressions, node: ast.Assignment, place: Place) -> None:
     part = "[k]"
     if isinstance(place.memory, Struct):
         part = f".{place.memory.members[0].name}"
-    case: TargetCase = "copy" if node.op == "=" else "update"
+    case: diag.TargetCase = "copy" if node.op == "=" else "update"
     value = node.value.span.one_line()
     _Target(ex, node).refuse(node.name.span, place, case, value=value, part=part)
 
@@ -128,7 +126,7 @@ class _Target:
         self,
         span: Span,
         place: Place,
-        case: TargetCase,
+        case: diag.TargetCase,
         *,
         listed: tuple[str, ...] = (),
         value: str = "",
@@ -137,7 +135,7 @@ class _Target:
     ) -> None:
         """Record a part that can't be written."""
         self.ex.env.faults.add(
-            TargetPart(
+            diag.TargetPart(
                 span=span,
                 case=case,
                 target=target_text(self.node),
@@ -206,7 +204,7 @@ class _Target:
             case ast.Name(name=name) if ex.scope.get(name) is None:
                 index = ir.Index(name, array.length)
                 symbol = IndexSymbol(index, node.span, node.span)
-                introduce(ex, node, symbol)
+                declare_index(ex, node, symbol)
                 element = place.element(ir.IndexValue(index))
                 return replace(element, indices=(*place.indices, index))
             case _:
@@ -238,7 +236,7 @@ def copied_parts(
     copied.values += len(values)
     if copied.values > MOST_COPIED:
         ex.env.faults.add(
-            TooMuchCopied(span=node.span, count=copied.values, limit=MOST_COPIED)
+            diag.TooMuchCopied(span=node.span, count=copied.values, limit=MOST_COPIED)
         )
         return []
     parts: list[tuple[Place, ir.Expr]] = []

@@ -25,7 +25,6 @@ from kerngen.syntax.mistakes.binders import (
 from kerngen.syntax.mistakes.foreign import REDUCTIONS
 from kerngen.syntax.mistakes.mistake import Mistake
 from kerngen.syntax.mistakes.patterns import Pattern, hint
-from kerngen.syntax.numbers import as_written_here
 
 _ENDS = wording.CLOSERS | wording.ITEMS | {"DOC"}
 _INNER_ENDS = _ENDS | {"SEMICOLON", "ARROW", "OPEN_BRACE", "LET", "HOST", "REQUIRE"}
@@ -133,11 +132,10 @@ def _expected(mistake: Mistake) -> tuple[str, ...]:
 
 
 def _closed(mistake: Mistake) -> str:
-    assert mistake.opening is not None, "it is blamed"
     depth = sum({"(": 1, ")": -1}.get(x.text, 0) for x in mistake.statement())
-    if mistake.kind == "COMMA" and mistake.opening.text == "(" and depth == 1:
+    if mistake.kind == "COMMA" and mistake.bracket == "(" and depth == 1:
         return "There are no tuples: a vector is made by its type, 'vec3f(x, y, z)'."
-    closer = {"(": ")", "[": "]", "{": "}"}[mistake.opening.text]
+    closer = {"(": ")", "[": "]", "{": "}"}[mistake.bracket]
     return f"Close it with '{closer}'."
 
 
@@ -156,9 +154,9 @@ def _unclosed(mistake: Mistake) -> Lexeme | None:
         return None
     stray = mistake.kind in {"CLOSE_PAREN", "CLOSE_BRACKET"}
     # At the end of a line, it may be meant to close the brace.
-    if stray and mistake.opening.text == "{" and _MORE.match(*mistake.rest):
+    if stray and mistake.bracket == "{" and _MORE.match(*mistake.rest):
         return None
-    closer, ends = _CLOSING[mistake.opening.text]
+    closer, ends = _CLOSING[mistake.bracket]
     # A group holds one value: a ',' belongs to what is around it.
     if mistake.follows_value and "COMMA" not in mistake.accepts:
         ends = ends | {"COMMA"}
@@ -219,7 +217,7 @@ def _malformed_number(mistake: Mistake) -> Diagnostic | None:
             break
         near = any(p.start <= span.end and span.start <= p.end for p in pieces)
         if near and not _NUMBER.fullmatch(span.text):
-            instead = as_written_here(span.text)
+            instead = spelling.as_written_here(span.text)
             return faults.MalformedNumber(
                 span=span, number=_short(span.text), instead=instead
             )
@@ -260,9 +258,7 @@ def _inner_struct_remedy(mistake: Mistake) -> str:
 def _index_not_bare(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind in wording.CLOSERS | {"SEMICOLON", "COMMA", "CHARACTER"}:
         return None
-    if mistake.opening is None or mistake.opening.text != "[":
-        return None
-    if mistake.kind == "ASSIGN" and mistake.in_target:
+    if mistake.bracket != "[" or (mistake.kind == "ASSIGN" and mistake.in_target):
         return None
     after_dot = mistake.before is not None and mistake.before.text == "."
     wants_name = mistake.accepts <= {"NAME", "CLOSE_BRACKET"} and not after_dot

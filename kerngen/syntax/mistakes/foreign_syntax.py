@@ -80,7 +80,7 @@ def _declared(mistake: Mistake) -> tuple[str, str]:
     """Return the kind of declaration, and an example of its type."""
     if mistake.text_before(2) == "const":
         return "A constant", _type_of_constant(mistake)
-    if mistake.opening and mistake.opening.text == "{":
+    if mistake.bracket == "{":
         return "A field", "f32"
     if mistake.opening is None:
         return "An output", "f32[n]"

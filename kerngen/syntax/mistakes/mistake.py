@@ -73,7 +73,7 @@ class Mistake:
         """Whether an item begins inside a brace, indented."""
         if self.opening is None and "CLOSE_BRACE" in self.accepts:
             return _indent(self.source.text, self.span) > 0
-        if self.opening is None or self.opening.text != "{":
+        if self.opening is None or self.bracket != "{":
             return False
         around, own = (_indent(self.source.text, x) for x in (self.opening, self.span))
         return own > around
@@ -94,6 +94,11 @@ class Mistake:
         return self.opening is not None
 
     @property
+    def bracket(self) -> str:
+        """The innermost bracket that is open, or ""."""
+        return self.opening.text if self.opening else ""
+
+    @property
     def in_file(self) -> bool:
         """Whether an item may begin here."""
         return self.accepts >= ITEMS
@@ -101,8 +106,8 @@ class Mistake:
     @property
     def in_target(self) -> bool:
         """Whether a bracket of a statement's left side is open: `y[i = 1`."""
-        in_brackets = self.opening is not None and self.opening.text == "["
-        return in_brackets and self.before_bracket(2) in {"", ";", "{", "}", "let"}
+        starts = {"", ";", "{", "}", "let"}
+        return self.bracket == "[" and self.before_opening(2) in starts
 
     @property
     def ends_statement(self) -> bool:
@@ -113,8 +118,7 @@ class Mistake:
 
     def before_bracket(self, count: int) -> str:
         """Return the text of a token before the innermost bracket, if that is `[`."""
-        in_brackets = self.opening is not None and self.opening.text == "["
-        return self.before_opening(count) if in_brackets else ""
+        return self.before_opening(count) if self.bracket == "[" else ""
 
     def before_opening(self, count: int) -> str:
         """Return the text of the token `count` before the innermost open bracket."""
@@ -127,7 +131,7 @@ class Mistake:
     def begins_branch(self) -> bool:
         """Whether it follows a target inside an `if` branch: `if c { y[i] = 1 }`."""
         opening = self.opening
-        if opening is None or opening.text != "{" or opening not in self.preceding:
+        if self.bracket != "{" or opening not in self.preceding:
             return False
         at = self.preceding.index(opening)
         between = [lexeme.text for lexeme in self.preceding[at + 1 :]]

@@ -31,10 +31,6 @@ _OF_MISTAKES: Final = (
 )
 
 
-def _opening(mistake: Mistake) -> str:
-    return mistake.opening.text if mistake.opening else ""
-
-
 def _words_before(mistake: Mistake) -> set[str]:
     """Return the words of the statement before a mistake."""
     return {lexeme.text for lexeme in mistake.statement()}
@@ -59,16 +55,16 @@ CONDITIONS: Final[Mapping[str, Callable[[Mistake], bool]]] = {
     "begins_value": lambda m: m.kind in VALUE_STARTS and not m.starts_line,
     # The ':' behind a name.
     "begins_slice": lambda m: m.kind == "COLON" and m.follows_word,
-    "closes_nothing": lambda m: _opening(m) != _OPENS.get(m.kind, _opening(m)),
+    "closes_nothing": lambda m: m.bracket != _OPENS.get(m.kind, m.bracket),
     "declares_value": lambda m: not _words_before(m).isdisjoint(("let", "host")),
     "in_schedule": lambda m: m.item == "schedule" and not m.in_file,
-    "in_value": lambda m: _opening(m) in {"(", "["},
+    "in_value": lambda m: m.bracket in {"(", "["},
     # The innermost bracket follows a type: `f32[`.
     "in_axes": lambda m: OWN_TYPE.fullmatch(m.before_bracket(1)) is not None,
     # A value, or the token after one, in the brackets of an element.
     "in_subscript": lambda m: (
         ("FLOAT" in m.accepts or m.follows_value)
-        and _opening(m) == "["
+        and m.bracket == "["
         and m.before_bracket(2) != ":"
     ),
 }
@@ -126,7 +122,7 @@ class Pattern:
             and _is_one(span.text, self.word)
             and _is_one(mistake.text_before(1), self.after)
             and _is_one(mistake.text_before(2), self.after2)
-            and _is_one(_opening(mistake), self.inside)
+            and _is_one(mistake.bracket, self.inside)
             and _is_one(mistake.item, self.item)
             and (not self.has or _words_before(mistake) >= _set(self.has))
             and mistake.accepts >= _set(self.takes)

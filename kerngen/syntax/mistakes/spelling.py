@@ -162,14 +162,12 @@ def directive(mistake: Mistake) -> Diagnostic | None:
 def foreign_word(mistake: Mistake) -> Diagnostic | None:
     """Recognise another language's keyword: `return x;`, `def kernel f(...)`."""
     here = Lexeme(mistake.span.text, mistake.span.start)
-    in_parentheses = mistake.opening is not None and mistake.opening.text == "("
-    in_brackets = mistake.opening is not None and mistake.opening.text == "["
     in_value = mistake.follows_value
     inside = foreign.EXPRESSION_WORDS if in_value else foreign.PARAMETER_WORDS
     introduced = mistake.text_before(2) in _INTRODUCE or mistake.kind == "CHARACTER"
     for lexeme in filter(None, (None if introduced else mistake.before, here)):
         instead = foreign.WORDS.get(lexeme.text, "")
-        if in_parentheses or (in_value and not in_brackets):
+        if mistake.bracket == "(" or (in_value and mistake.bracket != "["):
             instead = inside.get(lexeme.text, instead)
         if instead:
             if lexeme.text in _DECLARING:
@@ -191,3 +189,39 @@ def _foreign_variable(mistake: Mistake, word: Lexeme, instead: str) -> Diagnosti
     elif mistake.accepts >= wording.ITEMS:
         instead = "a constant: 'const A: f32 = 1.0;'"
     return faults.ForeignSpelling(span=span, found=found, instead=instead)
+
+
+# Numbers of other languages
+
+_OTHERS: Final = re.compile(
+    r"(?P<whole>\d*)(?:(?P<point>\.)(?P<fraction>\d*))?(?P<exponent>[eE][+-]?\d+)?"
+    r"(?P<suffix>(?:[fiuFIUhHlLdD]|[fiu]\d+|[lLuU]{2,3})?)"
+)
+_SUFFIXED: Final = re.compile(r"(0[xX][0-9a-fA-F]+)[uUlLi]+")
+_PRODUCT: Final = re.compile(r"(?!0[xXbBoO])(\d+(?:\.\d+)?)(?![eE]$)([A-Za-z_]\w*)")
+
+
+def as_written_here(text: str) -> str:
+    """Return another language's number literal as it is written here, or ""."""
+    text = text.replace("_", "") if text[-1] != "_" else text
+    if text.isdecimal():
+        # Python turns only so many digits at once into a number.
+        return "".join(str(int(digit)) for digit in text).lstrip("0") or "0"
+    try:
+        return str(int(text, 0))
+    except ValueError:
+        pass
+    if match := _SUFFIXED.fullmatch(text):
+        return match[1]
+    if match := _OTHERS.fullmatch(text):
+        exponent = match["exponent"] or ""
+        is_float = match["point"] or exponent or match["suffix"][:1] in set("fFhHdD")
+        if not match["suffix"] or match["whole"] or match["fraction"]:
+            point = (
+                f".{match['fraction'] or 0}" if match["point"] or not exponent else ""
+            )
+            tail = f"{point}{exponent}" if is_float else ""
+            return f"{match['whole'] or 0}{tail}"
+    if match := _PRODUCT.fullmatch(text):
+        return f"{match[1]} * {match[2]}"
+    return ""

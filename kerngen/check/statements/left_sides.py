@@ -1,7 +1,8 @@
-"""Stores at a position: left sides such as `cache[at + i, g]`.
+"""Left sides: the indices that they introduce, and stores at a position.
 
-The rest of the tensor stays as it is, so that only one that a caller passes is stored to
-in this way.
+In `y[i, j] = ...` both indices range over their axes.  At a position, as in
+`cache[at + i, g] = ...`, the rest of the tensor stays as it is, so that only one that a
+caller passes is stored to in this way.
 """
 
 from __future__ import annotations
@@ -10,19 +11,33 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
+from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.expressions.index_ranges import introduce, ranged_by_reads
-from kerngen.check.expressions.places import Subscripted
-from kerngen.check.expressions.subscripts import check_subscript, is_out_of_bounds
-from kerngen.check.faults.statements import LeftSubscript, PositionRange
-from kerngen.check.hints.examples import free_names
-from kerngen.check.hints.left_sides import FaultyLeft
-from kerngen.check.scope import IndexSymbol, Poison, Scope, TensorSymbol, ends_axis
+from kerngen.check.expressions.index_ranges import declare_index, ranged_by_reads
+from kerngen.check.expressions.subscripts import (
+    check_subscript,
+    is_out_of_bounds,
+    report_count,
+    report_dim,
+)
+from kerngen.check.hints.left_sides import FaultyLeftSide, elementwise
+from kerngen.check.hints.subscripts import free_names
+from kerngen.check.scope import (
+    IndexSymbol,
+    Poison,
+    Scope,
+    Subscripted,
+    TensorSymbol,
+    ValueSymbol,
+    ends_axis,
+    is_dim,
+)
 from kerngen.check.traverse import names_in, walk_syntax
 from kerngen.ir.analysis.positions import moving_index
-from kerngen.ir.nodes import Index, Role, Subscript
+from kerngen.ir.nodes import Index, IndexValue, Role, Subscript
 from kerngen.ir.types import CASTS
 from kerngen.syntax import ast
+from kerngen.syntax.mistakes.foreign import REDUCTIONS
 
 
 @final
@@ -34,7 +49,84 @@ class LeftSide:
     places: tuple[Subscript, ...]
 
 
-def has_position(scope: Scope, node: ast.Assignment, symbol: TensorSymbol) -> bool:
+def check_left(
+    ex: Expressions, outer: Scope, node: ast.Assignment, symbol: TensorSymbol | None
+) -> LeftSide | None:
+    """Introduce the indices of a left side; they range over the target's axes.
+
+    `ex` has the scope of the statement, which lies in `outer`.
+    """
+    fits = symbol is not None and len(node.subscripts) == symbol.tensor.rank
+    if symbol is not None and not fits and not _calls_foreign(ex, node):
+        target = node.name.span
+        span = target.to(node.subscripts[-1].span) if node.subscripts else target
+        example = elementwise(ex.env, outer, node, symbol)
+        count = len(node.subscripts)
+        report_count(ex, Subscripted.of(symbol), span, count, example)
+    if symbol is not None and fits and _has_position(outer, node, symbol):
+        return _check_position(ex, outer, node, symbol)
+    indices: list[Index] = []
+    told = symbol is not None and not fits
+    for axis, subscript in enumerate(node.subscripts):
+        if not isinstance(subscript, ast.Name) or ex.scope.of(subscript):
+            if not told:
+                _report_left(ex, FaultyLeftSide(ex.env, outer, node, symbol), subscript)
+            told = True
+            _poison_scalar(ex.scope, subscript)
+            continue
+        introduced: IndexSymbol | Poison = Poison("an index", subscript.span)
+        if symbol is not None and fits:
+            introduced = _over_axis(symbol, axis, subscript)
+            indices.append(introduced.index)
+        declare_index(ex, subscript, introduced)
+    complete = fits and len(indices) == len(node.subscripts)
+    places = tuple(map(IndexValue, indices))
+    return LeftSide(tuple(indices), places) if complete else None
+
+
+def _over_axis(symbol: TensorSymbol, axis: int, name: ast.Name) -> IndexSymbol:
+    """Return an index that ranges over an axis of a tensor."""
+    index = Index(name.name, symbol.tensor.extents[axis])
+    return IndexSymbol(index, name.span, name.span)
+
+
+def _calls_foreign(ex: Expressions, node: ast.Assignment) -> bool:
+    """Whether a function of whole tensors is called, which is reported by itself."""
+    return any(
+        isinstance(part, ast.Call)
+        and part.function.name in REDUCTIONS.keys() - ex.env.functions.keys()
+        for part in walk_syntax(node.value)
+    )
+
+
+def _report_left(ex: Expressions, left: FaultyLeftSide, subscript: ast.Expr) -> None:
+    """Record a subscript of the left side that is no new name.
+
+    Only the first is reported: its hint is about all of them.
+    """
+    symbol = ex.scope.of(subscript)
+    if isinstance(symbol, Poison):
+        return
+    if isinstance(subscript, ast.Name) and is_dim(symbol):
+        report_dim(ex, subscript)
+    elif isinstance(subscript, ast.Name) and isinstance(symbol, IndexSymbol):
+        left.report_repeated(subscript)
+    else:
+        left.report(subscript)
+
+
+def _poison_scalar(scope: Scope, subscript: ast.Expr) -> None:
+    """Look no further at the uses of a scalar that seems to be meant for an index."""
+    name = subscript.name if isinstance(subscript, ast.Name) else ""
+    symbol = scope.get(name)
+    if isinstance(symbol, ValueSymbol) and not is_dim(symbol):
+        scope.put(name, Poison("an index", subscript.span))
+
+
+# Positions
+
+
+def _has_position(scope: Scope, node: ast.Assignment, symbol: TensorSymbol) -> bool:
     """Whether a left side stores at a position of a `mut` tensor.
 
     It is none if all subscripts are bare indices. A subscript that is the axis's own
@@ -51,7 +143,7 @@ def has_position(scope: Scope, node: ast.Assignment, symbol: TensorSymbol) -> bo
     return any(not _is_new(scope, subscript) for subscript in node.subscripts)
 
 
-def check_position(
+def _check_position(
     ex: Expressions, outer: Scope, node: ast.Assignment, symbol: TensorSymbol
 ) -> LeftSide | None:
     """Check a position on the left; return None after a fault."""
@@ -73,15 +165,13 @@ class _Position:
 
     def introduce(self) -> None:
         """Introduce the indices: the bare ones over their axes, others by the right side."""
-        extents = self.symbol.tensor.extents
-        for subscript, extent in zip(self.node.subscripts, extents, strict=True):
+        for axis, subscript in enumerate(self.node.subscripts):
             if isinstance(subscript, ast.Name) and _is_new(self.outer, subscript):
                 if self.ex.scope.get(subscript.name) is not None:
                     self._faulty.report_repeated(subscript)
                     return
-                index = Index(subscript.name, extent)
-                known = IndexSymbol(index, subscript.span, subscript.span)
-                introduce(self.ex, subscript, known)
+                known = _over_axis(self.symbol, axis, subscript)
+                declare_index(self.ex, subscript, known)
         for subscript in self.node.subscripts:
             if any(isinstance(part, ast.Reduction) for part in walk_syntax(subscript)):
                 self._report_reduction(subscript)
@@ -102,17 +192,17 @@ class _Position:
     def _introduce_moving(self, subscript: ast.Expr, name: ast.Name) -> None:
         found = ranged_by_reads(self.ex, name, self.node.value)
         if found is None:
-            fault = PositionRange(
+            fault = diag.PositionRange(
                 span=name.span,
                 position=subscript.span.one_line(),
                 let=self._free_name(),
             )
             self.ex.env.faults.add(fault)
-        introduce(self.ex, name, found or Poison("an index", name.span))
+        declare_index(self.ex, name, found or Poison("an index", name.span))
 
     def _report_reduction(self, subscript: ast.Expr) -> None:
         text, name = subscript.span.one_line(), self._free_name()
-        fault = LeftSubscript(
+        fault = diag.LeftSubscript(
             span=subscript.span,
             declared=None,
             what="a reduction",
@@ -150,8 +240,8 @@ class _Position:
         return LeftSide(tuple(indices), at)
 
     @property
-    def _faulty(self) -> FaultyLeft:
-        return FaultyLeft(self.ex.env, self.outer, self.node, self.symbol)
+    def _faulty(self) -> FaultyLeftSide:
+        return FaultyLeftSide(self.ex.env, self.outer, self.node, self.symbol)
 
 
 def _terms(expr: ast.Expr) -> Iterator[ast.Expr]:

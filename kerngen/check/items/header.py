@@ -1,22 +1,17 @@
-"""Checking a kernel's head: tensors, dims, scalars and their defaults."""
+"""Checking a kernel's header: tensors, dims, scalars, defaults, and its requires."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, final
+from typing import Final, Literal, final
 
+from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.lengths import MAX_EXTENT, check_length
 from kerngen.check.expressions.reductions import KERNEL
-from kerngen.check.faults.indices import AxisForm, OutputOnlyDim
-from kerngen.check.faults.statements import (
-    MutableScalar,
-    NoResult,
-    OutputForm,
-    TensorDefault,
-)
-from kerngen.check.faults.types import NotAllowed, TypeNotAllowed
+from kerngen.check.expressions.rules import RequireRules
 from kerngen.check.items.constants import check_default
 from kerngen.check.items.structs import uniform_faults
 from kerngen.check.items.types import (
@@ -26,6 +21,7 @@ from kerngen.check.items.types import (
     resolve_type,
 )
 from kerngen.check.scope import (
+    KINDS,
     ParameterSymbol,
     Poison,
     Scope,
@@ -35,17 +31,13 @@ from kerngen.check.scope import (
 )
 from kerngen.check.traverse import names_in
 from kerngen.ir import nodes as ir
+from kerngen.ir.analysis.requirements import Known
 from kerngen.ir.memory import NARROW, Leaf, Struct
+from kerngen.ir.nodes import Expr, Parameter, Requirement
 from kerngen.ir.types import Scalar
+from kerngen.ir.walk import walk
 from kerngen.source.similar import closest
 from kerngen.syntax import ast
-
-KINDS = {
-    ir.Role.INPUT: "an input",
-    ir.Role.UPDATE: "a 'mut' tensor",
-    ir.Role.OUTPUT: "an output",
-    ir.Role.LET: "a let",
-}
 
 
 @final
@@ -76,7 +68,7 @@ class Header:
         assigns = any(isinstance(s, ast.Assignment) for s in item.body)
         updates = any(p.mutable for p in item.parameters)
         if not item.outputs and not updates and not assigns:
-            self.env.faults.add(NoResult(span=item.name.span))
+            self.env.faults.add(diag.NoResult(span=item.name.span))
 
     def _reserve(self, parameter: ast.Parameter, kind: str) -> None:
         """Take a name, so that dims and what follows can clash with it.
@@ -119,7 +111,7 @@ class Header:
         if parameter.type.axes is not None:
             role = ir.Role.UPDATE if parameter.mutable else ir.Role.INPUT
             if parameter.default is not None:
-                given = TensorDefault(span=span, name=name.name, kind=KINDS[role])
+                given = diag.TensorDefault(span=span, name=name.name, kind=KINDS[role])
                 self.env.faults.add(given)
             self._add_tensor(parameter, role)
             return
@@ -128,7 +120,9 @@ class Header:
         symbol = memory and parameter_symbol(name.name, memory, name.span)
         if parameter.mutable:
             kind = symbol.kind if symbol else "a scalar"
-            self.env.faults.add(MutableScalar(span=span, name=name.name, kind=kind))
+            self.env.faults.add(
+                diag.MutableScalar(span=span, name=name.name, kind=kind)
+            )
         elif memory and symbol:
             self._add_value(parameter, memory, symbol)
 
@@ -157,11 +151,11 @@ class Header:
         self._define(parameter.name, symbol)
 
     def _report_bool(
-        self, parameter: ast.Parameter, place: str, case: NotAllowed
+        self, parameter: ast.Parameter, place: str, case: diag.NotAllowed
     ) -> None:
         text, span = parameter.type.span.one_line(), parameter.type.span
         self.env.faults.add(
-            TypeNotAllowed(span=span, case=case, place=place, type=text)
+            diag.TypeNotAllowed(span=span, case=case, place=place, type=text)
         )
 
     # Tensors
@@ -171,7 +165,7 @@ class Header:
             type_ = resolve_type(self.env.faults, output.type.name, self.env.structs)
             if type_ is not None:
                 self.env.faults.add(
-                    OutputForm(
+                    diag.OutputForm(
                         span=output.span, name=output.name.name, type=type_.spelling
                     )
                 )
@@ -201,7 +195,7 @@ class Header:
         tensor = ir.Tensor(name.name, type_, known, role, doc, span, is_half, narrow)
         self.env.tensors.append(tensor)
         axes = tuple(axis.span for axis in parameter.type.axes or ())
-        self._define(name, TensorSymbol(KINDS[role], tensor, name.span, axes))
+        self._define(name, TensorSymbol(tensor, name.span, axes))
 
     def _extent(self, axis: ast.Expr, role: ir.Role, name: str) -> ir.Extent | None:
         """Return the length of an axis: a dim, a literal, or what the host computes."""
@@ -212,26 +206,24 @@ class Header:
             return self._named_extent(axis, role, name)
         elif not isinstance(axis, ast.Number):
             return self._computed(axis, role, name)
-        self.env.faults.add(AxisForm(span=axis.span, case=_wrong_axis(axis)))
+        self.env.faults.add(diag.AxisForm(span=axis.span, case=_wrong_axis(axis)))
         return None
 
     def _report_no_dim(self, axis: ast.Name) -> None:
-        symbol = self.scope.get(axis.name)
-        suggestion = closest(axis.name, list(self.dims))
-        dims = tuple(self.dims)
-        fault = OutputOnlyDim(
-            span=axis.span,
-            case="dims" if dims else "no dims",
-            suggestion=suggestion,
-            dims=dims,
-        )
+        symbol, dims = self.scope.get(axis.name), tuple(self.dims)
+        suggestion = closest(axis.name, dims)
+        case: diag.NoDim = "dims" if dims else "no dims"
         if isinstance(symbol, TensorSymbol):
-            fault = replace(fault, case="tensor")
+            case = "tensor"
         elif suggestion:
-            fault = replace(fault, case="slip")
+            case = "slip"
         elif symbol is not None:
-            fault = replace(fault, case="taken, dims" if dims else "taken, no dims")
-        self.env.faults.add(fault)
+            case = "taken, dims" if dims else "taken, no dims"
+        self.env.faults.add(
+            diag.OutputOnlyDim(
+                span=axis.span, case=case, suggestion=suggestion, dims=dims
+            )
+        )
 
     def _computed(self, axis: ast.Expr, role: ir.Role, name: str) -> ir.Extent | None:
         ex = Expressions(self.env, self.scope, KERNEL)
@@ -253,7 +245,7 @@ class Header:
                 if type_.is_integer and 0 < value <= MAX_EXTENT:
                     return int(value)
                 self.env.faults.add(
-                    AxisForm(
+                    diag.AxisForm(
                         span=axis.span,
                         case="constant",
                         name=axis.name,
@@ -290,3 +282,77 @@ def _axis_names(inputs: list[ast.Parameter]) -> dict[str, ast.Name]:
             if isinstance(axis, ast.Name):
                 first.setdefault(axis.name, axis)
     return first
+
+
+_LONGEST: Final = 80
+
+
+def check_requires(
+    env: Environment,
+    scope: Scope,
+    item: ast.KernelItem,
+    dims: Sequence[str],
+    parameters: Sequence[Parameter],
+) -> Known:
+    """Return the facts that a kernel's `require`s prove about every call.
+
+    `a and b` are two conditions, so that a message shows the one that does not hold.
+    """
+    unsigned = [p.name for p in parameters if p.memory.spelling == Scalar.U32.value]
+    values = (s for s in item.equations if not isinstance(s, ast.Assignment))
+    computed = frozenset(statement.name.name for statement in values)
+    ex = Expressions(env, scope, RequireRules(computed))
+    known = Known((), dims, unsigned, env.derived, env.hosts)
+    for statement in item.requires:
+        for node in _conjuncts(statement.condition):
+            condition = _condition(ex, node)
+            if condition is None or not _is_contingent(
+                env, item, known, node, condition
+            ):
+                continue
+            text = node.span.one_line(limit=_LONGEST)
+            requirement = Requirement(condition, text, node.span)
+            known = replace(known, requires=(*known.requires, requirement))
+    return known
+
+
+def _conjuncts(node: ast.Expr) -> Iterator[ast.Expr]:
+    if isinstance(node, ast.Binary) and node.op == "and":
+        yield from _conjuncts(node.left)
+        yield from _conjuncts(node.right)
+    else:
+        yield node
+
+
+def _condition(ex: Expressions, node: ast.Expr) -> Expr | None:
+    value = ex.check(node)
+    if value is None:
+        return None
+    if any(part.type is Scalar.F32 for part in walk(value)):
+        ex.rules.refuse(ex, node.span, "numbers with a fraction")
+        return None
+    if value.type is Scalar.BOOL:
+        return value
+    text = node.span.one_line()
+    example = f"{text} == 0" if "%" in text else f"{text} > 0"
+    ex.env.faults.add(diag.RequireType(span=node.span, example=example))
+    return None
+
+
+def _is_contingent(
+    env: Environment,
+    item: ast.KernelItem,
+    known: Known,
+    node: ast.Expr,
+    condition: Expr,
+) -> bool:
+    """Whether a condition holds of some calls and not of others; report it if not."""
+    guard = known.guard(condition)
+    found = known.facts.decide(guard)
+    if found is None:
+        return True
+    alone = replace(known, requires=()).facts.decide(guard) is not None
+    case: Literal["alone", "beside"] = "alone" if alone else "beside"
+    kind = diag.AlwaysMet if found else diag.NeverMet
+    env.faults.add(kind(span=node.span, case=case, kernel=item.name.name))
+    return False

@@ -1,1 +1,0 @@
-"""Checking schedules: the kernels that they are for, their options and guards."""
