@@ -279,7 +279,11 @@ class Guarded:
 
     @contextmanager
     def under(self, pattern: Pattern) -> Generator[None]:
-        """Use this pattern in a block, and record every buffer that it leases."""
+        """Use this pattern in a block, and record every buffer that it leases.
+
+        At its end all that was recorded is submitted: an empty result is read without
+        that, and the block's stores would come in a later one.
+        """
         backend: Any = self.ctx.backend
         memory = backend._memory  # noqa: SLF001 - temporaries are leased there alone
         original = memory.lease
@@ -294,6 +298,7 @@ class Guarded:
         memory.lease = lease
         try:
             yield
+            self.ctx.submit()
         finally:
             memory.lease = original
 

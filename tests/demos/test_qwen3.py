@@ -126,7 +126,12 @@ def test_quantized_weights_want_half(ctx: Context) -> None:
             Sizes("llama", layers=1, vocabulary=67), marks=pytest.mark.nightly
         ),
         Sizes("llama", kv_heads=1, width=30, hidden=17, tied=True),
-        Sizes(width=64, heads=2, kv_heads=2, head_width=64, hidden=128, vocabulary=256),
+        pytest.param(
+            Sizes(
+                width=64, heads=2, kv_heads=2, head_width=64, hidden=128, vocabulary=256
+            ),
+            marks=pytest.mark.nightly,
+        ),
     ],
     ids=str,
 )

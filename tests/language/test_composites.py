@@ -36,7 +36,7 @@ def test_references(case: Composite, real: Real) -> None:
         check(list(outcome(kernel, made, arguments)), meant, real)
 
 
-@pytest.mark.parametrize(("case", "strategy"), in_turn(ALL, OPTIONS, 4))
+@pytest.mark.parametrize(("case", "strategy"), in_turn(ALL, OPTIONS, 8))
 def test_devices(ctx: gpu.Context, case: Composite, strategy: str) -> None:
     text = f"{case.text}\nschedule f {{ {strategy} }}" if strategy else case.text
     with unless_unfit(strategy), built(text) as (kernel,):

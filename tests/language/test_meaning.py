@@ -34,7 +34,7 @@ def sizes(case: Case, strategy: str) -> Iterator[int]:
         yield LARGE
 
 
-TURNS = 16
+TURNS = 24
 """A case takes one of so many strategies by default, beside the one chosen for it.
 
 Most cases fit few strategies, and a strategy writes its shaders alike for all that it

@@ -16,7 +16,7 @@ PARTS = 6
 EACH = 50
 """Programs of each part: 300 together, each by all of its parameters."""
 
-BY_DAY = 20
+BY_DAY = 12
 
 
 def _campaign(part: int, count: int, most: int | None = None) -> Counter[str]:

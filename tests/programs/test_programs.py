@@ -10,7 +10,7 @@ import pytest
 from .campaign import COUNTS, campaign, rare
 from .trial import Trial
 
-PROGRAMS = 12
+PROGRAMS = 8
 """By default: each takes half a second."""
 
 PARTS = 16

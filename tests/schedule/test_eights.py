@@ -42,7 +42,7 @@ schedule f {{ gemv {options} }}
 """
 
 
-@pytest.mark.parametrize(("block", "type_"), sampled(product(BLOCKS, TYPES), 3))
+@pytest.mark.parametrize(("block", "type_"), sampled(product(BLOCKS, TYPES), 5))
 def test_blocks_and_zero_points(ctx: gpu.Context, type_: str, block: str) -> None:
     """All numbers are small integers: the sums are exact."""
     rng = np.random.default_rng(1)

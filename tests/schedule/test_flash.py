@@ -299,7 +299,7 @@ UNGUARDED = "(sum[j] weight[i, j] * v[j, c]) / total[i]"
     [
         (OF_ROWS, TOTALLED, 0.0, TILES),
         (NESTED, EACH, 0.0, FEW),
-        (OF_ROWS, UNGUARDED, np.nan, TILES),
+        pytest.param(OF_ROWS, UNGUARDED, np.nan, TILES, marks=NIGHTLY),
     ],
 )
 def test_conditions_on_a_row(
@@ -429,8 +429,8 @@ schedule f { TILES }
 @pytest.mark.parametrize(
     ("place", "tiles"),
     [
-        ("i32", TILES),
         ("i32[]", FEW),
+        pytest.param("i32", TILES, marks=NIGHTLY),
         pytest.param("i32", FEW, marks=NIGHTLY),
         pytest.param("i32[]", TILES, marks=NIGHTLY),
     ],

@@ -23,7 +23,7 @@ ROWS = (0, 1, 300)
 MORE_ROWS = (2, 7)
 
 
-@pytest.mark.parametrize("name", sampled(CASES, 3))
+@pytest.mark.parametrize("name", sampled(CASES, 4))
 @pytest.mark.parametrize(
     ("lengths", "rows"),
     [

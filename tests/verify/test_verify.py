@@ -34,7 +34,7 @@ from kerngen.verify.campaign import Campaign
 from kerngen.verify.effort import SPENT, Effort, StopError, limited
 from kerngen.verify.fault import Fault as Wrong
 from kerngen.verify.fault import Tally, WrongError
-from kerngen.verify.repeat import kernel
+from kerngen.verify.repeat import OutsideError, kernel
 from kerngen.verify.report import table_of
 from kerngen.verify.result import OVERLAPS, Result
 from kerngen.verify.snippet import array_text
@@ -136,6 +136,18 @@ def test_a_planted_fault_is_found_and_repeated(
         assert row["strategy"] != "NumPy reference"
         with pytest.raises(Exception, match=r"outside|wrote|assert|other bits|^$"):
             exec(row["counterexample"]["code"], {})
+
+
+def test_a_store_of_a_call_without_results_is_seen_at_once(
+    source: Path, plant: Plant
+) -> None:
+    """Nothing is read of such a call, so that its stores might come later."""
+    (fault,) = (each for each in FAULTS if each.name == "past a temporary")
+    plant(fault)
+    with kernel(source.name, fault.kernel, "t reduce edge") as call:
+        for _ in range(2):
+            with pytest.raises(OutsideError, match="byte 4 of a buffer of 4"):
+                call(np.zeros((0, 1), np.float32))
 
 
 def test_a_counterexample_is_small(source: Path, plant: Plant) -> None:
