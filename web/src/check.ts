@@ -10,7 +10,7 @@ import type { Context } from "./context.js";
 import type { Kernel } from "./kernel.js";
 import type { Axis, Range } from "./plan.js";
 import { LONGEST } from "./element.js";
-import { valuesOf, type Size, type Values } from "./sizes.js";
+import { bare, valuesOf, type Size, type Values } from "./sizes.js";
 import { typeOf } from "./struct.js";
 import { sameShape, Tensor, type Shape } from "./tensor.js";
 
@@ -47,7 +47,7 @@ export const resolve = (
   shapes: readonly (Shape | undefined)[],
   guards: Lengths,
 ): Lengths => {
-  const lengths: Lengths = { ...guards };
+  const lengths: Lengths = bare(guards);
   kernel.inputs.forEach(({ axes }, i) => {
     const shape = shapes[i]!;
     const fits = axes.every(

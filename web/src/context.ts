@@ -15,6 +15,7 @@ import { checkedBytes, makePlan, type Planned } from "./planner.js";
 import { blockOf, makeMemory, USAGE, type Memory } from "./memory.js";
 import { makeRecorder, type Recorder } from "./recorder.js";
 import { fetchShader, makeShaders } from "./shaders.js";
+import { bare } from "./sizes.js";
 import { typeOf, type ElementType, type StructType } from "./struct.js";
 import {
   checkShape,
@@ -198,7 +199,7 @@ export class Context {
   /** Return which shaders a kernel would run for some dims, and scalars that it asks for. */
   choices(kernel: KernelFunction, dims: Readonly<Record<string, number>>): string[] {
     const { kernel: own } = kernel as unknown as { kernel: Kernel };
-    const lengths = { ...dims };
+    const lengths = bare(dims);
     derive(own, lengths);
     const { steps } = makePlan(own, lengths, this, (planned) => planned as never);
     return steps.map(({ shader }) => (shader as unknown as Planned).wgsl);

@@ -12,6 +12,8 @@ import type { Shape, Tensor } from "./tensor.js";
 /** The longest axis: indices are i32. */
 const LONGEST = 2 ** 31 - 1;
 
+const IS_NAME = /^[a-z_]\w*$/i;
+
 /** The greatest numbers. */
 const FLOATS: Record<string, number> = { f32: (2 - 2 ** -23) * 2 ** 127, f16: 65504 };
 
@@ -27,7 +29,8 @@ export const TEXTS = {
       ? `${kernel}: ${roleOf(access)} '${name}' has ${given.element.name} elements; expected ` +
         `${nameOf(element)}.`
       : `${kernel}: ${roleOf(access)} '${name}' is ${kindOf(given)}; expected a tensor. Make one by ` +
-        `ctx.tensor(${name}, shape, ${JSON.stringify(nameOf(element))}).`,
+        `ctx.tensor(${name}, shape, ` +
+        `${typeof element === "string" ? `"${element}"` : element.name}).`,
   context: (kernel: Kernel, { access, name }: TensorPlan) =>
     `${kernel}: ${roleOf(access)} '${name}' belongs to another context; expected that of this ` +
     `call. Read it there and upload it here.`,
@@ -75,7 +78,7 @@ export const TEXTS = {
     `Got ${given(kernel, lengths)}.`,
   ranges: (kernel: Kernel, check: Range, least: bigint, greatest: bigint, size: number, lengths: Lengths) => {
     const { text, tensor, axis, guarded } = check;
-    const isBare = /^\w+$/.test(text);
+    const isBare = IS_NAME.test(text);
     let hint = "";
     if (isBare && guarded)
       hint =
@@ -117,7 +120,7 @@ export const TEXTS = {
   bytes: (shape: Shape, nbytes: number, most: number, kernel?: Kernel, spec?: TensorPlan) => {
     const isOwn = !spec || spec.access === "temporary";
     const what = kernel ? `${kernel}: ${isOwn ? "a temporary" : `'${spec.name}'`}` : "A tensor";
-    return `${what} of shape ${tuple(shape)} takes ${nbytes} bytes; the adapter binds at most ${most}.`;
+    return `${what} of shape ${list(shape)} takes ${nbytes} bytes; the adapter binds at most ${most}.`;
   },
   entries: (kernel: Kernel, { wgsl }: Planned, count: number, most: number) =>
     `${kernel}: '${wgsl}' binds ${count} tensors; the adapter allows ${most}.`,
@@ -172,7 +175,7 @@ export const TEXTS = {
     const shape = [given].flat();
     if (!shape.every(Number.isInteger)) return shapeText(given);
     const verb = shape.includes(-1) ? "fill" : "fit";
-    return `${size} elements do not ${verb} the shape ${tuple(shape)}.`;
+    return `${size} elements do not ${verb} the shape ${list(shape)}.`;
   },
   rows: (start: number, stop: number, count: number | undefined) =>
     count === undefined
@@ -204,13 +207,12 @@ export const TEXTS = {
 
 function shapeText(given: unknown): string {
   return Array.isArray(given)
-    ? `Lengths are integers from 0 to 2^31 - 1, not ${tuple(given)}.`
+    ? `Lengths are integers from 0 to 2^31 - 1, not ${list(given)}.`
     : `A shape is an array of integers, got ${shown(given)}.`;
 }
 
-/** A shape as Python shows it: `(4,)`. */
-const tuple = (shape: readonly unknown[]): string =>
-  `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
+/** A shape, with lengths that may have names: `[m=2, 4]`. */
+const list = (shape: readonly unknown[]): string => `[${shape.join(", ")}]`;
 
 const nameOf = (element: Element): string =>
   typeof element === "string" ? element : element.name;
@@ -218,7 +220,7 @@ const nameOf = (element: Element): string =>
 const roleOf = (access: TensorPlan["access"]): string => (access === "write" ? "out" : "argument");
 
 const begin = (kernel: Kernel, { access, name }: TensorPlan, shape: Shape): string =>
-  `${kernel}: ${roleOf(access)} '${name}' has shape ${tuple(shape)}`;
+  `${kernel}: ${roleOf(access)} '${name}' has shape ${list(shape)}`;
 
 /** Name the kind of a value, with an article. */
 function kindOf(value: unknown): string {
@@ -228,13 +230,29 @@ function kindOf(value: unknown): string {
   return `${/^[AEIO]/i.test(name) ? "an" : "a"} ${name}`;
 }
 
-/** Show a value. */
+/** What every object has: a field that is called `toString` may still be missing. */
+const COMMON = new Set<unknown>(
+  Object.values(Object.getOwnPropertyDescriptors(Object.prototype)).map((each) => each.value),
+);
+
+/** Show a value as one writes it, shortened. */
 function shown(value: unknown): string {
-  if (ArrayBuffer.isView(value)) return `a ${value.constructor.name}`;
-  if (typeof value === "bigint") return `${value}n`;
-  const isText = typeof value === "object" || typeof value === "string";
-  const text = isText ? (JSON.stringify(value) ?? `${value}`) : `${value}`;
+  const text = written(value);
   return text.length <= 80 ? text : `${text.slice(0, 76)} ...`;
+}
+
+/** Write a value: numbers, arrays and plain records as in a program, of others the kind. */
+function written(value: any, depth = 0): string {
+  if (COMMON.has(value)) return "undefined";
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "string") return JSON.stringify(value);
+  if (Object(value) !== value) return String(value);
+  const inner = (part: unknown): string => written(part, depth + 1);
+  if (depth < 4 && Array.isArray(value)) return list(value.slice(0, 80).map(inner));
+  if (depth < 4 && [null, Object.prototype].includes(Object.getPrototypeOf(value)))
+    return `{ ${Object.entries(value).map(([name, part]) => `${name}: ${inner(part)}`).join(", ")} }`;
+  // Tensors say what they are.
+  return "element" in value ? `${value}` : kindOf(value);
 }
 
 /** Name a value, or a part of one: `'Ray.from[0]'`. */
@@ -252,8 +270,9 @@ function matched(
   shapes: readonly Shape[],
   guards: Lengths,
 ): [Lengths, Record<string, string>] {
-  const known = { ...guards };
-  const sources: Record<string, string> = {};
+  // Objects that have nothing else: a dim may be called `constructor`.
+  const known = Object.assign(Object.create(null) as Lengths, guards);
+  const sources = Object.create(null) as Record<string, string>;
   for (const name in guards) sources[name] = "the argument";
   inputs.slice(0, input + 1).forEach(({ name, axes }, i) => {
     axes.slice(0, i < input ? undefined : number).forEach((axis, j) => {
@@ -271,11 +290,11 @@ function showAxis({ lengths }: Kernel, axis: Axis, known: Lengths): string {
   if (typeof axis === "number") return String(axis);
   const text = lengths.find((each) => each[0] === axis)?.[1] ?? axis;
   if (!(axis in known)) return text;
-  return `${text}${/^\w+$/.test(text) ? "=" : " = "}${known[axis]}`;
+  return `${text}${IS_NAME.test(text) ? "=" : " = "}${known[axis]}`;
 }
 
 const showAxes = (kernel: Kernel, { axes }: TensorPlan, known: Lengths): string =>
-  tuple(axes.map((axis) => showAxis(kernel, axis, known)));
+  list(axes.map((axis) => showAxis(kernel, axis, known)));
 
 function given(kernel: Kernel, lengths: Lengths): string {
   const { dims, guards } = kernel;
