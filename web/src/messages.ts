@@ -30,7 +30,7 @@ export const TEXTS = {
         `${nameOf(element)}.`
       : `${kernel}: ${roleOf(access)} '${name}' is ${kindOf(given)}; expected a tensor. Make one by ` +
         `ctx.tensor(${name}, shape, ` +
-        `${typeof element === "string" ? `"${element}"` : element.name}).`,
+        `${typeof element === "string" ? written(element) : element.name}).`,
   context: (kernel: Kernel, { access, name }: TensorPlan) =>
     `${kernel}: ${roleOf(access)} '${name}' belongs to another context; expected that of this ` +
     `call. Read it there and upload it here.`,
@@ -230,29 +230,25 @@ function kindOf(value: unknown): string {
   return `${/^[AEIO]/i.test(name) ? "an" : "a"} ${name}`;
 }
 
-/** What every object has: a field that is called `toString` may still be missing. */
-const COMMON = new Set<unknown>(
-  Object.values(Object.getOwnPropertyDescriptors(Object.prototype)).map((each) => each.value),
-);
-
 /** Show a value as one writes it, shortened. */
 function shown(value: unknown): string {
   const text = written(value);
   return text.length <= 80 ? text : `${text.slice(0, 76)} ...`;
 }
 
-/** Write a value: numbers, arrays and plain records as in a program, of others the kind. */
-function written(value: any, depth = 0): string {
-  if (COMMON.has(value)) return "undefined";
+/** Write a value: numbers, arrays and records as in a program, of others the kind. */
+function written(value: any, depth = 4): string {
+  const common: any = Object.prototype;
+  // Of a field that is called `toString` and is missing, each object has something.
+  if ([Object, common[value?.name]].includes(value)) return "undefined";
   if (typeof value === "bigint") return `${value}n`;
   if (typeof value === "string") return JSON.stringify(value);
   if (Object(value) !== value) return String(value);
-  const inner = (part: unknown): string => written(part, depth + 1);
-  if (depth < 4 && Array.isArray(value)) return list(value.slice(0, 80).map(inner));
-  if (depth < 4 && [null, Object.prototype].includes(Object.getPrototypeOf(value)))
-    return `{ ${Object.entries(value).map(([name, part]) => `${name}: ${inner(part)}`).join(", ")} }`;
-  // Tensors say what they are.
-  return "element" in value ? `${value}` : kindOf(value);
+  const inner = (part: unknown): string => written(part, depth - 1);
+  if (depth && Array.isArray(value)) return list(value.map(inner));
+  if (depth && value.toString === common.toString)
+    return `{ ${Object.entries(value).map(([name, x]) => `${name}: ${inner(x)}`).join(", ")} }`;
+  return value.element ? `${value}` : kindOf(value);
 }
 
 /** Name a value, or a part of one: `'Ray.from[0]'`. */
@@ -271,8 +267,8 @@ function matched(
   guards: Lengths,
 ): [Lengths, Record<string, string>] {
   // Objects that have nothing else: a dim may be called `constructor`.
-  const known = Object.assign(Object.create(null) as Lengths, guards);
-  const sources = Object.create(null) as Record<string, string>;
+  const known = { __proto__: null, ...guards } as unknown as Lengths;
+  const sources = { __proto__: null } as unknown as Record<string, string>;
   for (const name in guards) sources[name] = "the argument";
   inputs.slice(0, input + 1).forEach(({ name, axes }, i) => {
     axes.slice(0, i < input ? undefined : number).forEach((axis, j) => {
