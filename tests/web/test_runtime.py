@@ -201,6 +201,18 @@ WRONG = {
         "DtypeError: scale (dsl/elementwise.kern:LINE): scalar argument 'alpha' is "
         '"1"; expected a number (f32).'
     ),
+    "scale(ctx.zeros([2], 'f32'), 2)": (
+        "ShapeError: scale (dsl/elementwise.kern:LINE): expected 1 tensors, then scalars by "
+        "name, as { alpha }; got [Tensor(f32[2]), 2]."
+    ),
+    "softmax(ctx.zeros([2, 2], 'f32'), {}, 1)": (
+        "ShapeError: softmax (dsl/softmax.kern:7): expected 1 tensors, then options, as "
+        "{ out, ctx }; got [Tensor(f32[2, 2]), {  }, 1]."
+    ),
+    "softmax(ctx.zeros([2, 2], 'f32'), { ctx: Promise.resolve(ctx) })": (
+        "ContextError: softmax (dsl/softmax.kern:7): ctx is a Promise; expected a context, "
+        "as await open() returns it."
+    ),
     "scale(ctx.zeros([2], 'f32'), { alpha: null })": (
         "DtypeError: scale (dsl/elementwise.kern:LINE): scalar argument 'alpha' is null; "
         "expected a number (f32)."

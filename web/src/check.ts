@@ -26,7 +26,7 @@ export const shapeOf = (axes: readonly Axis[], lengths: Lengths): number[] =>
 /** Refuse arguments that are no tensors, or that belong to another context. */
 export const checkTensors = (kernel: Kernel, ctx: Context, given: readonly unknown[]): void => {
   const { args, inputs } = kernel;
-  if (given.length !== args.length) refuse(ShapeError, "inputs", kernel, given.length);
+  if (given.length !== args.length) refuse(ShapeError, "inputs", kernel, given);
   args.forEach((spec, i) => {
     const tensor = given[i];
     if (tensor === undefined && i >= inputs.length) return;

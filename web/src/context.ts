@@ -146,8 +146,7 @@ export class Context {
   /** Make a tensor of zeros. */
   zeros<const S extends Shape, E>(shape: S, element: ElementOf<E>): Tensor<E, S["length"]> {
     const tensor = this.empty<S, E>(shape, element);
-    const { block, offset, bound } = tensor;
-    this.recorder.add((encoder) => encoder.clearBuffer(block.buffer, offset, bound));
+    this.recorder.wipe(tensor.block, tensor.offset, tensor.bound);
     return tensor;
   }
 
@@ -184,7 +183,7 @@ export class Context {
       return (result = run());
     } finally {
       this.made = outer;
-      const kept: unknown[] = [result, ...Object.values((result ?? {}) as object)];
+      const kept: unknown[] = [result, ...Object.values(Object(result))];
       for (const tensor of made)
         if (kept.includes(tensor)) outer?.push(tensor);
         else tensor.free();

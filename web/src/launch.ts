@@ -32,13 +32,14 @@ type Place = readonly [block: Block, offset: number, bytes: number];
 
 /** Call a kernel with tensors, and options behind them. */
 export const launch = (kernel: Kernel, given: unknown[]): unknown => {
-  const { length } = kernel.inputs;
-  // One too many is refused as such: it is no object of options.
-  const tensors = (given[length] instanceof Tensor ? given : given.slice(0, length)) as Any[];
-  const options = bare(given[length] as Given);
+  const tensors = given as Any[];
+  const [last = {}, ...more] = tensors.splice(kernel.inputs.length);
+  // What is no object of options, and what is one too many, is refused as such.
+  if (more.length || Object(last) !== last || last instanceof Tensor) tensors.push(last as Any, ...more);
+  const options = bare(last);
   const ctx: Context | undefined =
     options["ctx"] ?? tensors.find((each) => each instanceof Tensor)?.ctx;
-  if (!ctx) return refuse(ContextError, "ctx", kernel);
+  if (!ctx?.launch) return refuse(ContextError, "ctx", kernel, ctx);
   return ctx.launch(kernel, tensors, options);
 };
 
@@ -118,8 +119,7 @@ export const makeLaunch = (ctx: Context, shaders: Shaders): Launch => {
     places.push(...plan.inner.map(place));
     // A gradient of empty tensors is 0.
     if (!plan.steps.length)
-      for (const [block, offset, bound] of places.slice(tensors.length, args.length))
-        recorder.add((encoder) => encoder.clearBuffer(block.buffer, offset, bound));
+      for (const place of places.slice(tensors.length, args.length)) recorder.wipe(...place);
     for (const step of plan.steps)
       recorder.add({ step, group: groupOf(step, places, chunk), offset: at });
     for (const slot of detours) {

@@ -20,10 +20,22 @@ const FLOATS: Record<string, number> = { f32: (2 - 2 ** -23) * 2 ** 127, f16: 65
 export const TEXTS = {
   // Arguments of a call
 
-  ctx: (kernel: Kernel) =>
-    `${kernel}: no argument is a tensor; pass { ctx } to choose the context.`,
-  inputs: (kernel: Kernel, got: number) =>
-    `${kernel}: expected ${kernel.inputs.length} tensors, got ${got - kernel.outputs.length}.`,
+  ctx: (kernel: Kernel, ctx: unknown) =>
+    ctx
+      ? `${kernel}: ctx is ${kindOf(ctx)}; expected a context, as await open() returns it.`
+      : `${kernel}: no argument is a tensor; pass { ctx } to choose the context.`,
+  inputs: (kernel: Kernel, all: readonly any[]) => {
+    const { inputs, outputs, scalars } = kernel;
+    const given = all.slice(0, all.length - outputs.length);
+    const options = scalars.map(([name]) => name).join(", ");
+    const [what, names] = options ? ["scalars by name", options] : ["options", "out, ctx"];
+    return (
+      `${kernel}: expected ${inputs.length} tensors` +
+      (given.every((each) => each?.element)
+        ? `, got ${given.length}.`
+        : `, then ${what}, as { ${names} }; got ${shown(given)}.`)
+    );
+  },
   tensor: (kernel: Kernel, { access, name, element }: TensorPlan, given: any) =>
     given?.element
       ? `${kernel}: ${roleOf(access)} '${name}' has ${given.element.name} elements; expected ` +
