@@ -145,7 +145,7 @@ class HostPrinter:
         if not form:
             raise self._unprintable(f"the built-in '{expr.builtin}'")
         texts = self._alike(expr, *expr.arguments)
-        if self.wraps and is_integer(expr):
+        if is_integer(expr) and (self.wraps or not row.host):
             texts = [*map(_wrapped, expr.arguments, texts)]
         return f"({form.format(*texts)})"
 

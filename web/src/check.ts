@@ -18,7 +18,7 @@ import { sameShape, Tensor, type Shape } from "./tensor.js";
 export type Lengths = Record<string, number>;
 
 const length = (axis: Axis, lengths: Lengths): number =>
-  typeof axis === "number" ? axis : lengths[axis]!;
+  lengths[axis] ?? (axis as number);
 
 export const shapeOf = (axes: readonly Axis[], lengths: Lengths): number[] =>
   axes.map((axis) => length(axis, lengths));

@@ -211,7 +211,7 @@ export const TEXTS = {
   validation: (why: string) => why,
   compute: (name: string, why: string) => `The shader '${name}' was refused: ${why}`,
   fetch: (url: URL, why: unknown) =>
-    `Can't read the shader ${url} (${why}). Serve the folder 'wgsl' beside its module.`,
+    `Can't read the shader ${url} (${(why as Error).message ?? why}). Serve the folder 'wgsl' beside its module.`,
   abi: (theirs: number, own: number) =>
     `A generated module is for version ${theirs} of the npm package 'kerngen', and this one ` +
     `is ${own}. Run 'kerngen build' with the kerngen that the package belongs to.`,

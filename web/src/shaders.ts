@@ -91,9 +91,9 @@ const refused = (name: string, error: unknown): Error =>
 export const fetchShader = async (url: URL): Promise<string> => {
   try {
     const answer = await fetch(url);
-    if (!answer.ok) throw Error(`${answer.status}`);
+    if (!answer.ok) throw answer.status;
     return await answer.text();
   } catch (error) {
-    return refuse(AbiError, "fetch", url, (error as Error).message);
+    return refuse(AbiError, "fetch", url, error);
   }
 };
