@@ -20,7 +20,7 @@ const INTERNAL = [
   ...["alignment", "made", "make", "memory", "recorder"], // contexts
   "storageBuffers",
   ...["acquire", "doomed", "drop", "fault", "freed", "keep", "release"], // memory
-  ...["copy", "download", "ended", "flush", "group", "room", "step", "upload"],
+  ...["copy", "download", "ended", "flush", "group", "room", "step", "upload", "wipe"],
   ...["error", "groups", "launch", "pipeline", "uniformBytes", "view"], // calls
 ];
 
@@ -28,6 +28,9 @@ async function write(name, text) {
   const { code } = await minify(text, {
     module: true,
     compress: {
+      // With these two, gzip makes more of it.
+      booleans: false,
+      evaluate: false,
       ecma: 2022,
       passes: 4,
       pure_getters: true,

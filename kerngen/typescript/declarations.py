@@ -18,8 +18,13 @@ from kerngen.ir.memory import Struct
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Kernel, Parameter, Role, Tensor
 from kerngen.layout.struct import struct_layout
-from kerngen.typescript.module import equations, header, import_lines
-from kerngen.typescript.names import RUNTIME, js_name, js_string
+from kerngen.typescript.module import (
+    equations,
+    header,
+    import_lines,
+    initial_text,
+)
+from kerngen.typescript.names import INHERITED, RUNTIME, js_name, js_string
 from kerngen.typescript.structs import doc_table, record_lines, value_type
 
 _BY_RANK = {0: "Scalar", 1: "Vector", 2: "Matrix", 3: "Tensor3", 4: "Tensor4"}
@@ -104,8 +109,7 @@ def _options(
     """Yield the parameter of scalars, outputs and the context."""
     classes = {s.name: js_name(name) for s, name in names.structs.items()}
     scalars = [
-        f"    readonly {own.values[p.name]}{'' if p.default is None else '?'}: "
-        f"{value_type(p.memory, classes)};"
+        f"    readonly {_scalar(p, own.values[p.name], value_type(p.memory, classes))};"
         for p in kernel.parameters
     ]
     needed = "" if any(p.default is None for p in kernel.parameters) else "?"
@@ -116,6 +120,15 @@ def _options(
     yield f"  options{needed}: {{"
     yield from scalars
     yield f"  }} & {call},"
+
+
+def _scalar(parameter: Parameter, name: str, type_: str) -> str:
+    """Return an option's declaration: `lr?: number`."""
+    if parameter.default is None:
+        return f"{name}: {type_}"
+    # An object without the option has that of all objects, of another type.
+    inherited = f' | Object["{name}"]' if name in INHERITED else ""
+    return f"{name}?: {type_}{inherited}"
 
 
 def _doc(kernel: Kernel, own: KernelNames) -> Iterator[str]:
@@ -158,5 +171,5 @@ def _tensor_text(kernel: Kernel, tensor: Tensor) -> str:
 def _scalar_text(parameter: Parameter) -> str:
     shown = parameter.memory.spelling
     if parameter.default is not None:
-        shown += f", {parameter.default} by default"
+        shown += f", {initial_text(parameter.default)} by default"
     return f"{shown}. {' '.join(parameter.doc.split())}".strip()

@@ -26,6 +26,11 @@ _FUNCTIONS: Final = {
     "shiftRight": "(a, by) => a >> (by & 31n)",
     "min": "(a, b) => (b < a ? b : a)",
     "max": "(a, b) => (b > a ? b : a)",
+    # A bound that is NaN makes it so.
+    "clamp": (
+        "(x, low, high) => "
+        "(low !== low || high !== high ? NaN : high < (x = low > x ? low : x) ? high : x)"
+    ),
     # A float as an integer saturates at the nearest f32 within.
     "toI32": (
         "(x) => BigInt(Math.trunc(Math.min(Math.max(x || 0, -2147483648), 2147483520)))"

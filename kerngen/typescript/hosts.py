@@ -145,7 +145,7 @@ class HostPrinter:
         if not form:
             raise self._unprintable(f"the built-in '{expr.builtin}'")
         texts = self._alike(expr, *expr.arguments)
-        if self.wraps and is_integer(expr):
+        if is_integer(expr) and (self.wraps or not row.host):
             texts = [*map(_wrapped, expr.arguments, texts)]
         return f"({form.format(*texts)})"
 
@@ -185,7 +185,7 @@ class HostPrinter:
         """Return the error of what JavaScript can't compute on the host."""
         return OutputError(
             f"{self.place}: the target 'typescript' can't compute {what} on the host. "
-            f"Compute it in Python and pass it as a parameter, or leave that target out."
+            f"Compute it in the page and pass it as a parameter, or leave that target out."
         )
 
 

@@ -139,7 +139,7 @@ class _Module:
             structs={class_name(s): js_name(self._names.structs[s]) for s in held},
             fields={name: shown for name, shown in outputs if name != shown},
             initial={
-                own.values[p.name]: _initial(p.default)
+                own.values[p.name]: initial_text(p.default)
                 for p in kernel.parameters
                 if p.default is not None
             },
@@ -211,9 +211,9 @@ def equations(kernel: Kernel) -> list[str]:
     return [plain(line) for text in source_texts(kernel) for line in text.splitlines()]
 
 
-def _initial(value: float | tuple[float, ...]) -> str:
+def initial_text(value: float | tuple[float, ...]) -> str:
     """Return the default of a scalar."""
     if isinstance(value, tuple):
-        return f"[{', '.join(map(_initial, value))}]"
+        return f"[{', '.join(map(initial_text, value))}]"
     text = repr(value)
     return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(text, text)

@@ -25,10 +25,16 @@ _TYPES: Final = frozenset(
     "any bigint boolean never number object string symbol undefined unknown".split()
 )
 _GLOBALS: Final = frozenset(
-    "BigInt Float32Array Infinity Math NaN Number Uint32Array URL Readonly ReadonlyArray "
+    "BigInt Float32Array Infinity Math NaN Number Object Uint32Array URL Readonly ReadonlyArray "
     "options".split()
 )
 """What generated text reads."""
+
+INHERITED: Final = frozenset(
+    "constructor hasOwnProperty isPrototypeOf propertyIsEnumerable toLocaleString "
+    "toString valueOf".split()
+)
+"""What every object has."""
 
 RESERVED: Final = _KEYWORDS | _TYPES | _GLOBALS
 

@@ -63,6 +63,16 @@ def test_the_types_of_a_call(files: dict[str, str]) -> None:
     )
 
 
+def test_docs_have_defaults_as_javascript_writes_them() -> None:
+    text = compiled(
+        "kernel k(x: f32[n], v: vec2f = vec2f(0.0, 1.5), top: f32 = inf) -> y: f32[n] {\n"
+        "    y[i] = min(x[i] * v.x + v.y, top);\n}\n",
+        Target.TYPESCRIPT,
+    ).files["sample.d.ts"]
+    assert b"options.v - vec2f, [0.0, 1.5] by default." in text
+    assert b"options.top - f32, Infinity by default." in text
+
+
 def test_docs_end_no_comment(files: dict[str, str]) -> None:
     comments = re.findall(r"/\*\*.*?\*/", files["sample.d.ts"], re.DOTALL)
     assert len(comments) == 2
@@ -95,6 +105,7 @@ def test_what_javascript_cannot_compute_is_refused(name: str) -> None:
         "kernel k(x: f32[n], a: f32) -> y: f32[n] {"
         f" host e = {name}(a); y[i] = x[i] * e; }}"
     )
-    with pytest.raises(OutputError, match=rf"k \(dsl/sample.kern:1\): .* '{name}'"):
+    fault = rf"k \(dsl/sample.kern:1\): .* '{name}' on the host. Compute it in the page"
+    with pytest.raises(OutputError, match=fault):
         compiled(text, Target.TYPESCRIPT)
     assert compiled(text, Target.PYTHON).binding

@@ -28,8 +28,8 @@ _TYPES: Final = {
     ".wasm": "application/wasm",
     ".wgsl": "text/plain",
 }
-_PATIENCE: Final = 120
-"""Seconds that a job may take: a tiled product is compiled for many of them."""
+_PATIENCE: Final = 300
+"""Seconds that a job may take: a tile of attention is compiled for a minute, or more beside others."""
 
 _FIREFOX: Final = """
 user_pref("dom.webgpu.enabled", true);

@@ -157,9 +157,9 @@ def test_panes_of_an_older_text_are_dimmed(page: Browser) -> None:
     ("length", "error"),
     [
         ("", "TypeError: 'n' has no number."),
-        ("2.5", "ShapeError: Lengths are integers from 0 to 2^31 - 1, not (2.5,)."),
-        ("1e12", "ShapeError: Lengths are integers from 0 to 2^31 - 1, not (10000000"),
-        ("2147483647", "LimitError: A tensor of shape (2147483647,) takes 8589934588"),
+        ("2.5", "ShapeError: Lengths are integers from 0 to 2^31 - 1, not [2.5]."),
+        ("1e12", "ShapeError: Lengths are integers from 0 to 2^31 - 1, not [10000000"),
+        ("2147483647", "LimitError: A tensor of shape [2147483647] takes 8589934588"),
     ],
 )
 def test_lengths_that_no_tensor_has_are_refused(
@@ -179,6 +179,22 @@ def test_lengths_that_no_tensor_has_are_refused(
         length=length,
     )
     assert said.startswith(error)
+
+
+def test_names_that_all_objects_have_something_of(page: Browser) -> None:
+    values = run(
+        page,
+        """
+        type("kernel odd(toString: f32[constructor], valueOf: f32 = 2.5) -> y: f32[constructor]"
+          + " { y[i] = toString[i] * valueOf; }");
+        await until(() => $("kernel")?.value === "odd");
+        const values = [...$("inputs").querySelectorAll("input[type=number]")].map((x) => x.value);
+        $("inputs").querySelector("button").click();
+        await until(() => /^odd: /.test($("result").textContent));
+        return values;
+        """,
+    )
+    assert values == ["64", "2.5", "1"]
 
 
 def test_tokens_are_those_of_pygments(page: Browser) -> None:

@@ -120,12 +120,12 @@ def test_a_gradient_of_an_empty_output_is_zeros(firefox: Browser) -> None:
 
 WRONG = {
     "matmul_nn(ctx.zeros([2, 3], 'f32'), ctx.zeros([4, 5], 'f32'))": (
-        "ShapeError: matmul_nn (dsl/matmul.kern:LINE): argument 'b' has shape (4, 5); "
-        "expected (k=3, n): k is 3 from 'a' axis 1."
+        "ShapeError: matmul_nn (dsl/matmul.kern:LINE): argument 'b' has shape [4, 5]; "
+        "expected [k=3, n]: k is 3 from 'a' axis 1."
     ),
     "softmax(ctx.zeros([2], 'f32'))": (
-        "ShapeError: softmax (dsl/softmax.kern:7): argument 'x' has shape (2,) (rank 1); "
-        "expected (m, n) (rank 2)."
+        "ShapeError: softmax (dsl/softmax.kern:7): argument 'x' has shape [2] (rank 1); "
+        "expected [m, n] (rank 2)."
     ),
     "softmax([1, 2])": (
         "ContextError: softmax (dsl/softmax.kern:7): no argument is a tensor; pass "
@@ -136,8 +136,8 @@ WRONG = {
         "expected f32."
     ),
     "softmax(ctx.zeros([2, 2], 'f32'), { out: ctx.zeros([2, 3], 'f32') })": (
-        "ShapeError: softmax (dsl/softmax.kern:7): out 'y' has shape (2, 3); expected "
-        "(m=2, n=2)."
+        "ShapeError: softmax (dsl/softmax.kern:7): out 'y' has shape [2, 3]; expected "
+        "[m=2, n=2]."
     ),
     "(() => { const x = ctx.zeros([2, 2], 'f32'); softmax(x, { out: x }); })()": (
         "AliasError: softmax (dsl/softmax.kern:7): 'x' and 'y' overlap in memory, and "
@@ -165,16 +165,16 @@ WRONG = {
         "DtypeError: The array holds a number beyond the range of f16."
     ),
     "ctx.zeros([4], 'f32').reshape([1.6, 2.5])": (
-        "ShapeError: Lengths are integers from 0 to 2^31 - 1, not (1.6, 2.5)."
+        "ShapeError: Lengths are integers from 0 to 2^31 - 1, not [1.6, 2.5]."
     ),
     "ctx.zeros([1], 'f32').reshape([-1, -1, -1])": (
-        "ShapeError: 1 elements do not fill the shape (-1, -1, -1)."
+        "ShapeError: 1 elements do not fill the shape [-1, -1, -1]."
     ),
     "ctx.zeros([4], 'f32').reshape([-1, 3])": (
-        "ShapeError: 4 elements do not fill the shape (-1, 3)."
+        "ShapeError: 4 elements do not fill the shape [-1, 3]."
     ),
     "ctx.zeros([4], 'f32').reshape([3])": (
-        "ShapeError: 4 elements do not fit the shape (3,)."
+        "ShapeError: 4 elements do not fit the shape [3]."
     ),
     "ctx.zeros([4], 'f32').reshape()": (
         "ShapeError: A shape is an array of integers, got undefined."
@@ -201,9 +201,33 @@ WRONG = {
         "DtypeError: scale (dsl/elementwise.kern:LINE): scalar argument 'alpha' is "
         '"1"; expected a number (f32).'
     ),
+    "scale(ctx.zeros([2], 'f32'), 2)": (
+        "ShapeError: scale (dsl/elementwise.kern:LINE): expected 1 tensors, then scalars by "
+        "name, as { alpha }; got [Tensor(f32[2]), 2]."
+    ),
+    "softmax(ctx.zeros([2, 2], 'f32'), {}, 1)": (
+        "ShapeError: softmax (dsl/softmax.kern:7): expected 1 tensors, then options, as "
+        "{ out, ctx }; got [Tensor(f32[2, 2]), {  }, 1]."
+    ),
+    "softmax(ctx.zeros([2, 2], 'f32'), { ctx: Promise.resolve(ctx) })": (
+        "ContextError: softmax (dsl/softmax.kern:7): ctx is a Promise; expected a context, "
+        "as await open() returns it."
+    ),
     "scale(ctx.zeros([2], 'f32'), { alpha: null })": (
         "DtypeError: scale (dsl/elementwise.kern:LINE): scalar argument 'alpha' is null; "
         "expected a number (f32)."
+    ),
+    "scale(ctx.zeros([2], 'f32'), { alpha: [1n, NaN, undefined] })": (
+        "DtypeError: scale (dsl/elementwise.kern:LINE): scalar argument 'alpha' is "
+        "[1n, NaN, undefined]; expected a number (f32)."
+    ),
+    "scale(ctx.zeros([2], 'f32'), { alpha: ctx.zeros([], 'f32') })": (
+        "DtypeError: scale (dsl/elementwise.kern:LINE): scalar argument 'alpha' is "
+        "Tensor(f32[]); expected a number (f32)."
+    ),
+    "(() => { const a = { of: {} }; a.of.a = a; scale(ctx.zeros([2], 'f32'), { alpha: a }); })()": (
+        "DtypeError: scale (dsl/elementwise.kern:LINE): scalar argument 'alpha' is "
+        "{ of: { a: { of: { a: an Object } } } }; expected a number (f32)."
     ),
     "scale(ctx.zeros([2], 'f32'), { beta: 1 })": (
         "ArgumentError: scale (dsl/elementwise.kern:LINE): there is no option 'beta'; "

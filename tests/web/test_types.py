@@ -21,6 +21,7 @@ import { open, type Matrix } from "kerngen";
 import { softmax } from "./softmax.js";
 import { adamw } from "./optim.js";
 import { Light, Particle, step } from "./structs.js";
+import { Held, inherited } from "./inherited.js";
 
 const ctx = await open();
 const x = ctx.tensor(new Float32Array(6), [2, 3]);
@@ -33,9 +34,22 @@ const bytes: Uint8Array = Particle.pack({ pos: half, mass: 1, vel: [0, 0, 0], id
 const some = ctx.tensor(Particle.unpack(bytes), [1], Particle);
 const ids: number[] = (await some.read()).map((each) => each.id);
 const flat: Matrix<"f32"> = v.reshape([1, 3]);
+const sum = inherited(v, { valueOf: 2 }).y;
+inherited(sum.reshape([3]), { valueOf: 2, toString: 3, out: { y: v, constructor: v } });
+const one: number = Held.unpack(bytes)[0]!.constructor;
 const shaders: string[] = ctx.choices(softmax, { m: 2, n: 3 });
-console.log(data, ids, flat, step, shaders);
+console.log(data, ids, flat, one, step, shaders);
 """
+
+INHERITED = """
+struct Held { constructor: f32 }
+kernel inherited(hasOwnProperty: f32[isPrototypeOf], toString: f32 = 1.0, valueOf: u32)
+        -> y: f32[isPrototypeOf], constructor: f32[isPrototypeOf] {
+    y[i] = hasOwnProperty[i] * toString + f32(valueOf);
+    constructor[i] = y[i];
+}
+"""
+"""Names that all objects have something of."""
 
 WRONG = {
     "softmax(ctx.zeros([2], 'f32'));": "a vector is no matrix",
@@ -70,7 +84,8 @@ def folder(
     for source in (ROOT / "dsl").glob("*.kern"):
         shutil.copy(generated / f"{source.stem}.d.ts", out)
     (out / "structs.kern").write_text(SOURCE, "utf-8")
-    build([out / "structs.kern"], out, Target.TYPESCRIPT)
+    (out / "inherited.kern").write_text(INHERITED, "utf-8")
+    build([out / "structs.kern", out / "inherited.kern"], out, Target.TYPESCRIPT)
     (out / "package.json").write_text('{"type": "module"}', "utf-8")
     (out / "node_modules").mkdir()
     (out / "node_modules" / "kerngen").symlink_to(

@@ -3,60 +3,23 @@
 from __future__ import annotations
 
 import random
-from base64 import b64decode
-from math import isfinite
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kerngen.emit.targets import Target
-from kerngen.runtime import UniformRangeError
-from kerngen.runtime.calls.kernel import Kernel
-from kerngen.runtime.calls.ranges import derive
-from kerngen.runtime.calls.scalars import pack
-from kerngen.runtime.values.fields import is_leaf
+from kerngen.source.diagnostic import CompileError
 from tests.compile import built
 from tests.numeric.cases import standard_kernels
-from tests.web import node
 from tests.web.built import build
+from tests.web.uniforms import compare
 
 pytestmark = pytest.mark.web
 
-DRAWS = 20
-
-JOB = """
-import { derive } from "@/check.js";
-import { guardsOf, scalarsOf } from "@/kernel.js";
-import { pack } from "@/launch.js";
-
-const number = (value) => Array.isArray(value) ? value.map(number)
-  : typeof value === "string" ? Number(value) : value;
-
-function one(kernel, { dims, scalars: given }) {
-  const size = kernel.uniform?.size ?? 0;
-  const view = new DataView(new ArrayBuffer(size));
-  try {
-    const scalars = scalarsOf(kernel, Object.fromEntries(
-      Object.entries(given).map(([name, value]) => [name, number(value)])));
-    const lengths = { ...dims, ...guardsOf(kernel, scalars) };
-    derive(kernel, lengths);
-    pack(kernel, lengths, scalars, view);
-  } catch (error) {
-    return error.name;
-  }
-  return Buffer.from(view.buffer).toString("base64");
-}
-
-export default async (given) => {
-  const found = [];
-  for (const [module, kernel, calls] of given) {
-    const own = (await import(`./${module}.js`))[kernel].kernel;
-    found.push(calls.map((call) => one(own, call)));
-  }
-  return found;
-};
-"""
+FEW, MANY = 12, 100
+"""How many kernels with random hosts there are, by default and in nightly runs."""
 
 ODD = """
 fn square(x: f32) -> f32 { let y = x * x; y }
@@ -95,82 +58,6 @@ kernel of_bits(x: f32[n], a: f32, i: i32, u: u32, at: u32, width: u32) -> y: f32
 """
 
 
-def value(rng: random.Random, kernel: Kernel, slot: int) -> Any:
-    element = kernel.scalars[slot].element
-    assert is_leaf(element)
-
-    def number() -> float:
-        if not element.number.is_integer:
-            return rng.choice((0.0, 1.0, -1.5, 2.5, 0.1, 1e-3, 300.0, 1e30))
-        least = 0 if element.number.name == "u32" else -9
-        return rng.choice((0, 1, 2, 3, 1000, rng.randint(least, 10**9)))
-
-    values = [number() for _ in range(6)]
-    match element.shape:
-        case ():
-            return values[0]
-        case (width,):
-            return values[:width]
-        case (columns, rows):
-            return [values[c * rows : (c + 1) * rows] for c in range(columns)]
-        case _:
-            raise AssertionError(element)
-
-
-def as_json(value: float | list[Any]) -> Any:
-    if isinstance(value, list):
-        return [as_json(each) for each in value]
-    return value if isfinite(value) else str(value).replace("inf", "Infinity")
-
-
-def draw(rng: random.Random, kernel: Kernel) -> dict[str, Any]:
-    dims = {dim: rng.choice((0, 1, 2, 5, 64, 4097, 70_000)) for dim in kernel.dims}
-    slots = range(len(kernel.scalars))
-    scalars = {kernel.scalars[slot].name: value(rng, kernel, slot) for slot in slots}
-    return {"dims": dims, "scalars": scalars}
-
-
-def in_python(kernel: Kernel, call: dict[str, Any]) -> bytes | str:
-    data = bytearray(kernel.uniform.SIZE)
-    scalars = tuple(spec.fit(call["scalars"][spec.name]) for spec in kernel.scalars)
-    try:
-        lengths = {**call["dims"], **kernel.guards(scalars)}
-        derive(kernel, lengths)
-        values = tuple(lengths[dim] for dim in kernel.lengths)
-        pack(kernel, values, scalars, data, 0)
-    except UniformRangeError as error:
-        return type(error).__name__
-    except ValueError as error:
-        return type(error).__name__
-    return bytes(data)
-
-
-def compare(folder: Path, listed: list[tuple[str, Kernel]]) -> int:
-    rng = random.Random(3)
-    calls = [[draw(rng, kernel) for _ in range(DRAWS)] for _, kernel in listed]
-    sent = [
-        [
-            module,
-            kernel.name,
-            [
-                {**c, "scalars": {k: as_json(v) for k, v in c["scalars"].items()}}
-                for c in own
-            ],
-        ]
-        for (module, kernel), own in zip(listed, calls, strict=True)
-    ]
-    compared = 0
-    results = node.run(folder, JOB, sent)
-    for (_, kernel), own, found in zip(listed, calls, results, strict=True):
-        for call, got in zip(own, found, strict=True):
-            want = in_python(kernel, call)
-            shown = want if isinstance(want, str) else want.hex()
-            actual = got if isinstance(want, str) else b64decode(got).hex()
-            assert actual == shown, (kernel.name, call)
-            compared += not isinstance(want, str)
-    return compared
-
-
 def test_standard_kernels(package: Path, generated: Path) -> None:
     assert package.is_dir()
     cases = standard_kernels()
@@ -184,3 +71,81 @@ def test_odd_hosts(package: Path, tmp_path: Path, name: str, text: str) -> None:
     build([tmp_path / f"{name}.kern"], tmp_path, Target.TYPESCRIPT)
     with built(text) as (kernel,):
         assert compare(tmp_path, [(name, kernel)] * 10) > 50
+
+
+FLOATS = ("a", "b", "v.y", "1.5", "0.25", "f32(i)", "f32(m)", "f32(u)", "f32(n)")
+INTEGERS = ("i", "j", "m", "n", "0", "2", "3", "7", "(-5)", "100000")
+OF_FLOATS = {
+    1: "abs floor ceil round trunc sqrt exp log sign fract sin cos tanh saturate exp2 log2",
+    2: "min max pow step atan2",
+    3: "clamp mix fma smoothstep",
+}
+OF_INTEGERS = {
+    1: "abs sign countOneBits reverseBits firstLeadingBit",
+    2: "min max mod floor_div",
+    3: "clamp",
+}
+HEAD = "x: f32[m, n], a: f32, b: f32, i: i32, j: i32, u: u32, v: vec3f"
+
+
+def drawn(rng: random.Random, kind: str, depth: int) -> str:
+    """A host expression of floats, `f`, or of integers, `i`; or a condition, `?`."""
+
+    def inner(of: str = kind) -> str:
+        return drawn(rng, of, depth - 1)
+
+    if kind == "?":
+        of = rng.choice("fi")
+        left, right = drawn(rng, of, max(depth - 1, 0)), drawn(rng, of, 0)
+        return f"{left} {rng.choice(('<', '>', '<=', '>='))} {right}"
+    if not depth:
+        return rng.choice(FLOATS if kind == "f" else INTEGERS)
+    match rng.randrange(6):
+        case 0 | 1:
+            operators = "+-*/" if kind == "f" else "+-*/%&|^"
+            return f"({inner()} {rng.choice(operators)} {inner()})"
+        case 2 | 3:
+            count = rng.choice((1, 2, 3))
+            names = (OF_FLOATS if kind == "f" else OF_INTEGERS)[count].split()
+            # Python refuses to clamp integers beyond 64 bits: products are left out there.
+            deep = 0 if kind == "i" and count == 3 else depth - 1
+            given = ", ".join(drawn(rng, kind, deep) for _ in range(count))
+            return f"{rng.choice(names)}({given})"
+        case 4:
+            return f"(if {inner('?')} {{ {inner()} }} else {{ {inner()} }})"
+        case _ if kind == "f":
+            return rng.choice((f"f32({inner('i')})", f"(-{inner()})"))
+        case _:
+            return rng.choice((f"i32({inner('f')})", f"({inner()} >> u)"))
+
+
+def random_texts(rng: random.Random, count: int) -> Iterator[tuple[str, str]]:
+    """Yield kernels that check, by their names; few divide by a constant 0."""
+    while count:
+        name = f"drawn_{count}"
+        values = [drawn(rng, kind, 3) for kind in "fififi"]
+        hosts = "".join(f" host s{k} = {value};" for k, value in enumerate(values))
+        total = " + ".join(f"f32(s{k})" for k in range(len(values)))
+        text = (
+            f"kernel {name}({HEAD}) -> y: f32[m, n] {{{hosts} "
+            f"y[p, q] = x[p, q] + {total} + a + b + f32(i + j) + f32(u) + v.x; }}"
+        )
+        try:
+            with built(text):
+                pass
+        except CompileError:
+            continue
+        yield name, text
+        count -= 1
+
+
+@pytest.mark.parametrize("number", [FEW, pytest.param(MANY, marks=pytest.mark.nightly)])
+def test_random_hosts(package: Path, tmp_path: Path, number: int) -> None:
+    assert package.is_dir()
+    with ExitStack() as stack:
+        listed = []
+        for name, text in random_texts(random.Random(number), number):
+            (tmp_path / f"{name}.kern").write_text(text, "utf-8")
+            build([tmp_path / f"{name}.kern"], tmp_path, Target.TYPESCRIPT)
+            listed += [(name, kernel) for kernel in stack.enter_context(built(text))]
+        assert compare(tmp_path, listed) > 10 * number

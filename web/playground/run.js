@@ -16,7 +16,8 @@ const row = (name, ...fields) =>
 
 /** The form of one module's kernels; what was typed for a name stays. */
 export class Form {
-  typed = {};
+  // Without what all objects have: a dim may be called `constructor`.
+  typed = Object.create(null);
 
   constructor(context) {
     this.context = context;
@@ -123,7 +124,7 @@ export class Form {
       const result = run(...tensors, { ...scalars, ctx });
       const outputs = named(kernel, tensors, result);
       made.push(...Object.values(outputs));
-      const data = {};
+      const data = Object.create(null);
       for (const name in outputs) data[name] = await outputs[name].read();
       const took = performance.now() - begin;
       const chosen = ctx.choices(run, { ...dims, ...scalars }).join(", ");

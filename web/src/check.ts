@@ -10,7 +10,7 @@ import type { Context } from "./context.js";
 import type { Kernel } from "./kernel.js";
 import type { Axis, Range } from "./plan.js";
 import { LONGEST } from "./element.js";
-import { valuesOf, type Size, type Values } from "./sizes.js";
+import { bare, valuesOf, type Size, type Values } from "./sizes.js";
 import { typeOf } from "./struct.js";
 import { sameShape, Tensor, type Shape } from "./tensor.js";
 
@@ -18,7 +18,7 @@ import { sameShape, Tensor, type Shape } from "./tensor.js";
 export type Lengths = Record<string, number>;
 
 const length = (axis: Axis, lengths: Lengths): number =>
-  typeof axis === "number" ? axis : lengths[axis]!;
+  lengths[axis] ?? (axis as number);
 
 export const shapeOf = (axes: readonly Axis[], lengths: Lengths): number[] =>
   axes.map((axis) => length(axis, lengths));
@@ -26,7 +26,7 @@ export const shapeOf = (axes: readonly Axis[], lengths: Lengths): number[] =>
 /** Refuse arguments that are no tensors, or that belong to another context. */
 export const checkTensors = (kernel: Kernel, ctx: Context, given: readonly unknown[]): void => {
   const { args, inputs } = kernel;
-  if (given.length !== args.length) refuse(ShapeError, "inputs", kernel, given.length);
+  if (given.length !== args.length) refuse(ShapeError, "inputs", kernel, given);
   args.forEach((spec, i) => {
     const tensor = given[i];
     if (tensor === undefined && i >= inputs.length) return;
@@ -47,7 +47,7 @@ export const resolve = (
   shapes: readonly (Shape | undefined)[],
   guards: Lengths,
 ): Lengths => {
-  const lengths: Lengths = { ...guards };
+  const lengths: Lengths = bare(guards);
   kernel.inputs.forEach(({ axes }, i) => {
     const shape = shapes[i]!;
     const fits = axes.every(

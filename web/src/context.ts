@@ -15,6 +15,7 @@ import { checkedBytes, makePlan, type Planned } from "./planner.js";
 import { blockOf, makeMemory, USAGE, type Memory } from "./memory.js";
 import { makeRecorder, type Recorder } from "./recorder.js";
 import { fetchShader, makeShaders } from "./shaders.js";
+import { bare } from "./sizes.js";
 import { typeOf, type ElementType, type StructType } from "./struct.js";
 import {
   checkShape,
@@ -145,8 +146,7 @@ export class Context {
   /** Make a tensor of zeros. */
   zeros<const S extends Shape, E>(shape: S, element: ElementOf<E>): Tensor<E, S["length"]> {
     const tensor = this.empty<S, E>(shape, element);
-    const { block, offset, bound } = tensor;
-    this.recorder.add((encoder) => encoder.clearBuffer(block.buffer, offset, bound));
+    this.recorder.wipe(tensor.block, tensor.offset, tensor.bound);
     return tensor;
   }
 
@@ -183,7 +183,7 @@ export class Context {
       return (result = run());
     } finally {
       this.made = outer;
-      const kept: unknown[] = [result, ...Object.values((result ?? {}) as object)];
+      const kept: unknown[] = [result, ...Object.values(Object(result))];
       for (const tensor of made)
         if (kept.includes(tensor)) outer?.push(tensor);
         else tensor.free();
@@ -198,7 +198,7 @@ export class Context {
   /** Return which shaders a kernel would run for some dims, and scalars that it asks for. */
   choices(kernel: KernelFunction, dims: Readonly<Record<string, number>>): string[] {
     const { kernel: own } = kernel as unknown as { kernel: Kernel };
-    const lengths = { ...dims };
+    const lengths = bare(dims);
     derive(own, lengths);
     const { steps } = makePlan(own, lengths, this, (planned) => planned as never);
     return steps.map(({ shader }) => (shader as unknown as Planned).wgsl);

@@ -14,10 +14,14 @@ export const setTexts = (all: typeof texts): void => {
   texts = all;
 };
 
+/** Whether a value is a number, a name or the like, or a kernel, which shows its place. */
+const isShort = (x: any): boolean => x?.args || Object(x) !== x;
+
 /** The root of everything that the runtime throws on purpose. */
 export class KerngenError extends Error {
   constructor(text: string, ...given: readonly unknown[]) {
-    super(texts ? texts[text]!(...given) : `${text} (${given})`);
+    // Of what users give, not every object becomes a text.
+    super(texts ? texts[text]!(...given) : `${text} (${given.flat().filter(isShort)})`);
     // In production the first error's text comes a moment later, for who reports it.
     if (!texts)
       import("./messages.js").then(

@@ -70,14 +70,17 @@ export const scalarsOf = (kernel: Kernel, options: Given): unknown[] => {
   });
 };
 
-/** Return the scalars that guards read, by name. */
-export const guardsOf = ({ guards, scalars }: Kernel, values: readonly unknown[]): Lengths =>
+/** Return scalars by name. */
+export const byName = ({ scalars }: Kernel, values: readonly unknown[]): Given =>
+  Object.fromEntries(scalars.map(([name], i) => [name, values[i]]));
+
+/** Return what guards read of scalars: `rate`, `ball.mass`. */
+export const guardsOf = (kernel: Kernel, values: readonly unknown[]): Lengths =>
   Object.fromEntries(
-    guards.map((name) => {
-      const [first, ...path] = name.split(".");
-      const value = values[scalars.findIndex(([own]) => own === first)];
-      return [name, path.reduce((part, step) => (part as Given)[step], value) as number];
-    }),
+    kernel.guards.map((name) => [
+      name,
+      name.split(".").reduce<any>((part, step) => part[step], byName(kernel, values)),
+    ]),
   );
 
 /** Begin a generated module; its kernels are made when they are first called. */

@@ -3,12 +3,13 @@ import { checkTensors, resolve, type Lengths } from "./check.js";
 import type { Context } from "./context.js";
 import { cached } from "./element.js";
 import { AliasError, ContextError, refuse, UniformRangeError } from "./errors.js";
-import { checkNames, guardsOf, scalarsOf, type Kernel } from "./kernel.js";
+import { byName, checkNames, guardsOf, scalarsOf, type Kernel } from "./kernel.js";
 import type { Block } from "./memory.js";
 import type { Given, TensorPlan } from "./plan.js";
 import { makePlan, type CallPlan, type Step } from "./planner.js";
 import type { Chunk } from "./recorder.js";
 import type { Shaders } from "./shaders.js";
+import { bare } from "./sizes.js";
 import { fit } from "./struct.js";
 import { boundBytes, Tensor } from "./tensor.js";
 
@@ -31,13 +32,14 @@ type Place = readonly [block: Block, offset: number, bytes: number];
 
 /** Call a kernel with tensors, and options behind them. */
 export const launch = (kernel: Kernel, given: unknown[]): unknown => {
-  const { length } = kernel.inputs;
-  // One too many is refused as such: it is no object of options.
-  const tensors = (given[length] instanceof Tensor ? given : given.slice(0, length)) as Any[];
-  const options = (given[length] ?? {}) as Given;
+  const tensors = given as Any[];
+  const [last = {}, ...more] = tensors.splice(kernel.inputs.length);
+  // What is no object of options, and what is one too many, is refused as such.
+  if (more.length || Object(last) !== last || last instanceof Tensor) tensors.push(last as Any, ...more);
+  const options = bare(last);
   const ctx: Context | undefined =
     options["ctx"] ?? tensors.find((each) => each instanceof Tensor)?.ctx;
-  if (!ctx) return refuse(ContextError, "ctx", kernel);
+  if (!ctx?.launch) return refuse(ContextError, "ctx", kernel, ctx);
   return ctx.launch(kernel, tensors, options);
 };
 
@@ -117,8 +119,7 @@ export const makeLaunch = (ctx: Context, shaders: Shaders): Launch => {
     places.push(...plan.inner.map(place));
     // A gradient of empty tensors is 0.
     if (!plan.steps.length)
-      for (const [block, offset, bound] of places.slice(tensors.length, args.length))
-        recorder.add((encoder) => encoder.clearBuffer(block.buffer, offset, bound));
+      for (const place of places.slice(tensors.length, args.length)) recorder.wipe(...place);
     for (const step of plan.steps)
       recorder.add({ step, group: groupOf(step, places, chunk), offset: at });
     for (const slot of detours) {
@@ -172,8 +173,9 @@ export const fieldOf = ({ field, name }: TensorPlan): string => field ?? name;
 const outOf = (kernel: Kernel, { out }: Given): (Any | undefined)[] => {
   const fields = kernel.outputs.map(fieldOf);
   if (fields.length < 2) return fields.map(() => out);
-  checkNames(kernel, "output", out, fields);
-  return fields.map((each) => out?.[each]);
+  const own = bare(out);
+  checkNames(kernel, "output", own, fields);
+  return fields.map((each) => own[each]);
 };
 
 const resultOf = ({ outputs }: Kernel, tensors: readonly Any[]): unknown =>
@@ -191,10 +193,8 @@ export const pack = (
 ): void => {
   const { uniform, hosts } = kernel;
   if (!uniform) return;
-  const given: Given = { ...lengths };
-  kernel.scalars.forEach(([name], i) => (given[name] = scalars[i]));
   const dims = [...kernel.dims, ...kernel.lengths.map(([name]) => name)];
-  const values = [...dims.map((each) => lengths[each]), ...scalars, ...(hosts?.(given) ?? [])];
+  const values = [...dims.map((each) => lengths[each]), ...scalars, ...(hosts?.({ ...lengths, ...byName(kernel, scalars) }) ?? [])];
   uniform.fields.forEach((row, i) => {
     const value = values[i];
     try {

@@ -12,22 +12,37 @@ import type { Shape, Tensor } from "./tensor.js";
 /** The longest axis: indices are i32. */
 const LONGEST = 2 ** 31 - 1;
 
+const IS_NAME = /^[a-z_]\w*$/i;
+
 /** The greatest numbers. */
 const FLOATS: Record<string, number> = { f32: (2 - 2 ** -23) * 2 ** 127, f16: 65504 };
 
 export const TEXTS = {
   // Arguments of a call
 
-  ctx: (kernel: Kernel) =>
-    `${kernel}: no argument is a tensor; pass { ctx } to choose the context.`,
-  inputs: (kernel: Kernel, got: number) =>
-    `${kernel}: expected ${kernel.inputs.length} tensors, got ${got - kernel.outputs.length}.`,
+  ctx: (kernel: Kernel, ctx: unknown) =>
+    ctx
+      ? `${kernel}: ctx is ${kindOf(ctx)}; expected a context, as await open() returns it.`
+      : `${kernel}: no argument is a tensor; pass { ctx } to choose the context.`,
+  inputs: (kernel: Kernel, all: readonly any[]) => {
+    const { inputs, outputs, scalars } = kernel;
+    const given = all.slice(0, all.length - outputs.length);
+    const options = scalars.map(([name]) => name).join(", ");
+    const [what, names] = options ? ["scalars by name", options] : ["options", "out, ctx"];
+    return (
+      `${kernel}: expected ${inputs.length} tensors` +
+      (given.every((each) => each?.element)
+        ? `, got ${given.length}.`
+        : `, then ${what}, as { ${names} }; got ${shown(given)}.`)
+    );
+  },
   tensor: (kernel: Kernel, { access, name, element }: TensorPlan, given: any) =>
     given?.element
       ? `${kernel}: ${roleOf(access)} '${name}' has ${given.element.name} elements; expected ` +
         `${nameOf(element)}.`
       : `${kernel}: ${roleOf(access)} '${name}' is ${kindOf(given)}; expected a tensor. Make one by ` +
-        `ctx.tensor(${name}, shape, ${JSON.stringify(nameOf(element))}).`,
+        `ctx.tensor(${name}, shape, ` +
+        `${typeof element === "string" ? written(element) : element.name}).`,
   context: (kernel: Kernel, { access, name }: TensorPlan) =>
     `${kernel}: ${roleOf(access)} '${name}' belongs to another context; expected that of this ` +
     `call. Read it there and upload it here.`,
@@ -75,7 +90,7 @@ export const TEXTS = {
     `Got ${given(kernel, lengths)}.`,
   ranges: (kernel: Kernel, check: Range, least: bigint, greatest: bigint, size: number, lengths: Lengths) => {
     const { text, tensor, axis, guarded } = check;
-    const isBare = /^\w+$/.test(text);
+    const isBare = IS_NAME.test(text);
     let hint = "";
     if (isBare && guarded)
       hint =
@@ -117,7 +132,7 @@ export const TEXTS = {
   bytes: (shape: Shape, nbytes: number, most: number, kernel?: Kernel, spec?: TensorPlan) => {
     const isOwn = !spec || spec.access === "temporary";
     const what = kernel ? `${kernel}: ${isOwn ? "a temporary" : `'${spec.name}'`}` : "A tensor";
-    return `${what} of shape ${tuple(shape)} takes ${nbytes} bytes; the adapter binds at most ${most}.`;
+    return `${what} of shape ${list(shape)} takes ${nbytes} bytes; the adapter binds at most ${most}.`;
   },
   entries: (kernel: Kernel, { wgsl }: Planned, count: number, most: number) =>
     `${kernel}: '${wgsl}' binds ${count} tensors; the adapter allows ${most}.`,
@@ -172,7 +187,7 @@ export const TEXTS = {
     const shape = [given].flat();
     if (!shape.every(Number.isInteger)) return shapeText(given);
     const verb = shape.includes(-1) ? "fill" : "fit";
-    return `${size} elements do not ${verb} the shape ${tuple(shape)}.`;
+    return `${size} elements do not ${verb} the shape ${list(shape)}.`;
   },
   rows: (start: number, stop: number, count: number | undefined) =>
     count === undefined
@@ -196,7 +211,7 @@ export const TEXTS = {
   validation: (why: string) => why,
   compute: (name: string, why: string) => `The shader '${name}' was refused: ${why}`,
   fetch: (url: URL, why: unknown) =>
-    `Can't read the shader ${url} (${why}). Serve the folder 'wgsl' beside its module.`,
+    `Can't read the shader ${url} (${(why as Error).message ?? why}). Serve the folder 'wgsl' beside its module.`,
   abi: (theirs: number, own: number) =>
     `A generated module is for version ${theirs} of the npm package 'kerngen', and this one ` +
     `is ${own}. Run 'kerngen build' with the kerngen that the package belongs to.`,
@@ -204,13 +219,12 @@ export const TEXTS = {
 
 function shapeText(given: unknown): string {
   return Array.isArray(given)
-    ? `Lengths are integers from 0 to 2^31 - 1, not ${tuple(given)}.`
+    ? `Lengths are integers from 0 to 2^31 - 1, not ${list(given)}.`
     : `A shape is an array of integers, got ${shown(given)}.`;
 }
 
-/** A shape as Python shows it: `(4,)`. */
-const tuple = (shape: readonly unknown[]): string =>
-  `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
+/** A shape, with lengths that may have names: `[m=2, 4]`. */
+const list = (shape: readonly unknown[]): string => `[${shape.join(", ")}]`;
 
 const nameOf = (element: Element): string =>
   typeof element === "string" ? element : element.name;
@@ -218,7 +232,7 @@ const nameOf = (element: Element): string =>
 const roleOf = (access: TensorPlan["access"]): string => (access === "write" ? "out" : "argument");
 
 const begin = (kernel: Kernel, { access, name }: TensorPlan, shape: Shape): string =>
-  `${kernel}: ${roleOf(access)} '${name}' has shape ${tuple(shape)}`;
+  `${kernel}: ${roleOf(access)} '${name}' has shape ${list(shape)}`;
 
 /** Name the kind of a value, with an article. */
 function kindOf(value: unknown): string {
@@ -228,13 +242,25 @@ function kindOf(value: unknown): string {
   return `${/^[AEIO]/i.test(name) ? "an" : "a"} ${name}`;
 }
 
-/** Show a value. */
+/** Show a value as one writes it, shortened. */
 function shown(value: unknown): string {
-  if (ArrayBuffer.isView(value)) return `a ${value.constructor.name}`;
-  if (typeof value === "bigint") return `${value}n`;
-  const isText = typeof value === "object" || typeof value === "string";
-  const text = isText ? (JSON.stringify(value) ?? `${value}`) : `${value}`;
+  const text = written(value);
   return text.length <= 80 ? text : `${text.slice(0, 76)} ...`;
+}
+
+/** Write a value: numbers, arrays and records as in a program, of others the kind. */
+function written(value: any, depth = 4): string {
+  const common: any = Object.prototype;
+  // Of a field that is called `toString` and is missing, each object has something.
+  if ([Object, common[value?.name]].includes(value)) return "undefined";
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "string") return JSON.stringify(value);
+  if (Object(value) !== value) return String(value);
+  const inner = (part: unknown): string => written(part, depth - 1);
+  if (depth && Array.isArray(value)) return list(value.map(inner));
+  if (depth && value.toString === common.toString)
+    return `{ ${Object.entries(value).map(([name, x]) => `${name}: ${inner(x)}`).join(", ")} }`;
+  return value.element ? `${value}` : kindOf(value);
 }
 
 /** Name a value, or a part of one: `'Ray.from[0]'`. */
@@ -252,8 +278,9 @@ function matched(
   shapes: readonly Shape[],
   guards: Lengths,
 ): [Lengths, Record<string, string>] {
-  const known = { ...guards };
-  const sources: Record<string, string> = {};
+  // Objects that have nothing else: a dim may be called `constructor`.
+  const known = { __proto__: null, ...guards } as unknown as Lengths;
+  const sources = { __proto__: null } as unknown as Record<string, string>;
   for (const name in guards) sources[name] = "the argument";
   inputs.slice(0, input + 1).forEach(({ name, axes }, i) => {
     axes.slice(0, i < input ? undefined : number).forEach((axis, j) => {
@@ -271,11 +298,11 @@ function showAxis({ lengths }: Kernel, axis: Axis, known: Lengths): string {
   if (typeof axis === "number") return String(axis);
   const text = lengths.find((each) => each[0] === axis)?.[1] ?? axis;
   if (!(axis in known)) return text;
-  return `${text}${/^\w+$/.test(text) ? "=" : " = "}${known[axis]}`;
+  return `${text}${IS_NAME.test(text) ? "=" : " = "}${known[axis]}`;
 }
 
 const showAxes = (kernel: Kernel, { axes }: TensorPlan, known: Lengths): string =>
-  tuple(axes.map((axis) => showAxis(kernel, axis, known)));
+  list(axes.map((axis) => showAxis(kernel, axis, known)));
 
 function given(kernel: Kernel, lengths: Lengths): string {
   const { dims, guards } = kernel;

@@ -121,7 +121,8 @@ export const makePlan = (
     if (!groups) return [];
     const [x, y] = workgroupsOf(kernel, dispatch, groups, values, limits);
     const slots = bindings.map((name) =>
-      name in own ? named.length + own[name]! : named.findIndex((each) => each.name === name),
+      // A tensor may be called `constructor`, of which each object has one.
+      own[name]! >= 0 ? named.length + own[name]! : named.findIndex((each) => each.name === name),
     );
     const shader = shaders(dispatch, kernel.shader, uniform === false ? 0 : uniformBytes);
     return [{ shader, slots, access, x, y }];

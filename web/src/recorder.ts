@@ -153,6 +153,11 @@ export const makeRecorder = (device: GPUDevice, memory: Memory) => {
       memory.doomed.push(staging);
     },
 
+    /** Record that bytes of a block become 0. */
+    wipe({ buffer }: Block, offset: number, nbytes: number): void {
+      recorder.add((encoder) => encoder.clearBuffer(buffer, offset, nbytes));
+    },
+
     /** Record a copy between blocks. */
     copy(from: Block, start: number, to: Block, end: number, nbytes: number): void {
       checkWords(from, start, nbytes);

@@ -51,7 +51,7 @@ export const makeShaders = (
         },
       });
     };
-    const key = [url, entryPoint, access, uniformBytes, JSON.stringify(constants)].join(" ");
+    const key = JSON.stringify([url, entryPoint, access, uniformBytes, constants]);
     const made: Compiled = cached(compiled, key, () => ({
       uid: newUid(),
       layout,
@@ -89,13 +89,11 @@ const refused = (name: string, error: unknown): Error =>
 
 /** Fetch the text of a shader, in a page. */
 export const fetchShader = async (url: URL): Promise<string> => {
-  let why: unknown;
   try {
     const answer = await fetch(url);
-    if (answer.ok) return await answer.text();
-    why = answer.status;
+    if (!answer.ok) throw answer.status;
+    return await answer.text();
   } catch (error) {
-    why = (error as Error).message;
+    return refuse(AbiError, "fetch", url, error);
   }
-  return refuse(AbiError, "fetch", url, why);
 };

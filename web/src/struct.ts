@@ -33,7 +33,7 @@ export class StructType<T> {
 
   /** Return values as bytes, one behind the other, padding zeroed. */
   pack(values: T | readonly T[]): Uint8Array<ArrayBuffer> {
-    const list: readonly unknown[] = Array.isArray(values) ? values : [values];
+    const list: readonly unknown[] = [values].flat();
     const bytes = new Uint8Array(list.length * this.size);
     const view = new DataView(bytes.buffer);
     list.forEach((each, i) => fit(["", this, i * this.size], each, ["struct", this.name], view));

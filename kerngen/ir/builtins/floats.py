@@ -284,7 +284,7 @@ FLOAT_ROWS = (
         overloads=same(2, F32),
         doc="1 from the edge, given first, on; below it 0.",
         numpy="np.heaviside(np.subtract({1}, {0}), 1.0)",
-        javascript="{1} >= {0} ? 1 : 0",
+        javascript="((d) => (d < 0 ? 0 : d >= 0 ? 1 : d))({1} - {0})",
         scalar=_step,
         partials=("0.0", "0.0"),
         variation=Variation.STEPS,
