@@ -8,7 +8,7 @@ with memory for all that it uses; it is found again by the memory of the argumen
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 from kerngen.plan.adapter import AdapterInfo
@@ -147,19 +147,19 @@ class CallPlan:
 class BoundCall:
     """A call that has its memory: nothing is left to check, to choose or to find.
 
-    - `bindings`, `blocks`: the memory of all slots; empty if it has none yet
+    - `bindings`, `blocks`: the memory of all slots
     - `fresh`: the blocks that calls get from the pool: of new outputs, and of `inner`
     - `written`: the blocks of the arguments that it writes
     """
 
     plan: CallPlan
-    bindings: Sequence[Bound] = ()
-    blocks: Sequence[Block[Buffer]] = ()
-    fresh: list[Block[Buffer]] = field(default_factory=list[Block[Buffer]])
-    written: Sequence[Block[Buffer]] = ()
+    bindings: Sequence[Bound]
+    blocks: Sequence[Block[Buffer]]
+    fresh: Sequence[Block[Buffer]]
+    written: Sequence[Block[Buffer]]
     chunk: Chunk | None = None
     """Where `ready` reads the uniform struct."""
-    ready: list[Ready] = field(default_factory=list[Ready])
+    ready: Sequence[Ready] = ()
     bound_at: int = -1
     """The bind groups' count of changes when `ready` was found."""
     noted_in: int = -1
@@ -170,16 +170,17 @@ class BoundCall:
         cls,
         plan: CallPlan,
         given: Sequence[AnyTensor],
-        fresh: list[Block[Buffer]],
+        fresh: Sequence[Block[Buffer]],
         borrowed: Sequence[Block[Buffer]],
     ) -> BoundCall:
         """Return a call with all arguments, and blocks for what is within the plan."""
         blocks: list[Block[Buffer]] = [tensor.lease.block for tensor in given]
         written = [blocks[slot] for slot in plan.written]
         bindings = [tensor.binding for tensor in given]
-        for made, block in zip(plan.inner, borrowed, strict=True):
-            bindings.append((block.uid, 0, made.padded))
-        return cls(plan, bindings, [*blocks, *borrowed], fresh, written)
+        for number, block in enumerate(borrowed):
+            bindings.append((block.uid, 0, plan.inner[number].padded))
+        blocks += borrowed
+        return cls(plan, bindings, blocks, fresh, written)
 
     def unbound(self) -> BoundCall:
         """Return the same call for another recorder, whose bind groups are others."""

@@ -104,7 +104,7 @@ class Launcher:
             check_scalars(kernel, plan.signature.values, scalars)
         if call.fresh:
             results, fresh = self._place(ctx, plan, out)
-            self._run(kernel, call, key, (*tensors, *results), fresh, scalars)
+            self._run(kernel, call, plan, key, (*tensors, *results), fresh, scalars)
         else:
             results = cast("tuple[AnyTensor, ...]", out)
             self.record(kernel, call, scalars)
@@ -151,7 +151,7 @@ class Launcher:
         elif detours:
             self._run_around(ctx, kernel, plan, slots, fresh, scalars, detours)
         else:
-            self._run(kernel, BoundCall(plan), key, slots, fresh, scalars)
+            self._run(kernel, None, plan, key, slots, fresh, scalars)
         self._counters.calls += 1
         return results
 
@@ -213,12 +213,14 @@ class Launcher:
         results: list[AnyTensor] = []
         fresh: list[Block[Buffer]] = []
         for number, made in enumerate(plan.outputs):  # `zip` would add 0.3 us
-            tensor = out[number]
-            if tensor is None:
-                lease = self._memory.lease_room(made.nbytes, made.capacity)
-                tensor = Tensor(ctx, made.element, made.shape, lease)
-                fresh.append(lease.block)
-            results.append(tensor)
+            given = out[number]
+            if given is not None:
+                results.append(given)
+                continue
+            lease = self._memory.lease_room(made.nbytes, made.capacity)
+            output: AnyTensor = Tensor(ctx, made.element, made.shape, lease)
+            results.append(output)
+            fresh.append(lease.block)
         return tuple(results), fresh
 
     def _run_around(
@@ -240,7 +242,7 @@ class Launcher:
         for detour in detours:
             if detour.copy_in:
                 self._transfers.copy(detour.tensor, slots[detour.slot])
-        self._run(kernel, BoundCall(plan), None, slots, fresh, scalars)
+        self._run(kernel, None, plan, None, slots, fresh, scalars)
         for detour in detours:
             if detour.copy_back:
                 self._transfers.copy(slots[detour.slot], detour.tensor)
@@ -248,7 +250,8 @@ class Launcher:
     def _run(
         self,
         kernel: Kernel,
-        call: BoundCall,
+        call: BoundCall | None,
+        plan: CallPlan,
         key: CallKey | None,
         given: Sequence[AnyTensor],
         fresh: list[Block[Buffer]],
@@ -256,20 +259,25 @@ class Launcher:
     ) -> None:
         """Record a call, with memory for its temporaries in the meantime.
 
-        If it had no memory or other memory, what is bound now is found by the key later.
+        If it was on no memory before, or on other memory, what is bound now is found by
+        the key later, once its bind groups were: each new view of a ring would only fill
+        the cache.
         """
-        memory, plan = self._memory, call.plan
+        memory, groups = self._memory, self._bind_groups
         borrowed: list[Block[Buffer]] = []
         try:
             for made in plan.inner:
                 # One by one, so that an error leaves none out that was borrowed.
                 borrowed.append(memory.borrow(made.capacity))  # noqa: PERF401
             fresh += borrowed
-            if not call.blocks or call.fresh != fresh:
-                call = BoundCall.on(plan, given, fresh, borrowed)
-                if key is not None:
-                    self._bind_groups.remember(key, call)
+            if call is not None and call.fresh == fresh:
+                self.record(kernel, call, scalars)
+                return
+            call = BoundCall.on(plan, given, fresh, borrowed)
+            misses = groups.cache.misses
             self.record(kernel, call, scalars)
+            if key is not None and groups.cache.misses == misses:
+                groups.remember(key, call)
         finally:
             memory.hand_back(borrowed)
 
