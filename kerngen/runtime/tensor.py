@@ -92,8 +92,8 @@ class Tensor(Generic[E, R]):
     These attributes are the runtime's:
 
     - `lease`, `offset`: the memory, and where in it the tensor starts
-    - `binding`: what a bind group binds: buffer number, offset, bytes
-    - `direct`: whether the adapter can bind it in place
+    - `binding`: what a bind group binds: buffer number, offset, bytes; 0 bytes if the
+      adapter can't bind it in place
     - `signature`: what call plans are found by
     """
 
@@ -101,7 +101,6 @@ class Tensor(Generic[E, R]):
         "__weakref__",
         "binding",
         "ctx",
-        "direct",
         "element",
         "lease",
         "nbytes",
@@ -117,7 +116,6 @@ class Tensor(Generic[E, R]):
     offset: int
     nbytes: int
     binding: tuple[int, int, int]
-    direct: bool
     signature: tuple[type[E], Shape]
 
     def __init__(
@@ -137,15 +135,18 @@ class Tensor(Generic[E, R]):
         self.offset = offset
         nbytes, bound = _sizes(self.signature)
         self.nbytes = nbytes
-        if lease.padded and nbytes == lease.nbytes:
-            self.direct = True
-        else:
+        if not lease.padded or nbytes != lease.nbytes:
             bound = round_up(nbytes, 4)
-            self.direct = bound > 0 and offset % ctx.alignment == 0
-            if bound != nbytes and is_narrow(element):
-                # Of the last word, a kernel would write what another tensor has.
-                self.direct = False
+            # Of a last word that is not full, a kernel would write what another tensor
+            # has.
+            if offset % ctx.alignment or (bound != nbytes and is_narrow(element)):
+                bound = 0
         self.binding = (lease.block.uid, offset, bound)
+
+    @property
+    def direct(self) -> bool:
+        """Whether the adapter can bind it in place; for the runtime alone."""
+        return self.binding[2] > 0
 
     @property
     def ndim(self) -> int:

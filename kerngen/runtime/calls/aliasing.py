@@ -61,6 +61,8 @@ def find_detours(
         for number, tensor in enumerate(slots)
         if tensor is not None and not tensor.direct
     }
+    if not chosen and not shared:
+        return []
     for i, j in shared:
         if i not in chosen and j not in chosen:
             chosen.add(i if kernel.tensors[i].access == "read" else j)

@@ -1,24 +1,29 @@
 """The call plan: everything about a call that shapes and guard scalars decide.
 
 A plan holds the chosen shaders, compiled, with their workgroups.  It is made once, by
-`planner.py`, and then found again by the shapes of the arguments.
+`planner.py`, and then found again by the shapes of the arguments.  A bound call is a plan
+with memory for all that it uses; it is found again by the memory of the arguments.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias, final
 
 from kerngen.plan.adapter import AdapterInfo
 from kerngen.runtime.calls.checks import Signature
 from kerngen.runtime.device.arena import Chunk
+from kerngen.runtime.device.gpu import BindGroup, Buffer
+from kerngen.runtime.device.pool import size_class
 from kerngen.runtime.device.shaders import Bound, CompiledShader
+from kerngen.runtime.device.storage import Block
+from kerngen.runtime.tensor import Tensor, padded_size
 from kerngen.runtime.values.elements import Element
 from kerngen.runtime.values.packing import element_bytes
 from kerngen.runtime.values.shapes import Shape
 
+AnyTensor: TypeAlias = Tensor[Any, Any]
 Pair: TypeAlias = tuple[int, int]
 
 
@@ -79,18 +84,32 @@ class Step:
     origin: Origin
 
 
+Ready: TypeAlias = tuple[Step, BindGroup]
+"""A dispatch with its bind group."""
+
+
 @final
-@dataclass(frozen=True)
-class Inner:
-    """A temporary or a scratch buffer of a plan."""
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An output, a temporary or a scratch buffer of a plan.
+
+    Its elements take `nbytes`; `padded` is what a bind group binds of its block, and
+    `capacity` what the pool has for that.
+    """
 
     element: type[Element]
     shape: Shape
+    nbytes: int
+    padded: int
+    capacity: int
 
-    @cached_property
-    def nbytes(self) -> int:
-        """The size of the buffer, in bytes."""
-        return element_bytes(self.element, self.shape)
+    @classmethod
+    def of(cls, element: type[Element], shape: Shape, largest: int) -> Made:
+        """Compute the sizes; a buffer has at most `largest` bytes."""
+        nbytes = element_bytes(element, shape)
+        padded = padded_size(nbytes, element.DTYPE.itemsize)
+        capacity = min(size_class(padded), largest)
+        return cls(element, shape, nbytes, padded, capacity)
 
 
 @final
@@ -108,9 +127,8 @@ class CallPlan:
 
     signature: Signature
     steps: tuple[Step, ...]
-    outputs: tuple[tuple[type[Element], Shape], ...]
-    output_bytes: tuple[int, ...]
-    inner: tuple[Inner, ...]
+    outputs: tuple[Made, ...]
+    inner: tuple[Made, ...]
     inner_bytes: int
     written: tuple[int, ...]
     conflicts: tuple[Pair, ...]
@@ -122,3 +140,50 @@ class CallPlan:
     packed: tuple[Any, ...] = ()
     """The scalars in it."""
     packed_at: tuple[Chunk | None, int] = (None, 0)
+
+
+@final
+@dataclass(slots=True, eq=False)
+class BoundCall:
+    """A call that has its memory: nothing is left to check, to choose or to find.
+
+    - `bindings`, `blocks`: the memory of all slots
+    - `fresh`: the blocks that calls get from the pool: of new outputs, and of `inner`
+    - `written`: the blocks of the arguments that it writes
+    """
+
+    plan: CallPlan
+    bindings: Sequence[Bound]
+    blocks: Sequence[Block[Buffer]]
+    fresh: Sequence[Block[Buffer]]
+    written: Sequence[Block[Buffer]]
+    chunk: Chunk | None = None
+    """Where `ready` reads the uniform struct."""
+    ready: Sequence[Ready] = ()
+    bound_at: int = -1
+    """The bind groups' count of changes when `ready` was found."""
+    noted_in: int = -1
+    """The recording that last noted what the call uses."""
+
+    @classmethod
+    def on(
+        cls,
+        plan: CallPlan,
+        given: Sequence[AnyTensor],
+        fresh: Sequence[Block[Buffer]],
+        borrowed: Sequence[Block[Buffer]],
+    ) -> BoundCall:
+        """Return a call with all arguments, and blocks for what is within the plan."""
+        blocks: list[Block[Buffer]] = [tensor.lease.block for tensor in given]
+        written = [blocks[slot] for slot in plan.written]
+        bindings = [tensor.binding for tensor in given]
+        for number, block in enumerate(borrowed):
+            bindings.append((block.uid, 0, plan.inner[number].padded))
+        blocks += borrowed
+        return cls(plan, bindings, blocks, fresh, written)
+
+    def unbound(self) -> BoundCall:
+        """Return the same call for another recorder, whose bind groups are others."""
+        return BoundCall(
+            self.plan, self.bindings, self.blocks, self.fresh, self.written
+        )

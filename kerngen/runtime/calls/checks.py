@@ -56,7 +56,7 @@ class Signature:
 def find_context(kernel: Kernel, tensors: Sequence[object]) -> Context:
     """Return the context of the first tensor."""
     for tensor in tensors:
-        if is_tensor(tensor):
+        if isinstance(tensor, Tensor):
             return tensor.ctx
     for spec, tensor in zip(kernel.inputs, tensors, strict=False):
         raise _not_a_tensor(kernel, spec, tensor, f"argument '{spec.name}'")

@@ -276,7 +276,7 @@ class Kernel:
         try:
             if out is None:
                 out = self.no_out
-            elif not _is_tuple(out):
+            elif out.__class__ is not tuple and not _is_tuple(out):
                 raise not_several(self, out)
             if ctx is None:
                 ctx = find_context(self, tensors)

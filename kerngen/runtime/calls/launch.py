@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import is_
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast, final
 
 from kerngen.runtime.backend import AnyTensor
 from kerngen.runtime.caches import Cache
 from kerngen.runtime.calls.aliasing import Detour, check_overlap, find_detours
-from kerngen.runtime.calls.call_plan import CallPlan, Step
+from kerngen.runtime.calls.call_plan import BoundCall, CallPlan, Step
 from kerngen.runtime.calls.checks import check_arguments, check_out, resolve
 from kerngen.runtime.calls.planner import Planner
 from kerngen.runtime.calls.scalars import check_scalars, pack, prepare
@@ -21,8 +21,9 @@ from kerngen.runtime.counters import Counters
 from kerngen.runtime.device.arena import Chunk, UniformArena
 from kerngen.runtime.device.gpu import BindGroup, Buffer
 from kerngen.runtime.device.memory import Memory
-from kerngen.runtime.device.recorder import Ready, Recording
-from kerngen.runtime.device.shaders import BindGroups, Bound, CompiledShader
+from kerngen.runtime.device.recorder import Recording
+from kerngen.runtime.device.shaders import BindGroups, CompiledShader
+from kerngen.runtime.device.storage import Block
 from kerngen.runtime.device.transfer import Transfers
 from kerngen.runtime.tensor import Tensor
 
@@ -31,6 +32,13 @@ if TYPE_CHECKING:
     from kerngen.runtime.context import Context
 
 PlanKey: TypeAlias = tuple[object, ...]
+"""A kernel, and what its plan depends on: elements and shapes, the scalars of guards."""
+
+CallKey: TypeAlias = tuple[object, ...]
+"""A kernel with elements, shape and memory of each argument, and the scalars of guards."""
+
+_NOT_GIVEN: Final = (None, None)
+"""The place in a call's key of an output that is to be made."""
 
 
 @final
@@ -58,8 +66,6 @@ class Launcher:
         self._recorder = recorder
         self._transfers = transfers
         self._counters = counters
-        self._last: dict[CallPlan, tuple[int, list[Bound], list[Ready]]] = {}
-        self._changes = bind_groups.changes
 
     def launch(
         self,
@@ -70,49 +76,38 @@ class Launcher:
         out: tuple[AnyTensor | None, ...],
     ) -> tuple[AnyTensor, ...]:
         """Check the arguments, record the kernel and return its outputs."""
-        given = (*tensors, *out)
-        key: list[object] = [kernel]
-        passed: list[AnyTensor] = []
-        direct = True
-        for tensor in given:
+        parts: list[object] = [kernel]
+        for tensor in tensors + out:
             if tensor is None:
-                key.append(None)
+                parts += _NOT_GIVEN
                 continue
             # Two comparisons in the usual case; `check_arguments` then finds what is
             # wrong, if anything is.
             if tensor.__class__ is not Tensor or tensor.ctx is not ctx:
                 check_arguments(kernel, ctx, tensors, out)
-            key.append(tensor.signature)
-            passed.append(tensor)
-            if not tensor.direct:
-                direct = False
+            parts += tensor.signature, tensor.binding
         if scalars or kernel.scalars:
             scalars = prepare(kernel, scalars)
         if kernel.guard_slots:
             # 0.0 and -0.0 are equal, but 1 / x differs.
             values = (scalars[slot] for slot in kernel.guard_slots)
-            key += [value or repr(value) for value in values]
-        # A call like an earlier one needs no checks: the plan is found by all they
-        # depend on.
-        plan_key = tuple(key)
-        plan = self.plans.get(plan_key)
-        if plan is None:
-            plan = self._make_plan(ctx, kernel, tensors, scalars, out)
-            self.plans.put(plan_key, plan)
-        shared = self._check_aliases(kernel, plan, given)
-        detours = [] if direct and not shared else find_detours(kernel, given, shared)
-        if detours or not plan.stride:
-            # Copies may submit and so restart the arena: check first, pack later.
+            parts += [value or repr(value) for value in values]
+        # A call like an earlier one, on the same memory, needs no checks: it is found by
+        # all they depend on.
+        key = tuple(parts)
+        call = self._bind_groups.calls.get(key)
+        if call is None:
+            return self._launch_new(ctx, kernel, tensors, scalars, out, key)
+        plan = call.plan
+        self.plans.hits += 1
+        if scalars and not plan.stride:
             check_scalars(kernel, plan.signature.values, scalars)
-        if detours or plan.inner or len(passed) < len(given):
-            results = self._place(ctx, plan, given, passed, detours)
+        if call.fresh:
+            results, fresh = self._place(ctx, plan, out)
+            self._run(kernel, call, plan, key, (*tensors, *results), fresh, scalars)
         else:
-            results = tuple(passed[len(tensors) :])
-        if plan.steps:
-            self._run(kernel, plan, scalars, passed, detours)
-        else:
-            for each in results:
-                self._transfers.clear(each.lease, each.offset, each.nbytes)
+            results = cast("tuple[AnyTensor, ...]", out)
+            self.record(kernel, call, scalars)
         self._counters.calls += 1
         return results
 
@@ -120,12 +115,45 @@ class Launcher:
         """Drop the plans of kernels; return the shaders that no other plan uses."""
         plans = self.plans.entries()
         old = {key: plan for key, plan in plans if key[0] in kernels}
-        self._last.clear()
+        self._bind_groups.calls.clear()
         for key in old:
             self.plans.discard(key)
         kept = {step.shader for _, plan in self.plans.entries() for step in plan.steps}
         used = {step.shader for plan in old.values() for step in plan.steps}
         return frozenset(used - kept)
+
+    def _launch_new(
+        self,
+        ctx: Context,
+        kernel: Kernel,
+        tensors: tuple[AnyTensor, ...],
+        scalars: tuple[Any, ...],
+        out: tuple[AnyTensor | None, ...],
+        key: CallKey,
+    ) -> tuple[AnyTensor, ...]:
+        """Launch what was not launched before on the same memory."""
+        given = tensors + out
+        signatures, guards = key[1 : 2 * len(given) : 2], key[2 * len(given) + 1 :]
+        plan_key = (kernel, *signatures, *guards)
+        plan = self.plans.get(plan_key)
+        if plan is None:
+            plan = self._make_plan(ctx, kernel, tensors, scalars, out)
+            self.plans.put(plan_key, plan)
+        detours = find_detours(kernel, given, self._check_aliases(kernel, plan, given))
+        if detours or not plan.stride:
+            # Copies may submit and so restart the arena: check first, pack later.
+            check_scalars(kernel, plan.signature.values, scalars)
+        results, fresh = self._place(ctx, plan, out)
+        slots = (*tensors, *results)
+        if not plan.steps:
+            for each in results:
+                self._transfers.clear(each.lease, each.offset, each.nbytes)
+        elif detours:
+            self._run_around(ctx, kernel, plan, slots, fresh, scalars, detours)
+        else:
+            self._run(kernel, None, plan, key, slots, fresh, scalars)
+        self._counters.calls += 1
+        return results
 
     def _make_plan(
         self,
@@ -165,7 +193,9 @@ class Launcher:
         The same numbers, the very same objects, are packed once in a recording.
         """
         serial = self._recorder.serial
-        if plan.packed_in == serial and all(map(is_, plan.packed, scalars)):
+        if plan.packed_in == serial and (
+            plan.packed is scalars or all(map(is_, plan.packed, scalars))
+        ):
             return plan.packed_at
         if not plan.stride:
             return None, 0
@@ -177,96 +207,104 @@ class Launcher:
         return chunk, offset
 
     def _place(
+        self, ctx: Context, plan: CallPlan, out: Sequence[AnyTensor | None]
+    ) -> tuple[tuple[AnyTensor, ...], list[Block[Buffer]]]:
+        """Lease the outputs that are not given; return all outputs, and the new blocks."""
+        results: list[AnyTensor] = []
+        fresh: list[Block[Buffer]] = []
+        for number, made in enumerate(plan.outputs):  # `zip` would add 0.3 us
+            given = out[number]
+            if given is not None:
+                results.append(given)
+                continue
+            lease = self._memory.lease_room(made.nbytes, made.capacity)
+            output: AnyTensor = Tensor(ctx, made.element, made.shape, lease)
+            results.append(output)
+            fresh.append(lease.block)
+        return tuple(results), fresh
+
+    def _run_around(
         self,
         ctx: Context,
-        plan: CallPlan,
-        given: Sequence[AnyTensor | None],
-        slots: list[AnyTensor],
-        detours: Sequence[Detour],
-    ) -> tuple[AnyTensor, ...]:
-        """Lease outputs, temporaries and placeholders into the slots; return the outputs."""
-        lease = self._memory.lease
-        inputs = len(given) - len(plan.outputs)
-        for number, (element, shape) in enumerate(plan.outputs):
-            if given[inputs + number] is None:
-                memory = lease(plan.output_bytes[number], element.DTYPE.itemsize)
-                tensor: AnyTensor = Tensor(ctx, element, shape, memory)
-                slots.insert(inputs + number, tensor)
-        results = tuple(slots[inputs:])
-        for detour in detours:
-            element, shape = detour.tensor.signature
-            memory = lease(detour.tensor.nbytes, element.DTYPE.itemsize)
-            slots[detour.slot] = Tensor(ctx, element, shape, memory)
-        for item in plan.inner:
-            memory = lease(item.nbytes, item.element.DTYPE.itemsize)
-            slots.append(Tensor(ctx, item.element, item.shape, memory))
-        return results
-
-    def _run(
-        self,
         kernel: Kernel,
         plan: CallPlan,
+        given: Sequence[AnyTensor],
+        fresh: list[Block[Buffer]],
         scalars: tuple[Any, ...],
-        slots: Sequence[AnyTensor],
         detours: Sequence[Detour],
     ) -> None:
-        """Pack, bind and record, with the copies of aliased arguments around it."""
+        """Record a call on copies of some arguments."""
+        slots = list(given)
+        for detour in detours:
+            element, shape = detour.tensor.signature
+            memory = self._memory.lease(detour.tensor.nbytes, element.DTYPE.itemsize)
+            slots[detour.slot] = Tensor(ctx, element, shape, memory)
         for detour in detours:
             if detour.copy_in:
                 self._transfers.copy(detour.tensor, slots[detour.slot])
-        self.record(kernel, plan, scalars, slots)
+        self._run(kernel, None, plan, None, slots, fresh, scalars)
         for detour in detours:
             if detour.copy_back:
                 self._transfers.copy(slots[detour.slot], detour.tensor)
 
-    def record(
+    def _run(
         self,
         kernel: Kernel,
+        call: BoundCall | None,
         plan: CallPlan,
+        key: CallKey | None,
+        given: Sequence[AnyTensor],
+        fresh: list[Block[Buffer]],
         scalars: tuple[Any, ...],
-        slots: Sequence[AnyTensor],
     ) -> None:
+        """Record a call, with memory for its temporaries in the meantime.
+
+        If it was on no memory before, or on other memory, what is bound now is found by
+        the key later, once its bind groups were: each new view of a ring would only fill
+        the cache.
+        """
+        memory, groups = self._memory, self._bind_groups
+        borrowed: list[Block[Buffer]] = []
+        try:
+            for made in plan.inner:
+                # One by one, so that an error leaves none out that was borrowed.
+                borrowed.append(memory.borrow(made.capacity))  # noqa: PERF401
+            fresh += borrowed
+            if call is not None and call.fresh == fresh:
+                self.record(kernel, call, scalars)
+                return
+            call = BoundCall.on(plan, given, fresh, borrowed)
+            misses = groups.cache.misses
+            self.record(kernel, call, scalars)
+            if key is not None and groups.cache.misses == misses:
+                groups.remember(key, call)
+        finally:
+            memory.hand_back(borrowed)
+
+    def record(self, kernel: Kernel, call: BoundCall, scalars: tuple[Any, ...]) -> None:
         """Pack, bind and record a checked call; every slot has its memory."""
-        chunk, offset = self._pack(kernel, plan, scalars)
-        bound = self._bind(plan, slots, chunk)
-        self._recorder.record(kernel, plan, slots, bound, offset)
+        chunk, offset = self._pack(kernel, call.plan, scalars)
+        if call.bound_at != self._bind_groups.changes or call.chunk is not chunk:
+            self._bind(call, chunk)
+        else:
+            self._bind_groups.cache.hits += len(call.ready)
+        self._recorder.record(kernel, call, offset)
 
-    def _bind(
-        self, plan: CallPlan, slots: Sequence[AnyTensor], chunk: Chunk | None
-    ) -> list[Ready]:
-        """Return the steps with their bind groups: those of the plan's last call, often."""
-        bindings = [tensor.binding for tensor in slots]
-        chunk_uid = -1 if chunk is None else chunk.block.uid
-        if self._changes != self._bind_groups.changes:
-            self.forget_bound()
-        last = self._last.get(plan)
-        if last is not None and last[0] == chunk_uid and last[1] == bindings:
-            self._bind_groups.cache.hits += len(plan.steps)
-            return last[2]
-        bound = [
-            (step, self._group(step, bindings, slots, chunk)) for step in plan.steps
+    def _bind(self, call: BoundCall, chunk: Chunk | None) -> None:
+        """Find the bind groups of a call."""
+        call.bound_at = -1  # an interrupt may leave the rest undone
+        call.ready = [
+            (step, self._group(step, call, chunk)) for step in call.plan.steps
         ]
-        self._last[plan] = chunk_uid, bindings, bound
-        return bound
+        call.chunk, call.bound_at = chunk, self._bind_groups.changes
 
-    def _group(
-        self,
-        step: Step,
-        bindings: Sequence[Bound],
-        slots: Sequence[AnyTensor],
-        chunk: Chunk | None,
-    ) -> BindGroup:
+    def _group(self, step: Step, call: BoundCall, chunk: Chunk | None) -> BindGroup:
         """Return the bind group of a step, made if it is new."""
         chunk_uid = -1 if chunk is None else chunk.block.uid
-        key = (step.shader.uid, chunk_uid, step.pick(bindings))
+        key = (step.shader.uid, chunk_uid, step.pick(call.bindings))
         group = self._bind_groups.cache.get(key)
         if group is not None:
             return group
-        buffers: list[Buffer] = [slots[i].lease.block.memory for i in step.slots]
+        buffers = [call.blocks[slot].memory for slot in step.slots]
         uniforms = None if chunk is None else chunk.block.memory
         return self._bind_groups.create(key, step.shader, uniforms, buffers)
-
-    def forget_bound(self) -> None:
-        """Drop the cached bindings of the last calls, so that buffers can be freed."""
-        self._last.clear()
-        self._changes = self._bind_groups.changes

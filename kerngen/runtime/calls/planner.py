@@ -22,7 +22,7 @@ from kerngen.plan.tree import Dispatch
 from kerngen.runtime.calls.call_plan import (
     CallPlan,
     Capabilities,
-    Inner,
+    Made,
     Origin,
     Pair,
     Step,
@@ -33,7 +33,7 @@ from kerngen.runtime.calls.ranges import is_zero, shape_of
 from kerngen.runtime.device.shaders import Bound, ShaderKey, Shaders
 from kerngen.runtime.errors import Error, FeatureError, LimitError
 from kerngen.runtime.tensor import STORAGE_ALIGNMENT
-from kerngen.runtime.values.elements import f16, u32
+from kerngen.runtime.values.elements import Element, f16, u32
 from kerngen.runtime.values.fields import holds_half
 from kerngen.runtime.values.shapes import Shape, round_up
 
@@ -61,8 +61,11 @@ class Planner:
         selection = self._select(kernel, dims)
         temporaries = _temporaries(kernel, signature, selection)
         inner = (
-            *(Inner(spec.element, shape) for spec, shape in temporaries),
-            *(Inner(u32, (_count(kernel, s.length, dims),)) for s in selection.scratch),
+            *(self._made(spec.element, shape) for spec, shape in temporaries),
+            *(
+                self._made(u32, (_count(kernel, scratch.length, dims),))
+                for scratch in selection.scratch
+            ),
         )
         self._check_sizes(kernel, signature, inner)
         names = [spec.name for spec in kernel.tensors]
@@ -71,14 +74,13 @@ class Planner:
         running = [] if is_zero(kernel, dims) else _recorded(kernel, selection, dims)
         steps = tuple(self._step(kernel, each, slots, dims) for each in running)
         outputs = [
-            Inner(spec.element, shape)
+            self._made(spec.element, shape)
             for spec, shape in zip(kernel.outputs, signature.outputs, strict=True)
         ]
         return CallPlan(
             signature=signature,
             steps=steps,
-            outputs=tuple((item.element, item.shape) for item in outputs),
-            output_bytes=tuple(item.nbytes for item in outputs),
+            outputs=tuple(outputs),
             inner=inner if steps else (),
             inner_bytes=sum(item.nbytes for item in inner),
             written=tuple(
@@ -103,6 +105,9 @@ class Planner:
             )
             for origin in selection.strategies
         )
+
+    def _made(self, element: type[Element], shape: Shape) -> Made:
+        return Made.of(element, shape, self._capabilities.buffer_bytes)
 
     def _stride(self, kernel: Kernel, steps: Sequence[Step]) -> int:
         if not any(step.shader.uniform_bytes for step in steps):
@@ -143,11 +148,11 @@ class Planner:
             ) from None
 
     def _check_sizes(
-        self, kernel: Kernel, signature: Signature, inner: Sequence[Inner]
+        self, kernel: Kernel, signature: Signature, inner: Sequence[Made]
     ) -> None:
         lengths = signature.dims
         specs = [
-            (f"'{spec.name}'", Inner(spec.element, shape_of(spec.axes, lengths)))
+            (f"'{spec.name}'", self._made(spec.element, shape_of(spec.axes, lengths)))
             for spec in kernel.tensors
         ]
         specs += [("a temporary", item) for item in inner]

@@ -417,7 +417,6 @@ class GpuBackend:
     def trim(self) -> None:
         """Free the memory that no tensor uses."""
         with self._open():
-            self._recorded.forget_bound()
             self._memory.trim()
 
     def close(self) -> None:
@@ -448,7 +447,6 @@ class GpuBackend:
         for capture in list(self._captures):
             capture.end(how)
         self._recorder.lose()
-        self._recorded.forget_bound()
         self._memory.trim()
         self._bind_groups.clear()
         self._bound.clear()

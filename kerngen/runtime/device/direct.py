@@ -118,34 +118,44 @@ class DirectEncoder:
 class DirectPass:
     """A compute pass; `handle` is what the library knows it by."""
 
-    __slots__ = ("_lib", "_offsets", "handle")
+    __slots__ = (
+        "_dispatch",
+        "_lib",
+        "_offsets",
+        "_set_group",
+        "_set_pipeline",
+        "handle",
+    )
 
     def __init__(self, handle: object, api: Any) -> None:
         """Own a pass that the library began."""
         self.handle = handle
-        self._lib: Any = api.lib
+        lib: Any = api.lib
+        self._lib = lib
         self._offsets: Any = api.ffi.new("uint32_t []", _MOST_OFFSETS)
+        # Every dispatch calls these, and to look them up takes as long as 0.05 us.
+        self._set_pipeline = lib.wgpuComputePassEncoderSetPipeline
+        self._set_group = lib.wgpuComputePassEncoderSetBindGroup
+        self._dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
 
     def set_pipeline(self, pipeline: gpu.Pipeline) -> None:
         """Choose the shader."""
-        self._lib.wgpuComputePassEncoderSetPipeline(self.handle, handle_of(pipeline))
+        self._set_pipeline(self.handle, handle_of(pipeline))
 
     def set_bind_group(
         self, index: int, bind_group: gpu.BindGroup, offsets: Sequence[int]
     ) -> None:
         """Choose the buffers; kernels have one offset at most, of the uniform struct."""
-        held = self._offsets
-        if len(offsets) == 1:
+        held, number = self._offsets, len(offsets)
+        if number == 1:
             held[0] = offsets[0]  # every call of a kernel passes here
         else:
-            held[0 : len(offsets)] = offsets
-        self._lib.wgpuComputePassEncoderSetBindGroup(
-            self.handle, index, handle_of(bind_group), len(offsets), held
-        )
+            held[0:number] = offsets
+        self._set_group(self.handle, index, handle_of(bind_group), number, held)
 
     def dispatch_workgroups(self, x: int, y: int, z: int = 1, /) -> None:
         """Run x times y times z workgroups."""
-        self._lib.wgpuComputePassEncoderDispatchWorkgroups(self.handle, x, y, z)
+        self._dispatch(self.handle, x, y, z)
 
     def end(self) -> None:
         """Close the pass."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import count
 from typing import final
 from weakref import WeakValueDictionary
@@ -23,9 +24,6 @@ from kerngen.runtime.errors import (
 from kerngen.runtime.tensor import padded_size
 from kerngen.runtime.values.kinds import kind_of
 from kerngen.runtime.values.shapes import round_up
-
-_MOST_SIZES = 4096
-"""How many sizes are remembered with their capacities."""
 
 
 @final
@@ -55,7 +53,6 @@ class Memory:
         self._foreign: WeakValueDictionary[int, Block[gpu.Buffer]] = (
             WeakValueDictionary()
         )
-        self._sizes: dict[tuple[int, int], int] = {}
         self.kept: list[Lease[gpu.Buffer]] | None = None
         """Where a capture's block keeps what it leases: replays use it again."""
         self.storage = self._pool("storage", gpu.STORAGE | gpu.COPY_SRC | gpu.COPY_DST)
@@ -64,27 +61,34 @@ class Memory:
 
     def lease(self, nbytes: int, least: int = 0) -> Lease[gpu.Buffer]:
         """Return padded storage that has room for `least` bytes."""
-        sizes = self._sizes
-        capacity = sizes.get((nbytes, least)) or self._note_size(nbytes, least)
-        storage = self.storage
-        block = storage.take(capacity)
-        lease = Lease(block, nbytes, storage.returned, padded=True)
-        if self.kept is not None:
-            self.kept.append(lease)
-        return lease
-
-    def _note_size(self, nbytes: int, least: int) -> int:
-        """Return the capacity of a lease, and remember it: most sizes come again."""
         padded = padded_size(nbytes, least)
         if padded > self._largest:
             raise LimitError(
                 f"A tensor of {nbytes} bytes is larger than any buffer of the adapter, "
                 f"which has at most {self._largest}."
             )
-        if len(self._sizes) >= _MOST_SIZES:
-            self._sizes.clear()
-        self._sizes[nbytes, least] = capacity = self.storage.capacity_for(padded)
-        return capacity
+        return self.lease_room(nbytes, self.storage.capacity_for(padded))
+
+    def lease_room(self, nbytes: int, capacity: int) -> Lease[gpu.Buffer]:
+        """Return padded storage in a block of the capacity that the pool has for it."""
+        storage = self.storage
+        lease = Lease(storage.take(capacity), nbytes, storage.returned)
+        if self.kept is not None:
+            self.kept.append(lease)
+        return lease
+
+    def borrow(self, capacity: int) -> Block[gpu.Buffer]:
+        """Return a block for the dispatches of one call; `hand_back` is to follow."""
+        block = self.storage.take(capacity)
+        if self.kept is not None:
+            self.kept.append(Lease(block, capacity, self.storage.returned))
+        return block
+
+    def hand_back(self, blocks: Iterable[Block[gpu.Buffer]]) -> None:
+        """Take borrowed blocks back once all is recorded, unless a capture keeps them."""
+        if self.kept is None:
+            for block in blocks:
+                self.storage.release(block)
 
     def wrap(
         self, buffer: gpu.GPUBuffer, offset: int, nbytes: int

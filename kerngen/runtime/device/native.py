@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 from operator import attrgetter
 from threading import Lock, Thread
@@ -119,6 +119,9 @@ def bind_groups_of(device: gpu.Device) -> MakeBindGroup:
         return device.create_bind_group
     api: Any = import_module(API)
     ffi, new = api.ffi, api.libf.wgpuDeviceCreateBindGroup
+    # A text takes 3 us, a third of a bind group.  A descriptor has only a pointer to it:
+    # the cache is also what keeps it.
+    text = lru_cache(1024)(api.to_c_string_view)
 
     def make(
         *, label: str, layout: gpu.BindGroupLayout, entries: Sequence[gpu.Descriptor]
@@ -131,7 +134,7 @@ def bind_groups_of(device: gpu.Device) -> MakeBindGroup:
             slot.offset = resource["offset"]
             slot.size = resource["size"]
         descriptor = ffi.new("WGPUBindGroupDescriptor *")
-        descriptor.label = api.to_c_string_view(label)
+        descriptor.label = text(label)
         descriptor.layout = handle_of(layout)
         descriptor.entryCount = len(entries)
         descriptor.entries = array

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, final
+from typing import TYPE_CHECKING, Final, Protocol, final
 
-from kerngen.runtime.backend import AnyTensor
-from kerngen.runtime.calls.call_plan import CallPlan, Step
+from kerngen.runtime.calls.call_plan import BoundCall, Ready, Step
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.device.arena import UniformArena
 from kerngen.runtime.device.direct import encoders_of
@@ -32,9 +31,6 @@ from kerngen.runtime.profile import within_profile
 if TYPE_CHECKING:
     from kerngen.runtime.calls.kernel import Kernel
     from kerngen.runtime.device.bound import BoundDispatch
-
-Ready: TypeAlias = tuple[Step, BindGroup]
-"""A dispatch with its bind group."""
 
 _NO_OFFSETS: tuple[int, ...] = ()
 
@@ -63,9 +59,7 @@ class Recording(Protocol):
     def record(
         self,
         kernel: Kernel,
-        plan: CallPlan,
-        slots: Sequence[AnyTensor],
-        bound: Sequence[Ready],
+        call: BoundCall,
         offset: int,
     ) -> None:
         """Record a call; its uniforms are at `offset` of their chunk."""
@@ -233,31 +227,20 @@ class Recorder:
     def record(
         self,
         kernel: Kernel,
-        plan: CallPlan,
-        slots: Sequence[AnyTensor],
-        bound: Sequence[Ready],
+        call: BoundCall,
         offset: int,
     ) -> None:
-        """Record the dispatches of a call, each with its bind group.
-
-        Every call runs this, so `use`, `write` and `note_dispatches` are inlined here.
-        """
-        self.names[kernel.name] = None
-        serial = self.serial
-        for tensor in slots:
-            block: Block[Buffer] = tensor.lease.block
-            block.used_in = serial
-            if block.escaped:
-                self.escaped.add(block)
-        for slot in plan.written:
-            block = slots[slot].lease.block
+        """Record the dispatches of a call, each with its bind group."""
+        if call.noted_in != self.serial:
+            self._note(kernel, call)
+        for block in call.written:
             block.writes += 1
-            self.written.add(block)
+        ready = call.ready
         try:
             if self.tracer is None:
-                self._dispatch(bound, offset)
+                self._dispatch(ready, offset)
             else:
-                for each in bound:
+                for each in ready:
                     # Each in a pass of its own, between timestamps.
                     self.open_traced_pass(self.tracer, kernel.name, each[0])
                     self._dispatch((each,), offset)
@@ -265,12 +248,16 @@ class Recorder:
             # An interrupt, too, may have left a part of the kernel out.
             self.give_up(error)
             raise
-        number = len(bound)
-        self._counters.dispatches += number
-        self.dispatches += number
-        self.temporary_bytes += plan.inner_bytes
-        if not self.held:
-            self.relieve()
+        self.temporary_bytes += call.plan.inner_bytes
+        self.note_dispatches(len(ready))
+
+    def _note(self, kernel: Kernel, call: BoundCall) -> None:
+        """Note what a call uses and writes, once in a recording."""
+        self.names[kernel.name] = None
+        for block in call.blocks:
+            self.use(block)
+        self.written.update(call.written)
+        call.noted_in = self.serial
 
     def record_bound(self, call: BoundDispatch) -> None:
         """Record a dispatch of a pipeline that `kerngen bind` generated."""
@@ -295,7 +282,8 @@ class Recorder:
         """Count recorded dispatches, and submit if there are many."""
         self._counters.dispatches += number
         self.dispatches += number
-        self.relieve()
+        if not self.held:
+            self.relieve()
 
     @property
     def room(self) -> int:

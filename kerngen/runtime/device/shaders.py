@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from threading import Lock
-from typing import Final, TypeAlias, final
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from kerngen.runtime.caches import Cache
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.device import gpu
 from kerngen.runtime.device.native import MakeModule, bind_groups_of
 from kerngen.runtime.errors import ValidationError
+
+if TYPE_CHECKING:
+    from kerngen.runtime.calls.call_plan import BoundCall
 
 Bound: TypeAlias = tuple[int, int, int]
 """A binding: the block's number, the offset in it, and the bytes."""
@@ -25,6 +28,7 @@ SUBGROUPS: Final = "enable subgroups;"
 """The line that WGSL wants before a shader that uses subgroups."""
 
 _PIPELINES = 4096
+_CALLS = 4096
 _COMMENTS: Final = re.compile(r"(?: *//[^\n]*|\n)+")
 """Comments and ends of lines: WGSL has no text in which `//` begins no comment."""
 
@@ -240,6 +244,8 @@ class BindGroups:
         self._counters = counters
         self.changes = 0
         """How often groups were forgotten: what was found before may be gone."""
+        self.calls: dict[tuple[object, ...], BoundCall] = {}
+        """The calls that were bound to them, by kernel and arguments."""
         self._users: dict[int, set[GroupKey]] = {}
         self._probes: dict[bool, gpu.BindGroupLayout] = {}
 
@@ -297,14 +303,14 @@ class BindGroups:
 
     def forget(self, uid: int) -> None:
         """Drop the bind groups that use a freed block."""
-        self.changes += 1
+        self._change()
         for key in self._users.pop(uid, ()):
             self.cache.discard(key)
             self._unlink(key)
 
     def forget_shaders(self, uids: frozenset[int]) -> None:
         """Drop the bind groups of shaders that were dropped."""
-        self.changes += 1
+        self._change()
         for key, _ in self.cache.entries():
             if key[0] in uids:
                 self.cache.discard(key)
@@ -316,9 +322,20 @@ class BindGroups:
             if uid in self._users:
                 self._users[uid].discard(key)
 
+    def remember(self, key: tuple[object, ...], call: BoundCall) -> None:
+        """Keep a call, to be found by its key; of many, all others are forgotten."""
+        if len(self.calls) >= _CALLS:
+            self.calls.clear()
+        self.calls[key] = call
+
+    def _change(self) -> None:
+        """Forget the calls, which keep groups and buffers."""
+        self.changes += 1
+        self.calls.clear()
+
     def clear(self) -> None:
         """Drop all bind groups."""
-        self.changes += 1
+        self._change()
         self.cache.clear()
         self._users.clear()
 

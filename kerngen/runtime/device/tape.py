@@ -17,7 +17,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never, final
 
 from kerngen.runtime.backend import AnyTensor
-from kerngen.runtime.calls.call_plan import CallPlan, Step
+from kerngen.runtime.calls.call_plan import BoundCall, Step
 from kerngen.runtime.calls.capture import Capture, changed, within_capture
 from kerngen.runtime.calls.launch import Launcher
 from kerngen.runtime.calls.scalars import prepare
@@ -27,7 +27,7 @@ from kerngen.runtime.device.bound import BoundDispatch
 from kerngen.runtime.device.gpu import Buffer, Device
 from kerngen.runtime.device.memory import Memory
 from kerngen.runtime.device.native import Command, Commands, commands_for
-from kerngen.runtime.device.recorder import Ready, Recorder
+from kerngen.runtime.device.recorder import Recorder
 from kerngen.runtime.device.shaders import BindGroups
 from kerngen.runtime.device.storage import Block, Lease
 
@@ -80,14 +80,13 @@ class Call:
     """
 
     kernel: Kernel
-    plan: CallPlan
+    call: BoundCall
     scalars: tuple[Any, ...]
-    slots: tuple[AnyTensor, ...]
     names: Mapping[int, str]
 
     def changed(self, changes: Mapping[str, float]) -> tuple[Any, ...]:
         """Return the call's scalars with changes applied, checked."""
-        dims = self.plan.signature.values
+        dims = self.call.plan.signature.values
         return changed(self.kernel, dims, self.scalars, self.names, changes)
 
 
@@ -148,27 +147,24 @@ class Tape:
     def record(
         self,
         kernel: Kernel,
-        plan: CallPlan,
-        slots: Sequence[AnyTensor],
-        bound: Sequence[Ready],
+        call: BoundCall,
         offset: int,
     ) -> None:
         """Record the dispatches of a call, or the call if replays may change its scalars."""
         self._kernels[kernel] = None
         self._names[kernel.name] = None
-        self.leases += [tensor.lease for tensor in slots]
-        self._use(*(tensor.lease.block for tensor in slots))
+        self._use(*call.blocks)
         # Replays may choose other plans for other scalars: the call is kept, not its
         # dispatches.
         if self.changing is not None:
             scalars, names = self.changing
             self._end_row()
-            self._parts.append(Call(kernel, plan, scalars, tuple(slots), names))
+            self._parts.append(Call(kernel, call.unbound(), scalars, names))
             return
         self._calls += 1
-        for slot in plan.written:
-            self._note_write(slots[slot].lease.block)
-        for step, group in bound:
+        for block in call.written:
+            self._note_write(block)
+        for step, group in call.ready:
             shader = step.shader
             at = offset if shader.uniform_bytes else None
             self._commands.append((shader.pipeline, group, at, step.x, step.y))
@@ -293,8 +289,8 @@ class Tape:
                     self._recorder.copy(source, start, target, offset, nbytes)
                 case Clear(target, offset, nbytes):
                     self._recorder.clear(target, offset, nbytes)
-                case Call(kernel, plan, scalars, slots):
-                    self._launcher.record(kernel, plan, scalars, slots)
+                case Call(kernel, call, scalars):
+                    self._launcher.record(kernel, call, scalars)
                     self._counters.calls += 1
                 case BoundDispatch():
                     self._recorder.record_bound(part)
@@ -343,6 +339,8 @@ class TapeLauncher:
         if names:
             self._tape.changing = prepare(kernel, scalars), names
         try:
-            return self._launcher.launch(ctx, kernel, tensors, scalars, out)
+            results = self._launcher.launch(ctx, kernel, tensors, scalars, out)
         finally:
             self._tape.changing = None
+        self._tape.leases += [tensor.lease for tensor in tensors + results]
+        return results

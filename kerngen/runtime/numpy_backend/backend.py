@@ -82,7 +82,7 @@ class NumpyBackend:
         """Return storage for `nbytes`, with any contents and room for `least`."""
         with self._locked():
             block = self._pool.acquire(max(nbytes, least, 16))
-            return Lease(block, nbytes, self._pool.returned, padded=True)
+            return Lease(block, nbytes, self._pool.returned)
 
     @property
     def device(self) -> GPUDevice:
