@@ -9,8 +9,10 @@ from kerngen.schedule.choice import Choice, both, compare, either, size_of
 from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.gemm.tiling import (
     LARGE_OPTIONS,
+    LOW_OPTIONS,
     MANY_WINDOWS_OPTIONS,
     SHALLOW_OPTIONS,
+    SLIM_OPTIONS,
     SMALL_OPTIONS,
     WINDOW_OPTIONS,
 )
@@ -20,10 +22,9 @@ NARROW: Final = 64
 SMALL_PRODUCT: Final = 512 * 512
 """The sides, or the elements, up to which a product has small tiles."""
 
+WIDE: Final = 4096
 MANY_WINDOWED: Final = 2**20
-LIGHT_WINDOW: Final = 640
-"""This many results of a convolution, of up to this many terms, keep a device busy without
-shares of tiles, which would cost more than they gain."""
+"""This many results of a convolution keep a device busy without shares of tiles."""
 
 BOUNDED_TILES: Final[tuple[tuple[int | None, Options], ...]] = (
     (3 << 19, {"tile": (32, 32, 32), "micro": (4, 4)}),
@@ -52,15 +53,7 @@ def tiled_choices(task: Task) -> Iterator[Choice]:
     reason = "two factors, each read once per tile"
     small = f"{reason}; there would be few large tiles"
     if any(len(side) > 1 for side in sides):
-        rows, _ = sides
-        many = compare(size_of(task.domain), ">=", MANY_WINDOWED)
-        tall = compare(size_of(rows), ">", NARROW // 2)
-        low = compare(size_of(rows), "<=", NARROW)
-        light = either(low, compare(size_of(found.over), "<=", LIGHT_WINDOW))
-        apart = both(both(many, tall), light)
-        yield Choice("gemm", reason, apart, MANY_WINDOWS_OPTIONS)
-        yield Choice("gemm", small, narrow, SMALL_OPTIONS)
-        yield Choice("gemm", reason, None, WINDOW_OPTIONS)
+        yield from _windowed_choices(task, reason, small)
         return
     short = compare(size_of(found.over), "<=", SHORT_TERMS)
     many = compare(size_of(task.domain), ">=", MANY_OF_SHORT)
@@ -77,3 +70,20 @@ def tiled_choices(task: Task) -> Iterator[Choice]:
             yield Choice("gemm", f"{reason}; tiles have unlike work", up_to, options)
         return
     yield Choice("gemm", reason, None, LARGE_OPTIONS)
+
+
+def _windowed_choices(task: Task, reason: str, small: str) -> Iterator[Choice]:
+    """Yield tiles of a product whose columns are places of all images, as a rule."""
+    rows, columns = map(size_of, sides_of(task))
+    low, lower = (compare(rows, "<=", most) for most in (NARROW, NARROW // 2))
+    wide = compare(columns, ">=", WIDE)
+    yield Choice(
+        "gemm", f"{reason}; there are few rows", both(lower, wide), LOW_OPTIONS
+    )
+    many = compare(size_of(task.domain), ">=", MANY_WINDOWED)
+    yield Choice("gemm", reason, both(many, low), MANY_WINDOWS_OPTIONS)
+    narrow = either(lower, compare(columns, "<=", NARROW // 2))
+    yield Choice("gemm", small, narrow, SMALL_OPTIONS)
+    slim = either(low, compare(columns, "<=", NARROW))
+    yield Choice("gemm", small, slim, SLIM_OPTIONS)
+    yield Choice("gemm", reason, None, WINDOW_OPTIONS)

@@ -130,14 +130,37 @@ SHALLOW_OPTIONS: Final[Options] = {"tile": (64, 64, 8), "micro": (4, 8)}
 tiles of 32 terms."""
 
 WINDOW_OPTIONS: Final[Options] = {
-    "tile": (128, 128, 8),
+    "tile": (128, 64, 16),
     "micro": (8, 8),
-    "stream": (264,),
+    "stream": (396,),
 }
 MANY_WINDOWS_OPTIONS: Final[Options] = {"tile": (64, 128, 16), "micro": (8, 8)}
-"""For convolutions.  On an H200, 16 images of 256 x 14 x 14 by 256 kernels of 3 x 3 take 130
-us in shared tiles and 263 in those that are not; 4 of 3 x 224 x 224 by 64 of 7 x 7, 113 and
-53."""
+"""For convolutions by 3 x 3, with wgpu's checks, on an H200, in us:
+
+| images | kernels | 128 x 64 shared | 64 x 128 | 128 x 128 of 8 terms, shared |
+| --- | --- | --- | --- | --- |
+| 16 of 256 x 14 x 14 | 256 | 129 | 549 | 211 |
+| 32 of 128 x 28 x 28 | 128 | 240 | 268 | 423 |
+| 8 of 64 x 56 x 56 | 128 | 127 | 146 | 220 |
+| 8 of 512 x 7 x 7 | 512 | 82 | 521 | 142 |
+| 32 of 64 x 56 x 56 | 64 | 531 | 288 | 763 |
+"""
+
+LOW_OPTIONS: Final[Options] = {
+    "tile": (16, 128, 16),
+    "micro": (4, 8),
+    "stream": (528,),
+}
+"""For few rows, as the channels of photographs: the gradient of 8 images of 3 x 224 x 224 by
+32 kernels of 3 x 3 takes 440 us, and 4,600 in tiles of 32 x 32."""
+
+SLIM_OPTIONS: Final[Options] = {
+    "tile": (64, 64, 16),
+    "micro": (8, 8),
+    "stream": (528,),
+}
+"""For one side of 33 to 64: the gradient by 64 kernels of 64 x 3 x 3, of 32 images of 56 x
+56, takes 363 us, and 623 in tiles of 32 x 32."""
 
 LARGE_OPTIONS: Final[Options] = {"stream": (264,)}
 """For products by their size.  On an H100, which has 132 multiprocessors and runs two
