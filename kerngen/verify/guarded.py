@@ -32,7 +32,7 @@ from kerngen.runtime.device.gpu import (
     GPUDevice,
 )
 from kerngen.runtime.device.native import MakeModule, unchecked_modules
-from kerngen.runtime.device.storage import Lease
+from kerngen.runtime.device.storage import Block, Lease
 from kerngen.runtime.values.shapes import round_up
 from kerngen.verify.unset import with_unset_memory
 
@@ -285,22 +285,27 @@ class Guarded:
         that, and the block's stores would come in a later one.
         """
         backend: Any = self.ctx.backend
-        memory = backend._memory  # noqa: SLF001 - temporaries are leased there alone
-        original = memory.lease
+        memory = backend._memory  # noqa: SLF001 - temporaries are lent there alone
+        originals = lease, borrow = memory.lease_room, memory.borrow
 
-        def lease(nbytes: int, least: int = 0) -> Lease[Any]:
-            leased: Lease[Any] = original(nbytes, least)
+        def leasing(nbytes: int, capacity: int) -> Lease[Any]:
+            leased: Lease[Any] = lease(nbytes, capacity)
             self.leased.append(Leased(nbytes, leased.block.memory))
             return leased
 
+        def borrowing(nbytes: int, capacity: int) -> Block[Any]:
+            block: Block[Any] = borrow(nbytes, capacity)
+            self.leased.append(Leased(nbytes, block.memory))
+            return block
+
         self.leased.clear()
         self.device.start(pattern)
-        memory.lease = lease
+        memory.lease_room, memory.borrow = leasing, borrowing
         try:
             yield
             self.ctx.submit()
         finally:
-            memory.lease = original
+            memory.lease_room, memory.borrow = originals
 
     def fault(self, *, by_words: bool = False) -> str:
         """Return which zone of the last block has changed, or "" if none has.

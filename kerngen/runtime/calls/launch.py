@@ -268,7 +268,8 @@ class Launcher:
         try:
             for made in plan.inner:
                 # One by one, so that an error leaves none out that was borrowed.
-                borrowed.append(memory.borrow(made.capacity))  # noqa: PERF401
+                block = memory.borrow(made.nbytes, made.capacity)
+                borrowed.append(block)
             fresh += borrowed
             if call is not None and call.fresh == fresh:
                 self.record(kernel, call, scalars)

@@ -77,11 +77,11 @@ class Memory:
             self.kept.append(lease)
         return lease
 
-    def borrow(self, capacity: int) -> Block[gpu.Buffer]:
+    def borrow(self, nbytes: int, capacity: int) -> Block[gpu.Buffer]:
         """Return a block for the dispatches of one call; `hand_back` is to follow."""
         block = self.storage.take(capacity)
         if self.kept is not None:
-            self.kept.append(Lease(block, capacity, self.storage.returned))
+            self.kept.append(Lease(block, nbytes, self.storage.returned))
         return block
 
     def hand_back(self, blocks: Iterable[Block[gpu.Buffer]]) -> None:
