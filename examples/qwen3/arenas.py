@@ -49,9 +49,16 @@ class Arenas:
             self._divide(element, shapes * layers)
 
     def _divide(self, element: Any, shapes: list[Shape]) -> None:
-        """Divide tensors among buffers; a short last one would lie in a block."""
-        most = min(LARGE, self._ctx.max_tensor_bytes) * 8 // BITS[element]
+        """Divide tensors among buffers; a short last one would lie in a block.
+
+        Where the adapter binds less than `LARGE`, several buffers would be shorter than a
+        block: then each tensor is one, of which more fit in a block.
+        """
         rooms = [_room(shape) for shape in shapes]
+        bound = self._ctx.max_tensor_bytes
+        if bound < LARGE and sum(rooms) * BITS[element] // 8 > bound:
+            return
+        most = min(LARGE, bound) * 8 // BITS[element]
         # A buffer ends with the tensor that passes its share of the whole.
         parts = -(-sum(rooms) // max(most + GRAIN - max(rooms), GRAIN))
         arena, end, placed = _Arena(), sum(rooms) / parts, 0

@@ -176,9 +176,6 @@ class Model:
     def hidden(self, ids: Vector[u32], cache: Cache) -> Matrix[f32]:
         """Run ids through all layers, behind what the cache has."""
         cache.advance(len(ids))
-        if len(ids) > self._room.rows:
-            rows = max(len(ids), min(PIECE, cache.capacity))
-            self._room = Activations(self.ctx, self.config, rows)
         return self._layers(ids, cache)
 
     def next_logits(self, ids: Vector[u32], cache: Cache) -> Matrix[f32]:
@@ -189,6 +186,9 @@ class Model:
         return self.head(self._layers(ids, cache))
 
     def _layers(self, ids: Vector[u32], cache: Cache) -> Matrix[f32]:
+        if len(ids) > self._room.rows:
+            rows = max(len(ids), min(PIECE, cache.capacity))
+            self._room = Activations(self.ctx, self.config, rows)
         x = self._embed(ids)
         for layer, keys, values in zip(
             self.weights.layers, cache.keys, cache.values, strict=True

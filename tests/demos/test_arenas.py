@@ -36,10 +36,10 @@ def test_tensors_of_a_shape_share_a_buffer(ctx: Context, element: Any) -> None:
     assert other.binding[0] not in {first, beyond}
 
 
-def test_no_buffer_is_larger_than_the_adapter_binds(
+def test_no_buffer_of_several_is_larger_than_wanted(
     ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Context, "max_tensor_bytes", 2 * 512 * 4)
+    monkeypatch.setattr("examples.qwen3.arenas.LARGE", 2 * 512 * 4)
     arenas = Arenas(ctx, 5, [((16, 32), f32)])
     numbers = buffers([arenas.empty((16, 32), f32) for _ in range(5)])
     assert [numbers.count(n) for n in sorted(set(numbers))] == [2, 2, 1]
@@ -47,10 +47,20 @@ def test_no_buffer_is_larger_than_the_adapter_binds(
     assert len(set(alone)) == 2
 
 
+def test_tensors_are_alone_where_the_adapter_binds_less_than_all(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Context, "max_tensor_bytes", 4 * 512 * 4)
+    arenas = Arenas(ctx, 5, [((16, 32), f32), ((16, 32), i8)])
+    numbers = buffers([arenas.empty((16, 32), f32) for _ in range(5)])
+    assert len(set(numbers)) == 5
+    assert len(set(buffers([arenas.empty((16, 32), i8) for _ in range(5)]))) == 1
+
+
 def test_kinds_of_a_type_share_buffers_of_like_sizes(
     ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Context, "max_tensor_bytes", 10 * 512 * 4)
+    monkeypatch.setattr("examples.qwen3.arenas.LARGE", 10 * 512 * 4)
     small, large = (16, 32), (32, 32)
     arenas = Arenas(ctx, 6, [(small, f32), (large, f32), (small, f16)])
     layers = [[arenas.empty(shape, f32) for shape in (small, large)] for _ in range(6)]

@@ -385,6 +385,21 @@ def test_a_layer_takes_few_dispatches(
     assert counts[1] - counts[0] == MOST_DISPATCHES
 
 
+def test_a_new_model_takes_several_ids_for_captures(
+    ctx: Context, tmp_path: Path
+) -> None:
+    make(tmp_path, Sizes())
+    found: list[Any] = []
+    for name in ("next_logits", "logits"):
+        model = load_model(tmp_path, ctx=ctx, storage=f32)
+        cache = model.make_cache(8)
+        if name == "next_logits":
+            cache.advance(5)
+        ids = ctx.vector(np.arange(5), u32)
+        found.append(getattr(model, name)(ids, cache).numpy()[-1])
+    np.testing.assert_array_equal(*found)
+
+
 def test_an_interrupt_leaves_the_context_usable(
     model: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -235,6 +236,19 @@ def test_a_wrapped_buffer_is_used_in_place(ctx: Context) -> None:
     np.testing.assert_array_equal(raw, 3 * np.arange(10))
     with pytest.raises(AliasError):
         launch(ACCUMULATE, x, ctx.wrap(buffer, 10, f32, offset=260), factor=1.0)
+
+
+def test_wrapped_buffers_go_though_nothing_is_allocated(ctx: Context) -> None:
+    kept = weakref.WeakSet[Any]()
+    y = ctx.zeros(4, f32)
+    for _ in range(20):
+        buffer = ctx.device.create_buffer(size=256, usage=STORAGE | COPY)
+        kept.add(buffer)
+        launch(ACCUMULATE, y, ctx.wrap(buffer, 4, f32), factor=1.0)
+        ctx.submit()
+        del buffer
+    gc.collect()
+    assert len(kept) <= 2
 
 
 def test_a_tensor_hands_out_its_buffer(ctx: Context) -> None:

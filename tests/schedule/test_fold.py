@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,36 @@ def test_from_the_end(ctx: gpu.Context) -> None:
         for t in reversed(range(13)):
             h = a * h + x[t]
             wanted[t] = h.max(1).sum()
+        np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("t * 1000000000 > 0", lambda t: (t * 10**9 + 2**31) % 2**32 > 2**31),
+        ("t + 2147483647 > 0", lambda t: t == 0),
+        ("not (t < 2)", lambda t: t >= 2),
+        ("m - t < m", lambda t: t > 0),
+    ],
+)
+def test_conditions_that_wrap_are_not_left_out(
+    ctx: gpu.Context, condition: str, holds: Callable[[int], bool]
+) -> None:
+    inner = f"if {condition} {{ a[k] * h[t - 1, k] + x[t] }} else {{ 0.25 }}"
+    text = f"""
+    kernel wraps(a: f32[s], x: f32[m]) -> y: f32[m] {{
+        let h[t, k] = if t > 0 {{ {inner} }} else {{ 1.0 }};
+        y[t] = sum[k] h[t, k];
+    }}
+    schedule wraps {{ fold }}
+    """
+    a, x = np.linspace(-0.9, 0.9, 8, dtype=np.float32), np.ones(10, np.float32)
+    with built(text) as (wraps,):
+        (y,) = wraps.launch(ctx, (ctx.tensor(a), ctx.tensor(x)), (), (None,))
+        h, wanted = np.ones(8), np.full(10, 8.0)
+        for t in range(1, 10):
+            h = a * h + x[t] if holds(t) else np.full(8, 0.25)
+            wanted[t] = h.sum()
         np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-5)
 
 

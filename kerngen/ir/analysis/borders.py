@@ -28,6 +28,7 @@ _NEGATED: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
     "!=": "==",
 }
 _ZERO: Final = ir.Constant(0, Scalar.I32)
+_SMALL: Final = 1 << 16
 ONE: Final = ir.Constant(1, Scalar.I32)
 """The number 1 of subscripts."""
 
@@ -77,8 +78,11 @@ class Borders:
     def follows(self, condition: ir.Expr, fact: ir.Expr) -> bool:
         """Whether a condition is true wherever an expression is not negative.
 
-        `t > 0` is true where `t - 3` is not negative.
+        `t > 0` is true where `t - 3` is not negative.  Of sums that may wrap, as that of
+        `t * 1000000000 > 0`, nothing follows.
         """
+        if not _never_wraps(condition):
+            return False
         # Were it false, two numbers would not be negative whose sum is at most -1.
         below = difference(difference(_ZERO, ONE), fact)
         return any(
@@ -150,3 +154,21 @@ class Borders:
 def difference(left: ir.Expr, right: ir.Expr) -> ir.Expr:
     """Return `left - right`, of integers."""
     return ir.Binary("-", left, right, Scalar.I32)
+
+
+def _never_wraps(expr: ir.Expr) -> bool:
+    """Whether an expression has nothing but indices and lengths, and small numbers beside them."""
+    match expr:
+        case ir.IndexValue() | ir.DimValue():
+            return True
+        case ir.Constant(value=value):
+            return abs(value) <= _SMALL
+        case ir.Unary(op="not", operand=operand):
+            return _never_wraps(operand)
+        case ir.Binary(op="+" | "-", left=left, right=ir.Constant() as right):
+            is_bare = isinstance(left, ir.IndexValue | ir.DimValue)
+            return is_bare and _never_wraps(right)
+        case ir.Binary(op=op, left=left, right=right) if op in _NEGATED:
+            return _never_wraps(left) and _never_wraps(right)
+        case _:
+            return False

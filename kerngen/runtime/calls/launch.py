@@ -1,7 +1,7 @@
 """The launcher: the path that every call of a kernel takes on a device.
 
-The order is: check, plan, compute the uniforms, lease memory, bind, and only then
-record, so that whatever raises leaves the recording as it was.
+The order is: check, plan, lease memory, pack the uniforms, bind, and only then record,
+so that whatever raises leaves the recording as it was.
 """
 
 from __future__ import annotations

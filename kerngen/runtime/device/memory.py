@@ -99,6 +99,8 @@ class Memory:
 
     def lease_foreign(self, buffer: gpu.GPUBuffer, nbytes: int) -> Lease[gpu.Buffer]:
         """Return a lease of a caller's buffer, unchecked."""
+        # Those whose tensors are gone are freed here: nothing else may take a block.
+        self.storage.collect()
         block = self._foreign.get(id(buffer))
         if block is None:
             block = Block(next(self._numbers), buffer, buffer.size, escaped=True)

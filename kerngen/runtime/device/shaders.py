@@ -28,7 +28,10 @@ SUBGROUPS: Final = "enable subgroups;"
 """The line that WGSL wants before a shader that uses subgroups."""
 
 _PIPELINES = 4096
-_CALLS = 4096
+_GROUPS = 16384
+_CALLS = _GROUPS
+"""A call has one group at least; a cycle of more calls than are kept takes twice as long."""
+
 _COMMENTS: Final = re.compile(r"(?: *//[^\n]*|\n)+")
 """Comments and ends of lines: WGSL has no text in which `//` begins no comment."""
 
@@ -238,7 +241,7 @@ class BindGroups:
 
     def __init__(self, device: gpu.Device, counters: Counters) -> None:
         """Start empty."""
-        self.cache: Cache[GroupKey, gpu.BindGroup] = Cache("bind groups", 16384)
+        self.cache: Cache[GroupKey, gpu.BindGroup] = Cache("bind groups", _GROUPS)
         self._device = device
         self._make = bind_groups_of(device)
         self._counters = counters
