@@ -241,13 +241,13 @@ SLOWEST_FIRST = sorted(FILES_OF_DSL, key=lambda file: file != "attention")
 MOST_MILLISECONDS = 20.0
 """In the mean of a file; of all files it is 9 on a machine with other work."""
 
-SLACK = 2
-"""Work beside it, on the other half of a core, takes about that from a process."""
+SLACK = 3
+"""Work beside it, on the other half of a core, takes so much from a process: 2.2 was seen."""
 
 
 @pytest.mark.parametrize("file", sampled(SLOWEST_FIRST, 99))
 def test_a_gradient_is_derived_in_milliseconds(file: str) -> None:
-    """CPU time, the better one of two, as the first may load tables; attention takes most."""
+    """CPU time, the best of five, as the first may load tables; attention takes most."""
     module = checked_file(path_of(file))
     known = {kernel.name: kernel for kernel in module.kernels}
     functions = {function.name: function for function in module.functions}
@@ -258,7 +258,7 @@ def test_a_gradient_is_derived_in_milliseconds(file: str) -> None:
             continue
         by = tuple(name for name, _ in about.by)
         took: list[float] = []
-        for _ in range(2):
+        for _ in range(5):
             before = process_time()
             derive(
                 known[about.kernel],
