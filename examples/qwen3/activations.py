@@ -26,15 +26,14 @@ class Activations:
         """Make room for the widest of the tensors that share a buffer."""
         self.rows = rows
         self._config = config
-        heads = config.heads, config.heads + 2 * config.kv_heads
-        wide, narrow = (count * config.head_width for count in heads)
-        self._even = ctx.empty(rows * max(narrow, config.hidden), f32)
-        self._odd = ctx.empty(rows * max(wide, 2 * config.hidden), f32)
+        (columns, _), (_, own), (halves, _), (_, hidden) = config.matrices
+        self._columns, self._own = columns, own
+        self._even = ctx.empty(rows * max(columns, hidden), f32)
+        self._odd = ctx.empty(rows * max(own, halves), f32)
 
     def columns(self, count: int) -> Matrix[f32]:
         """Return queries, keys and values of so many positions, side by side."""
-        heads = self._config.heads + 2 * self._config.kv_heads
-        return _matrix(self._even, count, heads * self._config.head_width)
+        return _matrix(self._even, count, self._columns)
 
     def queries(self, count: int) -> Tensor3[f32]:
         """Return queries, turned by their positions."""
@@ -53,10 +52,8 @@ class Activations:
         return _matrix(self._even, count, self._config.hidden)
 
     def _heads(self, buffer: Vector[f32], count: int) -> Tensor3[f32]:
-        config = self._config
-        width = config.heads * config.head_width
-        flat = _matrix(buffer, count, width)
-        return flat.reshape(count, config.heads, config.head_width)
+        flat = _matrix(buffer, count, self._own)
+        return flat.reshape(count, self._config.heads, self._config.head_width)
 
 
 def _matrix(buffer: Vector[f32], rows: int, columns: int) -> Matrix[f32]:

@@ -27,7 +27,7 @@ _NEGATED: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
     "==": "!=",
     "!=": "==",
 }
-_ZERO: Final = ir.Constant(0, Scalar.I32)
+_MINUS_ONE: Final = ir.Constant(-1, Scalar.I32)
 _SMALL: Final = 1 << 16
 ONE: Final = ir.Constant(1, Scalar.I32)
 """The number 1 of subscripts."""
@@ -84,7 +84,7 @@ class Borders:
         if not _never_wraps(condition):
             return False
         # Were it false, two numbers would not be negative whose sum is at most -1.
-        below = difference(difference(_ZERO, ONE), fact)
+        below = difference(_MINUS_ONE, fact)
         return any(
             self.lengths.never_negative(difference(below, other))
             for other in self._facts(condition, False, ())
