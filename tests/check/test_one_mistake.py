@@ -90,6 +90,20 @@ def test_what_is_wrong_beside_a_gap_is_reported() -> None:
     ]
 
 
+def test_a_require_with_a_mistake_may_be_what_proves_a_read() -> None:
+    text = """
+        kernel k(x: f32[m], y: f32[n]) -> z: f32[n] {
+            require n $ <= m;
+            z[i] = y[i] * x[i];
+        }
+        kernel l(x: f32[m], y: f32[n]) -> z: f32[n] { z[i] = y[i] * x[i]; }
+    """
+    assert [(f.code, f.span.text) for f in faults_of(text)] == [
+        ("KG0102", "$"),
+        ("KG0404", "i"),
+    ]
+
+
 def test_a_name_that_a_gap_only_reads_is_reported() -> None:
     text = """
         kernel k(x: f32[n]) -> y: f32[n] {

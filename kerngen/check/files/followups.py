@@ -29,12 +29,15 @@ class _SkippedNames:
     names: frozenset[str] = frozenset()
     any_name: bool = False
     any_target: bool = False
+    a_require: bool = False
+    """Whether it holds a `require`, which may have proved that reads stay inside."""
 
     def __or__(self, other: _SkippedNames) -> _SkippedNames:
         return _SkippedNames(
             self.names | other.names,
             self.any_name or other.any_name,
             self.any_target or other.any_target,
+            self.a_require or other.a_require,
         )
 
 
@@ -76,6 +79,8 @@ class Skipped:
                 return near.any_target or name in near.names
             case diag.NothingWritten() | diag.RangeNotFound():
                 return item is not None
+            case diag.DimMismatch() | diag.RangeTooLong():
+                return near.a_require
             case _:
                 return False
 
@@ -97,7 +102,8 @@ def find_skipped(program: ast.Program) -> Skipped:
 def _lost_statement(gap: ast.Gap) -> _SkippedNames:
     """Return the names that a gap in an item may declare or write."""
     is_foreign = not (gap.keyword or gap.name or "=" in gap.rest)
-    return _SkippedNames(_names(gap) | words(gap.rest), gap.lacks_name, is_foreign)
+    names = _names(gap) | words(gap.rest)
+    return _SkippedNames(names, gap.lacks_name, is_foreign, gap.keyword == "require")
 
 
 def _lost_items(gap: ast.Gap) -> _SkippedNames:
