@@ -174,3 +174,12 @@ def either(request: pytest.FixtureRequest, ctx: gpu.Context) -> Iterator[gpu.Con
         return
     with gpu.open(adapter="reference") as reference:
         yield reference
+
+
+@pytest.fixture(scope="module")
+def always_shared() -> Iterator[None]:
+    """Let workgroups share tiles wherever that saves a turn: those of tests are small."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kerngen.schedule.gemm.stream.LEAST_WORK", 1)
+        patch.setattr("kerngen.schedule.gemm.stream.JOIN_TURNS", 0)
+        yield

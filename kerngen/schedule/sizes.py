@@ -51,6 +51,12 @@ def to_wgsl(
             return shader.extent(name)
         case host.Apply(function, operands):
             return _apply(function, [to_wgsl(each, shader, known) for each in operands])
+        case host.Select(host.Compare(op, left, right), then, otherwise):
+            chosen = t.Binary(
+                op, to_wgsl(left, shader, known), to_wgsl(right, shader, known)
+            )
+            either = (to_wgsl(each, shader, known) for each in (otherwise, then))
+            return t.call("select", *either, chosen)
         case host.Select():
             raise AssertionError(f"no shader computes {size}")
         case _:

@@ -77,9 +77,10 @@ def test_kernels_are_shown(notebook: Notebook) -> None:
     assert "c[i, j] = alpha * sum[p] a[i, p] * b[j, p];" in html
     assert "matmul_nt(a: Matrix[f32], b: Matrix[f32], *, " in html
     assert "<td>0</td><td>4</td><td>m: u32</td>" in html
-    assert "<summary>gemm_stream264</summary>" in html
+    default = "gemm_tile128x64x16_micro8x8_stream396"
+    assert f"<summary>{default}</summary>" in html
     assert "<summary>gemv when n == 1 or m == 1</summary>" in html
-    assert "<summary>matmul_nt.gemm_stream264, PADDED = 0 when k % 16 == 0 and " in html
+    assert f"<summary>matmul_nt.{default}, PADDED = 0 when k % 16 == 0 and " in html
     assert "@compute @workgroup_size(" in html
     assert len(html) < 100_000
     call = "print(kerngen.runtime.wgsl(matmul_nt, 'matmul_nt.gemm'))"

@@ -14,6 +14,8 @@ from tests.language.cases import Case
 from tests.language.every import EVERY
 from tests.language.meaning import SMALL_TILES, check, kernel_of
 
+pytestmark = pytest.mark.usefixtures("always_shared")
+
 STRATEGIES = (
     *(name for name in OPTIONS if name != "gemm"),
     "gemv rows(3)",

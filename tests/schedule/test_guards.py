@@ -42,7 +42,7 @@ TILES = [
     "generic when",
     "gemm_tile64x64x8_micro4x8 when",
     "gemm_tile32x32x32_micro4x4_stream528 when",
-    "gemm_stream264",
+    "gemm_tile128x64x16_micro8x8_stream396",
 ]
 SHORT = "schedule f when m < 8 { rows }"
 SCHEDULES: Mapping[str, tuple[str, dict[str, list[str]]]] = {

@@ -97,7 +97,7 @@ def test_a_product_of_matrices_stays_one() -> None:
             ("generic", 1),
             ("gemm_tile64x64x8_micro4x8", 1),
             ("gemm_tile32x32x32_micro4x4_stream528", 1),
-            ("gemm_stream264", 1),
+            ("gemm_tile128x64x16_micro8x8_stream396", 1),
         ],
         "top": [("reduce", 1), (WIDE, 2), ("rows", 2)],
         "p": [("map", 1)],

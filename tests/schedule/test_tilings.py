@@ -15,6 +15,8 @@ from tests.budget import examples
 from tests.compile import built
 from tests.language.cases import Inputs
 
+pytestmark = pytest.mark.usefixtures("always_shared")
+
 KERNEL = """
 kernel f(a: f32[{a}], b: f32[{b}], bias: f32[n]) -> c: f32[m, n] {{
     let z[i, j] = 2.0 * sum[p] a[{a_at}] * b[{b_at}] + bias[j];
@@ -143,7 +145,7 @@ def test_terms_beyond_the_end_are_zero_in_both_factors(ctx: gpu.Context) -> None
 @pytest.mark.parametrize(
     ("groups", "batch", "k", "said"),
     [
-        (1, 400, 680, "runs a loop 68401 times"),
+        (2, 1, 600_000, "runs a loop 75002 times"),
         (20_000, 2**18, 4 * 2**13, "counts to 2147483648"),
     ],
 )

@@ -22,6 +22,8 @@ from kerngen.source.diagnostic import CompileError
 from tests.budget import examples, sampled, several
 from tests.compile import built_module
 
+pytestmark = pytest.mark.usefixtures("always_shared")
+
 Array: TypeAlias = NDArray[Any]
 
 WAYS: Final = (

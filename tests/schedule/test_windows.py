@@ -16,6 +16,8 @@ import kerngen.runtime as gpu
 from tests.budget import sampled
 from tests.compile import built_module
 
+pytestmark = pytest.mark.usefixtures("always_shared")
+
 Array: TypeAlias = NDArray[Any]
 
 CONV = """

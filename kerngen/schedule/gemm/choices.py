@@ -14,7 +14,6 @@ from kerngen.schedule.gemm.tiling import (
     SHALLOW_OPTIONS,
     SLIM_OPTIONS,
     SMALL_OPTIONS,
-    WINDOW_OPTIONS,
 )
 from kerngen.schedule.task import Options, Task
 
@@ -86,4 +85,4 @@ def _windowed_choices(task: Task, reason: str, small: str) -> Iterator[Choice]:
     yield Choice("gemm", small, narrow, SMALL_OPTIONS)
     slim = either(low, compare(columns, "<=", NARROW))
     yield Choice("gemm", small, slim, SLIM_OPTIONS)
-    yield Choice("gemm", reason, None, WINDOW_OPTIONS)
+    yield Choice("gemm", reason, None, LARGE_OPTIONS)

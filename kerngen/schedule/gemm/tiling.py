@@ -129,11 +129,6 @@ SHALLOW_OPTIONS: Final[Options] = {"tile": (64, 64, 8), "micro": (4, 8)}
 """For few terms, of one narrow side: 100,000 x 8 by 16 takes 10 us on an H200, and 22 in
 tiles of 32 terms."""
 
-WINDOW_OPTIONS: Final[Options] = {
-    "tile": (128, 64, 16),
-    "micro": (8, 8),
-    "stream": (396,),
-}
 MANY_WINDOWS_OPTIONS: Final[Options] = {"tile": (64, 128, 16), "micro": (8, 8)}
 """For convolutions by 3 x 3, with wgpu's checks, on an H200, in us:
 
@@ -162,7 +157,20 @@ SLIM_OPTIONS: Final[Options] = {
 """For one side of 33 to 64: the gradient by 64 kernels of 64 x 3 x 3, of 32 images of 56 x
 56, takes 363 us, and 623 in tiles of 32 x 32."""
 
-LARGE_OPTIONS: Final[Options] = {"stream": (264,)}
-"""For products by their size.  On an H100, which has 132 multiprocessors and runs two
-workgroups of the large tile on each: 256 x 256 x 256 takes 6.6 and 13 us, 512 x 512 x 512
-12.7 and 17, 768 x 768 x 768 40 and 36."""
+LARGE_OPTIONS: Final[Options] = {
+    "tile": (128, 64, 16),
+    "micro": (8, 8),
+    "stream": (396,),
+}
+"""For all others.  An H200 has 132 multiprocessors, and runs three workgroups on each; of 128
+x 128 with 8 x 16 sums two (`stream(264)`).  On one, without wgpu's checks, in us:
+
+| product | 128 x 64 | 128 x 128 |
+| --- | --- | --- |
+| 1544 x 72 x 3060, `nt` | 29 | 43 |
+| 1111 x 333 x 2222, `nt` | 72 | 82 |
+| 3896 x 396 x 712, `tn` | 65 | 86 |
+| 1024 x 1024 x 1024, `nn` | 67 | 72 |
+| 512 x 4096 x 11008, `nt` | 1,258 | 1,278 |
+| 4095 x 4097 x 4093, `nt` | 3,700 | 3,390 |
+"""

@@ -45,7 +45,9 @@ fn main(
     let tile_columns = (u.d + 31u) >> 5u;
     let turns = max((u.t + 31u) >> 5u, 1u);
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
-    let share = max((all_turns + 527u) / 528u, min(16u, turns));
+    let least = min(16u, turns);
+    let even_share = max((all_turns + 527u) / 528u, least);
+    let share = select(turns, even_share, turns * ((u.b * u.h * tile_rows * tile_columns + 527u) / 528u) > even_share + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
     if (group * share >= all_turns) {
         return;
     }
@@ -457,7 +459,9 @@ fn edge(
     let tile_columns = (u.d + 31u) >> 5u;
     let turns = max((u.t + 31u) >> 5u, 1u);
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
-    let share = max((all_turns + 527u) / 528u, min(16u, turns));
+    let least = min(16u, turns);
+    let even_share = max((all_turns + 527u) / 528u, least);
+    let share = select(turns, even_share, turns * ((u.b * u.h * tile_rows * tile_columns + 527u) / 528u) > even_share + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
     if (group * share >= all_turns) {
         return;
     }

@@ -68,7 +68,9 @@ fn edge(
     let tile_columns = (u.b * u.y_axis_2 + 63u) >> 6u;
     let turns = max((u.c * u.s + 15u) >> 4u, 1u);
     let all_turns = tile_rows * tile_columns * turns;
-    let share = max((all_turns + 527u) / 528u, min(8u, turns));
+    let least = min(8u, turns);
+    let even_share = max((all_turns + 527u) / 528u, least);
+    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 527u) / 528u) > even_share + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
     if (group * share >= all_turns) {
         return;
     }

@@ -45,7 +45,9 @@ fn finish_edge(
     let tile_columns = (u.b * u.h_len_length * u.w_len_length + TILE_N - 1u) / TILE_N;
     let turns = max((u.o * u.r * u.s + TILE_K - 1u) / TILE_K, 1u);
     let all_turns = tile_rows * tile_columns * turns;
-    let share = max((all_turns + STREAM - 1u) / STREAM, min((524288u + TILE_M * TILE_N * TILE_K - 1u) / (TILE_M * TILE_N * TILE_K), turns));
+    let least = min((524288u + TILE_M * TILE_N * TILE_K - 1u) / (TILE_M * TILE_N * TILE_K), turns);
+    let even_share = max((all_turns + STREAM - 1u) / STREAM, least);
+    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + STREAM - 1u) / STREAM) > even_share + least + ((all_turns + even_share - 1u) / even_share * 12u + STREAM - 1u) / STREAM);
     let which = number / pieces;
     let by_tile = share < turns;
     let tile = select((min(which * share + share, all_turns) - 1u) / turns, which, by_tile);

@@ -79,7 +79,9 @@ fn edge(
     let tile_columns = (u.b * u.h_len_length * u.w_len_length + 63u) >> 6u;
     let turns = max((u.o * u.r * u.s + 15u) >> 4u, 1u);
     let all_turns = tile_rows * tile_columns * turns;
-    let share = max((all_turns + 395u) / 396u, min(4u, turns));
+    let least = min(4u, turns);
+    let even_share = max((all_turns + 395u) / 396u, least);
+    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 395u) / 396u) > even_share + least + ((all_turns + even_share - 1u) / even_share * 12u + 395u) / 396u);
     if (group * share >= all_turns) {
         return;
     }

@@ -52,7 +52,9 @@ fn main(
     let tile_columns = (u.f + 31u) >> 5u;
     let turns = max((u.d + 31u) >> 5u, 1u);
     let all_turns = tile_rows * tile_columns * turns;
-    let share = max((all_turns + 527u) / 528u, min(16u, turns));
+    let least = min(16u, turns);
+    let even_share = max((all_turns + 527u) / 528u, least);
+    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 527u) / 528u) > even_share + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
     if (group * share >= all_turns) {
         return;
     }
@@ -465,7 +467,9 @@ fn edge(
     let tile_columns = (u.f + 31u) >> 5u;
     let turns = max((u.d + 31u) >> 5u, 1u);
     let all_turns = tile_rows * tile_columns * turns;
-    let share = max((all_turns + 527u) / 528u, min(16u, turns));
+    let least = min(16u, turns);
+    let even_share = max((all_turns + 527u) / 528u, least);
+    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 527u) / 528u) > even_share + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
     if (group * share >= all_turns) {
         return;
     }
