@@ -309,8 +309,9 @@ class Walk:
         if isinstance(base, Place) and not base.components:
             memory = base.memory
             if isinstance(memory, Leaf) and swizzle_type(memory.type, letters):
+                self.ex.env.model.add(self.ex.scope, node.base, base.value())
                 return replace(base, components=letters)
-        value = self.value(base, node.base)
+        value = self._base(base, node.base)
         if value is None:
             return None
         type_ = swizzle_type(value.type, letters)
@@ -329,7 +330,7 @@ class Walk:
 
     def part(self, base: Found, node: ast.Subscript) -> ir.Expr | None:
         """Return a component of a vector, or a column of a matrix, by its number."""
-        value = self.value(base, node.base)
+        value = self._base(base, node.base)
         if value is None:
             return None
         known = part_type(value.type)
@@ -366,13 +367,17 @@ class Walk:
         places = check_subscripts(ex, Subscripted.of(symbol), node.span, subscripts)
         if places is None:
             return None
-        load = ir.Load(tensor, places)
-        current = ex.env.current
-        if current.in_let and tensor.name == current.target:
-            current.own_reads.setdefault(load, node.span)
-        return load if is_number else Place(symbol, tensor.memory, places)
+        if is_number:
+            return ir.Load(tensor, places)
+        return Place(symbol, tensor.memory, places)
 
     # Values
+
+    def _base(self, found: Found, node: ast.Expr) -> ir.Expr | None:
+        """Return the value of what components or parts are of, and record it."""
+        value = self.value(found, node)
+        self.ex.env.model.add(self.ex.scope, node, value)
+        return value
 
     def value(self, found: Found | None, node: ast.Expr) -> ir.Expr | None:
         """Return the value at a place; of a struct or an array, only the parts have one."""

@@ -162,8 +162,7 @@ def _function_remedy(ex: Expressions, node: ast.Call) -> str:
 
 def _takes_vectors(ex: Expressions, node: ast.Call) -> bool:
     """Whether an argument is a vector or a matrix."""
-    plain = (part for part in node.arguments if not is_whole_tensor(ex.scope.of(part)))
-    values = (ex.check(part) for part in plain)
+    values = map(ex.env.model.value, node.arguments)
     return any(value is not None and is_composite(value.type) for value in values)
 
 
