@@ -347,29 +347,16 @@ class Walk:
         places = self.subscripts(vector, node)
         return ir.Part(value, ir.At(places[0], length), type_) if places else None
 
-    def _element(self, symbol: TensorSymbol, node: ast.Expr) -> Found | None:
-        """Return an element of a tensor; of one with parts, a place."""
-        tensor, ex = symbol.tensor, self.ex
-        subscripts = node.subscripts if isinstance(node, ast.Subscript) else ()
-        is_number = isinstance(tensor.element, Scalar)
-        if is_number and ex.env.unwritten(tensor, tensor.memory):
-            is_other = any(not isinstance(each, ast.Name) for each in subscripts)
-            is_own = is_other and tensor.name == ex.env.current.target
-            ex.env.faults.add(
-                diag.ReadBeforeWrite(
-                    span=node.span,
-                    case="at once" if is_own else "first",
-                    other=symbol.span,
-                    name=tensor.name,
-                )
-            )
+    def _element(self, symbol: TensorSymbol, node: ast.Expr) -> Place | None:
+        """Return an element of a tensor."""
+        whole = Place(symbol, symbol.tensor.memory)
+        # Whether a number is written does not depend on its subscripts.
+        if isinstance(symbol.tensor.element, Scalar) and not self.read(whole, node):
             return None
-        places = check_subscripts(ex, Subscripted.of(symbol), node.span, subscripts)
-        if places is None:
-            return None
-        if is_number:
-            return ir.Load(tensor, places)
-        return Place(symbol, tensor.memory, places)
+        given = node.subscripts if isinstance(node, ast.Subscript) else ()
+        tensor = Subscripted.of(symbol)
+        places = check_subscripts(self.ex, tensor, node.span, given)
+        return None if places is None else replace(whole, subscripts=places)
 
     # Values
 
@@ -405,13 +392,21 @@ class Walk:
     def read(self, place: Place, node: ast.Expr) -> ir.Expr | None:
         """Return the value at a place, which must be written before."""
         root, env = place.root, self.ex.env
-        if isinstance(root, TensorSymbol) and any(
+        if isinstance(root, ParameterSymbol) or not any(
             env.unwritten(root.tensor, place.memory, place.path, component)
             for component in ([*place.components] or [""])
         ):
-            fault = diag.ReadBeforeWrite(
-                span=node.span, case="first", other=root.span, name=node.span.one_line()
+            return place.value()
+        given = node.subscripts if isinstance(node, ast.Subscript) else ()
+        is_number, name = isinstance(root.tensor.element, Scalar), root.tensor.name
+        is_other = not all(isinstance(subscript, ast.Name) for subscript in given)
+        at_once = is_number and is_other and name == env.current.target
+        env.faults.add(
+            diag.ReadBeforeWrite(
+                span=node.span,
+                case="at once" if at_once else "first",
+                other=root.span,
+                name=name if is_number else node.span.one_line(),
             )
-            env.faults.add(fault)
-            return None
-        return place.value()
+        )
+        return None
