@@ -111,7 +111,8 @@ class Body:
         record_let(self.env, name.name, indices, value)
         symbol = let_symbol(node, value.type, indices)
         self._declare(name, symbol)
-        self._add(node, symbol.tensor, indices, value)
+        places = tuple(map(ir.IndexValue, indices))
+        self._add(node, Place(symbol, symbol.tensor.memory, places), value)
         self.statements[-1] = replace(self.statements[-1], along=along)
 
     def _host(self, node: ast.HostStatement) -> None:
@@ -142,25 +143,18 @@ class Body:
             return None
         return value if value.type is not Scalar.U32 else ir.Cast(value, Scalar.I32)
 
-    def _add(
-        self,
-        node: ast.Equation,
-        target: ir.Tensor,
-        indices: tuple[ir.Index, ...],
-        value: ir.Expr,
-        place: Place | None = None,
-    ) -> None:
+    def _add(self, node: ast.Equation, place: Place, value: ir.Expr) -> None:
+        assert isinstance(place.root, TensorSymbol), "nothing else is written"
+        tensor = place.root.tensor
         self.statements.append(
             ir.Statement(
-                target,
-                indices,
-                narrowed(
-                    at_places(value, place.subscripts) if place else value, target
-                ),
+                tensor,
+                place.indices,
+                narrowed(at_places(value, place.subscripts), tensor),
                 _text(node),
                 node.span,
-                place.path if place else (),
-                place.components if place else "",
+                place.path,
+                place.components,
             )
         )
 
@@ -174,17 +168,18 @@ class Body:
         place = check_target(inner, self.scope, node, symbol)
         if place is None or not place.is_known:
             _poison_right(inner.scope, node)
-        if place is not None and not isinstance(place.memory, Leaf):
+        parts: list[tuple[Place, ir.Expr]] = []
+        if symbol is None or place is None:
+            inner.check(node.value)
+        elif not isinstance(place.memory, Leaf):
             parts = self._copied(inner, node, place)
-        else:
-            whole = self._value(inner, node, symbol, place)
-            parts = [(place, whole)] if place is not None and whole is not None else []
-        if symbol is None:
-            return
-        self._mark_written(symbol.tensor, place)
-        for part, value in parts:
+        elif (value := self._value(inner, node, symbol, place)) is not None:
+            parts = [(place, value)]
+        if symbol is not None:
+            self._mark_written(symbol.tensor, place)
+        for part, written in parts:
             if part.is_known:
-                self._add(node, symbol.tensor, part.indices, value, part)
+                self._add(node, part, written)
 
     def _copied(
         self, inner: Expressions, node: ast.Assignment, place: Place
@@ -214,13 +209,10 @@ class Body:
         self,
         inner: Expressions,
         node: ast.Assignment,
-        symbol: TensorSymbol | None,
-        place: Place | None,
+        symbol: TensorSymbol,
+        place: Place,
     ) -> ir.Expr | None:
         """Check the right side, compound assignments written out."""
-        if symbol is None or place is None:
-            inner.check(node.value)
-            return None
         tensor = symbol.tensor
         updates = node.op != "="
         written = place.memory, place.path, place.components
