@@ -115,8 +115,11 @@ class Place:
             whole = ir.UniformValue(root.name, memory.type, self.path)
         else:
             whole = ir.Load(root.tensor, self.subscripts, self.path)
+        if not self.components:
+            return whole
         type_ = swizzle_type(memory.type, self.components)
-        return ir.Swizzle(whole, self.components, type_) if type_ else whole
+        assert type_ is not None, "checked where they are taken"
+        return ir.Swizzle(whole, self.components, type_)
 
 
 def letters_of(name: str) -> str:
@@ -349,14 +352,14 @@ class Walk:
 
     def _element(self, symbol: TensorSymbol, node: ast.Expr) -> Place | None:
         """Return an element of a tensor."""
-        whole = Place(symbol, symbol.tensor.memory)
+        tensor = symbol.tensor
+        is_result = tensor.role is ir.Role.OUTPUT and isinstance(tensor.element, Scalar)
         # Whether a number is written does not depend on its subscripts.
-        if isinstance(symbol.tensor.element, Scalar) and not self.read(whole, node):
+        if is_result and self.read(Place(symbol, tensor.memory), node) is None:
             return None
         given = node.subscripts if isinstance(node, ast.Subscript) else ()
-        tensor = Subscripted.of(symbol)
-        places = check_subscripts(self.ex, tensor, node.span, given)
-        return None if places is None else replace(whole, subscripts=places)
+        places = check_subscripts(self.ex, Subscripted.of(symbol), node.span, given)
+        return None if places is None else Place(symbol, tensor.memory, places)
 
     # Values
 

@@ -213,28 +213,28 @@ class Body:
         place: Place,
     ) -> ir.Expr | None:
         """Check the right side, compound assignments written out."""
-        tensor = symbol.tensor
+        tensor, type_ = symbol.tensor, place.type
         updates = node.op != "="
         written = place.memory, place.path, place.components
         if updates and place.is_known and self.env.unwritten(tensor, *written):
             self._report_unwritten(inner, node, symbol)
-        value = inner.check(node.value, scalar_of(place.type))
+        value = inner.check(node.value, scalar_of(type_))
         if value is None:
             return None
-        scales = updates and composite_type(_OPERATORS[node.op], place.type, value.type)
-        if place.type not in (value.type, scales):
-            if updates and is_composite(place.type) and scales is None:
-                sides = (node.target.span, place.type), (node.value.span, value.type)
+        scales = updates and composite_type(_OPERATORS[node.op], type_, value.type)
+        if type_ not in (value.type, scales):
+            if updates and is_composite(type_) and scales is None:
+                sides = (node.target.span, type_), (node.value.span, value.type)
                 report_operands(inner, node.span, _OPERATORS[node.op], *sides)
                 return None
             what = f"An element of '{tensor.name}'"
-            inner.report_mismatch(node.value, value, place.type, what, symbol.span)
+            inner.report_mismatch(node.value, value, type_, what, symbol.span)
             return None
         if node.op == "=":
             self._check_range(value, node.value, place)
         if node.op == "=" or not place.is_known:
             return value
-        combined = ir.Binary(_OPERATORS[node.op], place.value(), value, place.type)
+        combined = ir.Binary(_OPERATORS[node.op], place.value(), value, type_)
         return inner.finish(combined, node.value.span)
 
     def _report_unwritten(
