@@ -52,20 +52,17 @@ Parts: TypeAlias = frozenset[str]
 class CurrentStatement:
     """The statement that is being checked: number `place` of a body.
 
-    `reads` caches the reads of the whole body by name; `own_reads` are the reads that a
-    let makes of itself, with their spans.
+    `reads` caches the reads of the whole body by name.
     """
 
     body: tuple[ast.Equation, ...] = ()
     place: int = 0
     reads: dict[str, list[Read]] | None = None
-    own_reads: dict[ir.Load, Span] = field(default_factory=dict[ir.Load, Span])
 
     def begin(self, body: tuple[ast.Equation, ...], place: int) -> None:
         """Make statement `place` of a body the current one."""
         self.body = body
         self.place = place
-        self.own_reads.clear()
 
     @property
     def target(self) -> str:

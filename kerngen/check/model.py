@@ -1,11 +1,12 @@
-"""The semantic model of a file: the type and meaning of every expression.
+"""The semantic model of a file: the value and meaning of every expression.
 
     kernel scale(x: f32[n], alpha: f32) -> y: f32[n] { y[i] = alpha * x[i]; }
                                                               ^^^^^ 'f32', a scalar
                                                                       ^ an input 'f32[n]'
                                                                         ^ an index below n
 
-Whatever explains a text to its reader asks it: a hint on a name, a list of its uses.
+Whatever explains a text to its reader asks it: a hint on a name, a list of its uses, and
+the checker itself for the typed form of what is written.
 """
 
 from __future__ import annotations
@@ -51,16 +52,16 @@ class Meaning:
 @final
 @dataclass(frozen=True)
 class Model:
-    """The types and meanings of a file's expressions, for editors and reports."""
+    """The values and meanings of a file's expressions, by their spans."""
 
-    _types: dict[_At, ValueType] = field(default_factory=dict[_At, ValueType])
+    _values: dict[_At, Expr] = field(default_factory=dict[_At, Expr])
     _names: dict[_At, Symbol] = field(default_factory=dict[_At, Symbol])
     _called: dict[_At, Meaning] = field(default_factory=dict[_At, "Meaning"])
 
     def add(self, scope: Scope, node: ast.Expr, value: Expr | None) -> None:
-        """Record the type of an expression, and the meanings of the names in it."""
+        """Record the value of an expression, and the meanings of the names in it."""
         if value is not None:
-            self._types[node.span.start, node.span.end] = value.type
+            self._values[node.span.start, node.span.end] = value
         if isinstance(node, ast.Name):
             self._name(scope, node)
         elif isinstance(node, ast.Subscript):
@@ -76,6 +77,10 @@ class Model:
         """Record the meaning of a name where it is declared."""
         self._names[span.start, span.end] = symbol
 
+    def value(self, node: ast.Expr) -> Expr | None:
+        """Return the value of an expression that is checked; None if it is faulty."""
+        return self._values.get((node.span.start, node.span.end))
+
     def call(self, span: Span, result: ValueType, definition: Span) -> None:
         """Record which function a name calls."""
         at = span.start, span.end
@@ -83,15 +88,15 @@ class Model:
 
     def __iter__(self) -> Iterator[Meaning]:
         """Yield all meanings, in the order of the text."""
-        for at in sorted({*self._types, *self._names, *self._called}):
+        for at in sorted({*self._values, *self._names, *self._called}):
             if at in self._called:
                 yield self._called[at]
                 continue
-            symbol, type_ = self._names.get(at), self._types.get(at)
+            symbol, value = self._names.get(at), self._values.get(at)
             if symbol is not None and not isinstance(symbol, Poison):
                 yield _meaning(at, symbol)
-            elif type_ is not None:
-                yield Meaning(*at, type_.spelling)
+            elif value is not None:
+                yield Meaning(*at, value.type.spelling)
 
     def at(self, offset: int) -> Meaning | None:
         """Return the meaning of the smallest expression around an offset."""

@@ -268,7 +268,8 @@ def _assignment(parts: Sequence[Node]) -> Document:
         if _is(first, "OPEN_BRACKET"):
             left.append(subscripts(first, words.pop(0), words.pop(0)))
         else:
-            left += _target_part(first)
+            spaced = _is(first, "LET") or _is(first, "HOST")
+            left += [expression(first).document, *([SPACE] if spaced else [])]
     content = assigned(tuple(left), token(str(sign)), expression(value))
     return (content, token(str(end)))
 
@@ -278,22 +279,6 @@ def _require(parts: Sequence[Node]) -> Document:
     word, value, end = parts
     content = Group(Indent((Line(" "), expression(value).document)))
     return (token(str(word)), content, token(str(end)))
-
-
-def _target_part(node: Node) -> Sequence[Document]:
-    if isinstance(node, Tree):
-        return [_laid_out(member) for member in node.children]
-    spaced = node.type in {"LET", "HOST"}
-    return (token(str(node)), SPACE) if spaced else (token(str(node)),)
-
-
-def _target_member(parts: Sequence[Node]) -> Document:
-    dot, name, *brackets = parts
-    return (
-        token(str(dot)),
-        token(str(name)),
-        *([subscripts(*brackets)] if brackets else ()),
-    )
 
 
 _FORMS: Final[Mapping[str, Callable[[Sequence[Node]], Document]]] = {
@@ -322,5 +307,4 @@ _FORMS: Final[Mapping[str, Callable[[Sequence[Node]], Document]]] = {
     "host": _assignment,
     "require": _require,
     "assignment": _assignment,
-    "target_member": _target_member,
 }

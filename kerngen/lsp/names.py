@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
-from kerngen.check.traverse import subexpressions, walk_syntax
+from kerngen.check.traverse import names_in, subexpressions, walk_syntax
 from kerngen.lsp.items import FileItems, Item, Kind
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -288,23 +288,13 @@ class _Resolver:
         return scope
 
     def _assignment(self, node: ast.Assignment, before: _Scope) -> None:
-        target = before.get(node.name.name)
-        self._add(node.name.span, target)
         scope = dict(before)
-        members = [s for member in node.members for s in member.subscripts]
-        for part in walk_syntax(*node.subscripts, *members):
-            if isinstance(part, ast.Name) and part.name not in scope:
-                if self._items.get("constant", part.name):
-                    continue
+        for part in names_in(node.target):
+            known = part.name in scope or self._items.get("constant", part.name)
+            if part is not node.name and not known:
                 made = Definition("an index", part.name, part.span, node.span)
                 scope[part.name] = made
-        for subscript in (*node.subscripts, *members):
-            self._expr(subscript, scope)
-        struct = struct_of(target.type, target.items) if target else None
-        for member in node.members:
-            found = field_of(struct, member.name.name)
-            self._add(member.name.span, found)
-            struct = struct_of(found.type, found.items) if found else None
+        self._expr(node.target, scope)
         self._expr(node.value, scope)
 
     # Expressions

@@ -147,6 +147,19 @@ Expr: TypeAlias = (
     | Conditional
     | Reduction
 )
+LValue: TypeAlias = Name | Subscript | Member
+
+
+def chain_of(expr: Expr) -> tuple[Expr, ...]:
+    """Return an expression behind all that its members and subscripts are of.
+
+    Of `p[i].pos.x` these are `p`, `p[i]`, `p[i].pos` and `p[i].pos.x`.
+    """
+    found = [expr]
+    while isinstance(expr, Subscript | Member):
+        expr = expr.base
+        found.insert(0, expr)
+    return tuple(found)
 
 
 # Types and parameters
@@ -193,24 +206,30 @@ class RequireStatement(Node):
     condition: Expr
 
 
-class TargetMember(Node):
-    """One step of a member target: `.pos`, or `.trail[k]` into an array."""
-
-    name: Identifier
-    subscripts: tuple[Expr, ...]
-
-
 class Assignment(Node):
-    """`c[i, j] = value;` or `x[i] += value;` (no subscripts: a rank-0 tensor).
+    """`c[i, j] = value;` or `p[i].pos.x += value;`: `target` is the place written."""
 
-    `members` is the trail of a member target (`p[i].pos = ...`), normally empty.
-    """
-
-    name: Identifier
-    subscripts: tuple[Expr, ...]
-    members: tuple[TargetMember, ...]
+    target: LValue
     op: AssignOp
     value: Expr
+
+    @property
+    def name(self) -> Name:
+        """The name of the tensor that is written."""
+        root = chain_of(self.target)[0]
+        assert isinstance(root, Name), "the grammar has no other lvalue"
+        return root
+
+    @property
+    def element(self) -> Name | Subscript:
+        """The element of the tensor: the target without its members."""
+        first = chain_of(self.target)[:2][-1]
+        return first if isinstance(first, Subscript) else self.name
+
+    @property
+    def subscripts(self) -> tuple[Expr, ...]:
+        """The subscripts of the tensor itself, none of an array in its elements."""
+        return self.element.subscripts if isinstance(self.element, Subscript) else ()
 
 
 Equation: TypeAlias = LetStatement | HostStatement | Assignment

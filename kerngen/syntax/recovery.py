@@ -25,7 +25,6 @@ _BLOCKS = frozenset({"for", "while", "if", "loop", "switch", "forall", "foreach"
 
 _NAMED = re.compile(r"\b(?:const|struct|fn|kernel)\W+(\w+)")
 _STATEMENT = re.compile(r"(?:let|host|require)\s+\w")
-_ASSIGNS = frozenset({"ASSIGN", "ASSIGN_OP"})
 _JOINS = frozenset("-.'")
 _ITEM_NAME = re.compile(r"\s*[\w\"]")
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -177,11 +176,15 @@ def _gap(span: Span, fault: int, values: Sequence[object]) -> ast.Gap:
     """
     read = [x for x in values if not (isinstance(x, Token) and x.startswith("//"))]
     match read:
-        case [Token(type="NAME") as name, *rest]:
+        case [
+            ast.Name() | ast.Subscript() | ast.Member() as target,
+            Token(type="ASSIGN" | "ASSIGN_OP"),
+            *_,
+        ]:
+            return ast.Gap(span, fault, "", ast.chain_of(target)[0].span.text)
+        case [Token(type="NAME"), *_]:
             # Without its '=', it may be a word of another language: 'return x;'.
-            if not any(isinstance(x, Token) and x.type in _ASSIGNS for x in rest):
-                return ast.Gap(span, span.start)
-            return ast.Gap(span, fault, "", str(name))
+            return ast.Gap(span, span.start)
         case [Token() as keyword, Token(type="NAME") as name, *_]:
             return ast.Gap(span, fault, str(keyword), str(name))
         case [Token() as keyword, *_]:

@@ -32,7 +32,7 @@ _MOST_DIGITS = 100
 
 
 LISTS: Final = frozenset(
-    "attributes locals names targets options parameters members binders expressions".split()
+    "attributes locals names targets options parameters binders expressions".split()
 )
 """Rules that are lists of their parts."""
 
@@ -55,7 +55,6 @@ NODES: Final = cast(
         "host": ast.HostStatement,
         "require": ast.RequireStatement,
         "assignment": ast.Assignment,
-        "target_member": ast.TargetMember,
         "number": ast.Number,
         "boolean": ast.Boolean,
         "binder": ast.Binder,
@@ -69,9 +68,7 @@ NODES: Final = cast(
 )
 """Rules whose parts are the fields of a node, in their order; its place follows."""
 
-OPTIONAL_LISTS: Final = frozenset(
-    "kernel gradient let assignment target_member".split()
-)
+OPTIONAL_LISTS: Final = frozenset("kernel gradient let".split())
 """Rules in which a part that is left out is a list without elements."""
 
 

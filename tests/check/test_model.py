@@ -81,3 +81,19 @@ def test_the_uses_of_a_name_begin_with_its_definition(model: Model) -> None:
 
 def test_nothing_is_known_of_a_comma(model: Model) -> None:
     assert model.at(TEXT.index("f32, at") + 3) is None
+
+
+def test_each_part_of_a_chain_has_its_type() -> None:
+    text = (
+        "struct S { v: vec3f } "
+        "kernel k(s: S[n], m: mat2x2f[n], t: S) -> y: f32[n] "
+        "{ y[i] = s[i].v.x + m[i][1].y + t.v.zy.x; }"
+    )
+    checked = check_file(
+        parse(Source("k.kern", text)), Source("k.kern", text), (), None
+    )
+    types = {text[each.start : each.end]: each.type for each in checked.model}
+    assert types["s[i].v"] == types["t.v"] == "vec3f"
+    assert types["m[i]"] == "mat2x2f"
+    assert types["m[i][1]"] == types["t.v.zy"] == "vec2f"
+    assert types["s[i].v.x"] == "f32"

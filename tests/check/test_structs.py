@@ -145,3 +145,12 @@ def test_beyond_the_limit_copies_are_still_checked() -> None:
     kernel = f"kernel k(x: S[n], mut y: S[n]) {{ {text} }}"
     structs = f"struct T {{ a: f32 }} struct S {{ {fields} }}"
     assert codes_of(f"{structs} {kernel} {wrong}") == ["KG0819", "KG1107"]
+
+
+def test_a_let_ranges_over_the_array_that_it_is_written_to() -> None:
+    structs = "struct T { v: f32[3] } struct S { t: T[4] }"
+    body = "let z[a, b] = f32(a * b); y[i].t[a].v[b] = z[a, b];"
+    assert codes_of(f"{structs} kernel k(mut y: S[n]) {{ {body} }}") == []
+    swapped = body.replace("= z[a, b]", "= z[b, a]")
+    text = f"{structs} kernel k(mut y: S[n]) {{ {swapped} y[i].t[a].v[b] = z[a, b]; }}"
+    assert codes_of(text) == ["KG0403"]

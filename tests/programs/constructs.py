@@ -132,7 +132,7 @@ class _Collector:
             assert construct in CONSTRUCTS or construct in TYPED, construct
             self.found.add(construct)
 
-    def names(self, *identifiers: ast.Identifier) -> None:
+    def names(self, *identifiers: ast.Named) -> None:
         """Note names that mean something elsewhere."""
         self.note("reserved name", really=any(i.name in _ODD for i in identifiers))
 

@@ -231,8 +231,8 @@ FAULTS: Final = (
     PlantedFault(
         "a compound assignment by the wrong operator",
         "kerngen.check.statements.body:Body._value",
-        "Binary(_OPERATORS[node.op], before",
-        'Binary(_OPERATORS["+="], before',
+        "Binary(_OPERATORS[node.op], place.value()",
+        'Binary(_OPERATORS["+="], place.value()',
     ),
     PlantedFault(
         "stages joined although one reads the other's neighbours",

@@ -31,7 +31,7 @@ from .memory import (
 )
 from .numbers import Real, UndecidedError, Value
 from .reductions import At
-from .targets import Spot, spot_of, written_part
+from .targets import Spot, spot_of
 from .tensors import Array, Given, IllegalCallError, taken
 
 Tensors: TypeAlias = Mapping[str, Array]
@@ -192,13 +192,11 @@ class Call:
         target = self.scope.tensors[statement.name.name]
         names = [s.name for s in statement.subscripts if isinstance(s, ast.Name)]
         ranges = dict(zip(names, target.shape, strict=True))
-        spot = spot_of(target.memory, statement.members)
+        spot = spot_of(target.memory, statement.target)
         value: ast.Expr = statement.value
         if statement.op != "=":
             operator: Any = statement.op[0]
-            value = ast.Binary(
-                written_part(statement), operator, value, span=statement.span
-            )
+            value = ast.Binary(statement.target, operator, value, span=statement.span)
         body = Body(self.scope.within(ranges | spot.ranges), self.interpreter, self)
         want = read_as(spot.memory) if isinstance(spot.memory, str) else None
         typed = body.of(value, want and scalar_of(want))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -35,39 +34,34 @@ class Spot:
         self.steps.append(step)
 
 
-def spot_of(memory: Memory, members: Sequence[ast.TargetMember]) -> Spot:
-    """Return what the members of a target lead to."""
+def spot_of(memory: Memory, target: ast.Expr) -> Spot:
+    """Return what the members of a target lead to, and the subscripts behind them."""
     spot = Spot(memory)
-    for member in members:
-        if isinstance(spot.memory, Record):
-            spot.enter(spot.memory.place(member.name.name))
-        else:
-            spot.is_component = True
-            spot.enter(LETTERS[member.name.name])
-        for subscript in member.subscripts:
-            assert isinstance(spot.memory, Fixed)
-            step: Step
-            match subscript:
-                case ast.Number(value=value):
-                    step = int(value)
-                case ast.Name(name=name):
-                    step = name
-                    spot.ranges[name] = spot.memory.length
-                case _:
-                    raise AssertionError(subscript)
-            spot.in_arrays.append(step)
-            spot.enter(step)
+    for part in ast.chain_of(target):
+        match part:
+            case ast.Member(member=member) if isinstance(spot.memory, Record):
+                spot.enter(spot.memory.place(member.name))
+            case ast.Member(member=member):
+                spot.is_component = True
+                spot.enter(LETTERS[member.name])
+            case ast.Subscript(base=ast.Member(), subscripts=subscripts):
+                for subscript in subscripts:
+                    _into_array(spot, subscript)
+            case _:
+                pass
     return spot
 
 
-def written_part(statement: ast.Assignment) -> ast.Expr:
-    """Return the target as an expression, as a compound assignment reads it."""
-    span = statement.span
-    part: ast.Expr = ast.Name(statement.name.name, span=span)
-    if statement.subscripts:
-        part = ast.Subscript(part, statement.subscripts, span=span)
-    for member in statement.members:
-        part = ast.Member(part, member.name, span=span)
-        if member.subscripts:
-            part = ast.Subscript(part, member.subscripts, span=span)
-    return part
+def _into_array(spot: Spot, subscript: ast.Expr) -> None:
+    assert isinstance(spot.memory, Fixed)
+    step: Step
+    match subscript:
+        case ast.Number(value=value):
+            step = int(value)
+        case ast.Name(name=name):
+            step = name
+            spot.ranges[name] = spot.memory.length
+        case _:
+            raise AssertionError(subscript)
+    spot.in_arrays.append(step)
+    spot.enter(step)

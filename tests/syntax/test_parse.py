@@ -222,24 +222,24 @@ def test_host() -> None:
 
 @pytest.mark.parametrize("op", ["=", "+=", "-=", "*=", "/="])
 @pytest.mark.parametrize(
-    ("target", "subscripts", "members"),
+    ("target", "subscripts"),
     [
-        ("s", [], []),
-        ("c[i, j]", ["i", "j"], []),
-        ("p[i].pos.x", ["i"], ["pos", "x"]),
-        ("p.pos", [], ["pos"]),
-        ("c[2 * i, 0,]", ["((2) * (i))", "0"], []),
+        ("s", []),
+        ("c[i, j]", ["i", "j"]),
+        ("p[i].pos.x", ["i"]),
+        ("p[i].trail[0, k].x", ["i"]),
+        ("p.pos", []),
+        ("p.trail[k]", []),
+        ("c[2 * i, 0,]", ["((2) * (i))", "0"]),
     ],
 )
-def test_assignment(
-    op: str, target: str, subscripts: list[str], members: list[str]
-) -> None:
+def test_assignment(op: str, target: str, subscripts: list[str]) -> None:
     statement = parse_statement(f"{target} {op} x;")
     assert isinstance(statement, ast.Assignment)
+    assert statement.target == parse_expression(target)
     assert statement.name.name == target[0]
     assert statement.op == op
     assert [write_expression(s) for s in statement.subscripts] == subscripts
-    assert [m.name.name for m in statement.members] == members
     assert statement.value == parse_expression("x")
 
 

@@ -10,7 +10,7 @@ from typing import TypeAlias, final
 from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.lengths import check_length
-from kerngen.check.expressions.places import lengths_of
+from kerngen.check.expressions.places import memory_of
 from kerngen.check.scope import (
     IndexSymbol,
     Poison,
@@ -28,7 +28,9 @@ from kerngen.check.traverse import (
     used_in_subscripts,
     walk_syntax,
 )
+from kerngen.ir.memory import FixedArray, Leaf
 from kerngen.ir.nodes import Extent, Index
+from kerngen.ir.operators import part_type
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -86,6 +88,13 @@ def declare_index(
         ex.scope.poison_dims()
 
 
+def introduce(ex: Expressions, name: ast.Named, extent: Extent) -> Index:
+    """Declare an index on the left of `=`, which ranges over a whole axis."""
+    index = Index(name.name, extent)
+    declare_index(ex, name, IndexSymbol(index, name.span, name.span))
+    return index
+
+
 def _ranged(
     ex: Expressions, binder: ast.Binder, terms: Terms, instead: str
 ) -> IndexSymbol | Poison | None:
@@ -134,11 +143,15 @@ def _by_reads(ex: Expressions, name: ast.Identifier) -> IndexSymbol | None:
 
 
 def _extent_of(scope: Scope, base: ast.Expr, axis: int) -> Extent | None:
-    """Return the length of an axis of what is subscripted: a tensor's, or an array's."""
-    symbol = scope.of(base)
-    extents: tuple[Extent, ...] = lengths_of(scope, base)
+    """Return the length of an axis of what is subscripted: a tensor, array or vector."""
+    symbol, memory = scope.of(base), memory_of(scope, base)
+    extents: tuple[Extent, ...] = ()
     if is_whole_tensor(symbol):
         extents = symbol.tensor.extents
+    elif isinstance(memory, FixedArray):
+        extents = memory.lengths
+    elif isinstance(memory, Leaf) and (parts := part_type(memory.type)):
+        extents = (parts[0],)
     return extents[axis] if axis < len(extents) else None
 
 
@@ -233,11 +246,10 @@ class _Search:
                 for axis, binder in enumerate(binders):
                     if binder.name.name == name:
                         yield from self._of_let(statement, axis, subscript.span)
-            case ast.Assignment(name=target, subscripts=left):
-                for axis, index in enumerate(left):
-                    if isinstance(index, ast.Name) and index.name == name:
-                        written = ast.Name(target.name, span=target.span)
-                        yield _extent_of(scope, written, axis), subscript.span
+            case ast.Assignment(target=target):
+                for base, axis, index in bare_places(target):
+                    if index.name == name:
+                        yield _extent_of(scope, base, axis), subscript.span
             case ast.HostStatement():
                 return
 

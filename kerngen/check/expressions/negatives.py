@@ -8,10 +8,10 @@ there to prevent it.  The functions of the file that a subscript calls are looke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
-from typing import Final, Literal, TypeAlias, TypeGuard, TypeVar
+from typing import Final, Literal, TypeAlias, TypeGuard
 
 from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
@@ -21,10 +21,9 @@ from kerngen.check.traverse import names_in, subexpressions
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.signs import may_be_negative
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import called, children, map_children, subscript_value, walk
+from kerngen.ir.walk import called, map_children, subscript_value, walk
+from kerngen.source.text import Span
 from kerngen.syntax import ast
-
-_Expr = TypeVar("_Expr", ir.Expr, ast.Expr)
 
 _Arithmetic: TypeAlias = (
     ir.Binary
@@ -45,99 +44,66 @@ _MOST_PARTS: Final = 100
 """Of a longer let nothing is kept: lets that read each other twice would double it."""
 
 
-def warn_of_negatives(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
+def warn_of_negatives(ex: Expressions, node: ast.Expr) -> None:
     """Warn of each quotient in a subscript whose dividend may be negative."""
-    typed = [
-        part
-        for part in _of_this_subscript(value, _typed_parts)
-        if isinstance(part, ir.Binary) and _divides(part.op)
-    ]
-    written = [
-        part
-        for part in _of_this_subscript(node, _written_parts)
-        if isinstance(part, ast.Binary) and _divides(part.op)
-    ]
-    if len(typed) != len(written):  # some were computed: only the others are typed
-        written = [part for part in written if any(names_in(part))]
-    for quotient, place in zip(typed, written, strict=False):
-        dividend = _inlined(ex.env, quotient.left)
-        if (
-            quotient.type is Scalar.I32
-            and may_be_negative(dividend)
-            and _divides(place.op)
-            and not _is_guarded(ex, place.left)
-        ):
-            ex.env.warnings.add(
-                diag.NegativeDividend(
-                    span=place.span,
-                    operator=place.op,
-                    left=place.left.span.one_line(limit=60),
-                    right=place.right.span.one_line(limit=60),
-                )
-            )
-    _warn_of_calls(ex, node, value)
+    for part in _of_this_subscript(node):
+        match part:
+            case ast.Binary(op="/" | "%" as op, left=left, right=right):
+                if _divides_negatives(ex, part) and not _is_guarded(ex, left):
+                    texts = (side.span.one_line(limit=60) for side in (left, right))
+                    _warn(ex, part.span, op, *texts)
+            case ast.Call(function=function, arguments=arguments):
+                operator = _divides_within(ex, part)
+                if operator is not None and not _is_guarded(ex, *arguments):
+                    _warn(ex, part.span, operator, "a", "b", function.name)
+            case _:
+                pass
 
 
-def _of_this_subscript(
-    expr: _Expr, parts: Callable[[_Expr], tuple[_Expr, ...]]
-) -> Iterator[_Expr]:
+def _of_this_subscript(node: ast.Expr) -> Iterator[ast.Expr]:
     """Yield an expression and those below it, but none of a subscript within it.
 
     Those are checked as subscripts themselves; 100 levels of them took 10 s.
     """
-    waiting = [expr]
+    waiting = [node]
     while waiting:
         node = waiting.pop()
         yield node
-        waiting.extend(reversed(parts(node)))
+        below = subexpressions(node)
+        waiting.extend(below[:1] if isinstance(node, ast.Subscript) else below)
 
 
-def _typed_parts(expr: ir.Expr) -> tuple[ir.Expr, ...]:
-    match expr:
-        case ir.Load() | ir.UniformValue():
-            return ()
-        case ir.Part(operand=operand):
-            return (operand,)
+def _divides_negatives(ex: Expressions, node: ast.Binary) -> bool:
+    """Whether a quotient is of an integer that may be negative."""
+    match ex.env.model.value(node):
+        case ir.Binary(op="/" | "%", left=dividend, type=Scalar.I32):
+            return may_be_negative(_inlined(ex.env, dividend))
+        case _:  # computed, or faulty
+            return False
+
+
+def _divides_within(ex: Expressions, node: ast.Call) -> Literal["/", "%"] | None:
+    """Return the operator by which a function divides so what a call gives it."""
+    match ex.env.model.value(node):
+        case ir.FunctionCall(function=name, arguments=given) if name in ex.env.bodies:
+            arguments = tuple(_inlined(ex.env, each) for each in given)
+            return _truncating_division(ex.env.bodies[name], arguments)
         case _:
-            return children(expr)
+            return None
 
 
-def _written_parts(expr: ast.Expr) -> tuple[ast.Expr, ...]:
-    match expr:
-        case ast.Subscript(base=base):
-            return (base,)
-        case _:
-            return subexpressions(expr)
-
-
-def _warn_of_calls(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
-    """Record a warning for each call of a function that divides what it is given so."""
-    typed = [
-        part
-        for part in _of_this_subscript(value, _typed_parts)
-        if isinstance(part, ir.FunctionCall)
-    ]
-    written = [
-        part
-        for part in _of_this_subscript(node, _written_parts)
-        if isinstance(part, ast.Call) and part.function.name in ex.env.functions
-    ]
-    for call, place in zip(typed, written, strict=False):
-        function = ex.env.bodies.get(call.function)
-        if function is None or _is_guarded(ex, *place.arguments):
-            continue
-        arguments = tuple(_inlined(ex.env, each) for each in call.arguments)
-        operator = _truncating_division(function, arguments)
-        if operator is not None:
-            ex.env.warnings.add(
-                diag.NegativeDividend(
-                    span=place.span,
-                    operator=operator,
-                    left="a",
-                    right="b",
-                    within=call.function,
-                )
-            )
+def _warn(
+    ex: Expressions,
+    span: Span,
+    operator: Literal["/", "%"],
+    left: str,
+    right: str,
+    within: str = "",
+) -> None:
+    warning = diag.NegativeDividend(
+        span=span, operator=operator, left=left, right=right, within=within
+    )
+    ex.env.warnings.add(warning)
 
 
 def _truncating_division(
@@ -155,12 +121,13 @@ def _truncating_division(
         return None
     corrected = {part.left for part in parts if _adds_divisor(part)}
     for part in parts:
-        if not isinstance(part, ir.Binary) or not _divides(part.op):
-            continue
-        if part.type is not Scalar.I32 or corrected & {part, *walk(part.left)}:
-            continue
-        if may_be_negative(called(replace(function, body=part.left), arguments)):
-            return part.op
+        match part:
+            case ir.Binary(op="/" | "%" as op, left=left, type=Scalar.I32):
+                dividend = called(replace(function, body=left), arguments)
+                if not corrected & {part, *walk(left)} and may_be_negative(dividend):
+                    return op
+            case _:
+                pass
     return None
 
 
@@ -221,7 +188,3 @@ def _is_guarded(ex: Expressions, *divided_in: ast.Expr) -> bool:
         name in divided or not (isinstance(symbol, IndexSymbol) or is_dim(symbol))
         for name, symbol in symbols.items()
     )
-
-
-def _divides(op: str) -> TypeGuard[Literal["/", "%"]]:
-    return op in {"/", "%"}

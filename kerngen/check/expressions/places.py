@@ -1,8 +1,8 @@
 """Places: parts of structs, vectors and matrices that members and subscripts lead to.
 
 `lights.items[j].color` starts at a parameter or an element of a tensor, and goes into
-structs and fixed arrays step by step.  Both sides of `=` have places: a read takes the
-value at one, `targets` finds the one that a statement writes.
+structs and fixed arrays step by step.  Both sides of `=` have places, and one `Walk` leads
+to them: a read takes the value at one, `targets` finds the one that a statement writes.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from kerngen.check.scope import (
     is_whole_tensor,
 )
 from kerngen.ir import nodes as ir
+from kerngen.ir.analysis.positions import moving_index
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.operators import is_composite, part_type, swizzle_type
-from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
+from kerngen.ir.walk import places_in
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -44,8 +46,7 @@ LETTERS = {letter: "xyzw"[n % 4] for n, letter in enumerate("xyzwrgba")}
 class Place:
     """A place: a part of a parameter or of a tensor's element, which may be no value.
 
-    On the left of `=`, `component` is the vector component that is written, and
-    `indices` are those that range over the arrays in the path.
+    `components` are those of a vector that are meant, or "" for all of it.
     """
 
     root: ParameterSymbol | TensorSymbol
@@ -54,8 +55,15 @@ class Place:
     path: ir.Path = ()
     declared: Span | None = None
     """Where the field is declared in its struct that this is, or lies in."""
-    component: str = ""
-    indices: tuple[ir.Index, ...] = ()
+    components: str = ""
+    is_known: bool = True
+    """Whether its subscripts have no fault."""
+
+    @property
+    def indices(self) -> tuple[ir.Index, ...]:
+        """The indices of a place on the left, which has each in one subscript."""
+        moving = map(moving_index, (*self.subscripts, *places_in(self.path)))
+        return tuple(index for index in moving if index is not None)
 
     @property
     def is_half(self) -> bool:
@@ -65,8 +73,7 @@ class Place:
     @property
     def type(self) -> ValueType:
         """The type of the value there."""
-        assert isinstance(self.memory, Leaf), "of others, only the parts have values"
-        return scalar_of(self.memory.type) if self.component else self.memory.type
+        return self.value().type
 
     def member(self, ex: Expressions, name: ast.Identifier) -> Place | None:
         """Return a member of this struct; report one that does not exist."""
@@ -101,9 +108,18 @@ class Place:
 
     def value(self) -> ir.Expr:
         """Return the expression that reads the value there."""
-        if isinstance(self.root, ParameterSymbol):
-            return ir.UniformValue(self.root.name, self.type, self.path)
-        return ir.Load(self.root.tensor, self.subscripts, self.path)
+        root, memory = self.root, self.memory
+        assert isinstance(memory, Leaf), "of others, only the parts have values"
+        whole: ir.Expr
+        if isinstance(root, ParameterSymbol):
+            whole = ir.UniformValue(root.name, memory.type, self.path)
+        else:
+            whole = ir.Load(root.tensor, self.subscripts, self.path)
+        if not self.components:
+            return whole
+        type_ = swizzle_type(memory.type, self.components)
+        assert type_ is not None, "checked where they are taken"
+        return ir.Swizzle(whole, self.components, type_)
 
 
 def letters_of(name: str) -> str:
@@ -115,24 +131,6 @@ def letters_of(name: str) -> str:
 
 
 # Without faults
-
-
-def lengths_of(scope: Scope, base: ast.Expr) -> tuple[int, ...]:
-    """Return the lengths of a value's own axes; a tensor's are left out.
-
-    Lengths of a tensor's axes are not among them: these have names.
-    """
-    memory = memory_of(scope, base)
-    match memory:
-        case FixedArray(lengths=lengths):
-            return lengths
-        case Leaf(type=type_):
-            known = part_type(type_)
-            return (known[0],) if known else ()
-        case Struct() | None:
-            return ()
-        case _:
-            assert_never(memory)
 
 
 def memory_of(scope: Scope, node: ast.Expr) -> MemoryType | None:
@@ -162,8 +160,8 @@ def memory_of(scope: Scope, node: ast.Expr) -> MemoryType | None:
             return None
 
 
-_Found: TypeAlias = Place | ir.Expr | None
-"""What a chain leads to: a place that may have parts, or a value; None after a fault."""
+Found: TypeAlias = Place | ir.Expr
+"""What a chain leads to: a place that may have parts, or a value."""
 
 
 def check_name(ex: Expressions, node: ast.Name) -> ir.Expr | None:
@@ -180,10 +178,8 @@ def check_name(ex: Expressions, node: ast.Name) -> ir.Expr | None:
         case TensorSymbol() if not ex.rules.has_elements:
             ex.rules.refuse(ex, node.span, "a tensor")
             return None
-        case TensorSymbol():
-            return _value(ex, _read_element(ex, symbol, node), node)
-        case ParameterSymbol(memory=memory):
-            return _value(ex, Place(symbol, memory), node)
+        case TensorSymbol() | ParameterSymbol():
+            return check_chain(ex, node)
         case Poison():
             return None
         case _:
@@ -209,191 +205,211 @@ def check_element(ex: Expressions, node: ast.Subscript) -> ir.Expr | None:
     return check_chain(ex, node)
 
 
-def check_chain(ex: Expressions, node: ast.Member | ast.Subscript) -> ir.Expr | None:
+def check_chain(ex: Expressions, node: ast.LValue) -> ir.Expr | None:
     """Check a chain of members and subscripts; return the value that it leads to."""
-    return _value(ex, _follow(ex, node), node)
+    walk = Walk(ex)
+    return walk.value(walk.follow(node), node)
 
 
 def find_place(ex: Expressions, node: ast.Expr) -> Place | None:
     """Return the place in memory that an expression names, or None for a value."""
-    if not isinstance(node, ast.Member | ast.Subscript | ast.Name):
+    if not isinstance(node, ast.LValue):
         return None
-    found = _follow(ex, node)
+    found = Walk(ex).follow(node)
     return found if isinstance(found, Place) else None
 
 
-# Values
+def _has_no_elements(scope: Scope, base: ast.Expr, count: int) -> bool:
+    """Whether `count` subscripts lead to what has no elements.
 
-
-def _value(
-    ex: Expressions, found: _Found, node: ast.Expr, components: str = ""
-) -> ir.Expr | None:
-    """Return the value at a place; of a struct or an array, only the parts have one.
-
-    With `components`, no others of the vector are used, and need to be written before.
+    That is an element of a tensor of scalars, with all its subscripts or not, and an array
+    whose other subscripts follow in brackets of their own.
     """
-    if not isinstance(found, Place):
-        return found
-    type_ = found.memory.spelling
-    match found.memory:
-        case Leaf():
-            return _written_value(ex, found, node, components)
-        case Struct(members=members):
-            ex.env.faults.add(
-                diag.StructAsValue(span=node.span, type=type_, member=members[0].name)
-            )
-        case FixedArray(lengths=lengths):
-            indices = ", ".join(islice(unused_names(ex), len(lengths)))
-            ex.env.faults.add(
-                diag.ArrayAsValue(span=node.span, type=type_, indices=indices)
-            )
-        case _:
-            assert_never(found.memory)
-    return None
-
-
-def _written_value(
-    ex: Expressions, place: Place, node: ast.Expr, components: str
-) -> ir.Expr | None:
-    root = place.root
-    if isinstance(root, ParameterSymbol):
-        return place.value()
-    used = [*components] or [""]
-    if any(ex.env.unwritten(root.tensor, place.memory, place.path, c) for c in used):
-        fault = diag.ReadBeforeWrite(
-            span=node.span, case="first", other=root.span, name=node.span.one_line()
-        )
-        ex.env.faults.add(fault)
-        return None
-    return place.value()
-
-
-def _swizzle(ex: Expressions, value: ir.Expr, node: ast.Member) -> ir.Expr | None:
-    """Return components of a vector, by one to four letters."""
-    letters = letters_of(node.member.name)
-    type_ = swizzle_type(value.type, letters)
-    if type_ is not None:
-        return ir.Swizzle(value, letters, type_)
-    if isinstance(value.type, Vector):
-        components = "xyzw"[: value.type.width]
-        ex.env.faults.add(
-            diag.UnknownMember(
-                span=node.member.span,
-                type=value.type.spelling,
-                components=(*components,),
-            )
-        )
-    else:
-        report_member(ex, node)
-    return None
-
-
-# Steps
-
-
-def _follow(ex: Expressions, node: ast.Expr) -> _Found:
-    match node:
-        case ast.Member():
-            if is_whole_tensor(ex.scope.of(node.base)):
-                report_member(ex, node)
-                return None
-            return _member(ex, _follow(ex, node.base), node)
-        case ast.Subscript(base=ast.Name(name=name)) if isinstance(
-            symbol := ex.scope.get(name), TensorSymbol
-        ) and not (
-            symbol.tensor.rank == 0
-            and isinstance(symbol.tensor.element, Vector | Matrix)
-        ):
-            return _read_element(ex, symbol, node)
-        case ast.Subscript():
-            if _has_no_elements(ex, node.base):
-                report_subscripts(ex, node)
-                return None
-            return _subscript(ex, _follow(ex, node.base), node)
-        case ast.Name(name=name):
-            match symbol := ex.scope.get(name):
-                case ParameterSymbol(memory=memory):
-                    return Place(symbol, memory)
-                case TensorSymbol() if isinstance(symbol.tensor.element, Struct):
-                    return _read_element(ex, symbol, node)
-                case _:
-                    return ex.check(node)
-        case _:
-            return ex.check(node)
-
-
-def _has_no_elements(ex: Expressions, node: ast.Expr) -> bool:
-    """Whether this is an element of a tensor of scalars, complete or not.
-
-    Or it takes some subscripts of an array, and leaves the rest out.
-    """
-    if not isinstance(node, ast.Subscript):
-        return False
-    symbol = ex.scope.of(node.base)
-    if isinstance(symbol, TensorSymbol) and isinstance(symbol.tensor.element, Scalar):
-        return True
-    memory = memory_of(ex.scope, node.base)
-    count = len(node.subscripts)
+    symbol, memory = scope.of(base), memory_of(scope, base)
+    if isinstance(symbol, TensorSymbol):
+        return isinstance(symbol.tensor.element, Scalar)
     return isinstance(memory, FixedArray) and count < len(memory.lengths)
 
 
-def _read_element(ex: Expressions, symbol: TensorSymbol, node: ast.Expr) -> _Found:
-    """Return an element of a tensor; of one with parts, a place."""
-    tensor = symbol.tensor
-    subscripts = node.subscripts if isinstance(node, ast.Subscript) else ()
-    is_number = isinstance(tensor.element, Scalar)
-    if is_number and ex.env.unwritten(tensor, tensor.memory):
-        is_other = any(not isinstance(subscript, ast.Name) for subscript in subscripts)
-        is_own = is_other and tensor.name == ex.env.current.target
-        ex.env.faults.add(
+@dataclass(frozen=True)
+class Walk:
+    """A walk along members and subscripts, to the place or the value that they name.
+
+    Its rules are those of reads, and None is the result after a fault.  On the left of `=`,
+    a subclass has other rules of where it starts and of subscripts.
+    """
+
+    ex: Expressions
+
+    def follow(self, node: ast.Expr) -> Found | None:
+        """Return the place or the value that an expression names."""
+        match node:
+            case ast.Member() | ast.Subscript() if self.refuses(node):
+                return None
+            case ast.Member(base=base, member=member):
+                found = self.follow(base)
+                if isinstance(found, Place) and isinstance(found.memory, Struct):
+                    return found.member(self.ex, member)
+                return found and self.component(found, node)
+            case ast.Subscript(base=base) if not isinstance(
+                self.ex.scope.of(base), TensorSymbol
+            ):
+                found = self.follow(base)
+                if isinstance(found, Place) and isinstance(found.memory, FixedArray):
+                    declared, lengths = (
+                        found.declared or base.span,
+                        found.memory.lengths,
+                    )
+                    array = Subscripted(base.span.one_line(), lengths, declared)
+                    places = self.subscripts(array, node)
+                    return reduce(Place.element, places, found) if places else None
+                return found and self.part(found, node)
+            case _:
+                return self.start(node)
+
+    def refuses(self, node: ast.Member | ast.Subscript) -> bool:
+        """Whether what is before a step has no parts; reports it if so."""
+        scope = self.ex.scope
+        match node:
+            case ast.Member(base=base) if is_whole_tensor(scope.of(base)):
+                report_member(self.ex, node)
+            case ast.Subscript(
+                base=ast.Subscript(base=base, subscripts=given)
+            ) if _has_no_elements(scope, base, len(given)):
+                report_subscripts(self.ex, node)
+            case _:
+                return False
+        return True
+
+    def start(self, node: ast.Expr) -> Found | None:
+        """Return the start of a chain, such as an element of a tensor."""
+        base = node.base if isinstance(node, ast.Subscript) else node
+        symbol = self.ex.scope.of(base)
+        match symbol:
+            case TensorSymbol(tensor=tensor) if (
+                isinstance(node, ast.Subscript)
+                and tensor.rank == 0
+                and isinstance(tensor.element, Vector | Matrix)
+            ):
+                found = self._element(symbol, base)
+                return found and self.part(found, node)
+            case TensorSymbol():
+                return self._element(symbol, node)
+            case ParameterSymbol(memory=memory):
+                return Place(symbol, memory)
+            case _:
+                return self.ex.check(node)
+
+    def subscripts(
+        self, array: Subscripted, node: ast.Subscript
+    ) -> tuple[ir.Subscript, ...] | None:
+        """Return the subscripts of a fixed array."""
+        return check_subscripts(self.ex, array, node.span, node.subscripts)
+
+    def component(self, base: Found, node: ast.Member) -> Found | None:
+        """Return components of a vector, by one to four letters."""
+        letters = letters_of(node.member.name)
+        if isinstance(base, Place) and not base.components:
+            memory = base.memory
+            if isinstance(memory, Leaf) and swizzle_type(memory.type, letters):
+                self.ex.env.model.add(self.ex.scope, node.base, base.value())
+                return replace(base, components=letters)
+        value = self._base(base, node.base)
+        if value is None:
+            return None
+        type_ = swizzle_type(value.type, letters)
+        if type_ is not None:
+            return ir.Swizzle(value, letters, type_)
+        if isinstance(value.type, Vector):
+            fault = diag.UnknownMember(
+                span=node.member.span,
+                type=value.type.spelling,
+                components=(*"xyzw"[: value.type.width],),
+            )
+            self.ex.env.faults.add(fault)
+        else:
+            report_member(self.ex, node, value.type)
+        return None
+
+    def part(self, base: Found, node: ast.Subscript) -> ir.Expr | None:
+        """Return a component of a vector, or a column of a matrix, by its number."""
+        value = self._base(base, node.base)
+        if value is None:
+            return None
+        known = part_type(value.type)
+        if known is None:
+            report_subscripts(self.ex, node)
+            return None
+        length, type_ = known
+        text = node.base.span.one_line()
+        vector = Subscripted(text, (length,), node.base.span)
+        if isinstance(value.type, Matrix) and len(node.subscripts) == 2:
+            apart = "".join(f"[{s.span.one_line()}]" for s in node.subscripts)
+            report_count(self.ex, vector, node.span, 2, f"{text}{apart}")
+            return None
+        places = self.subscripts(vector, node)
+        return ir.Part(value, ir.At(places[0], length), type_) if places else None
+
+    def _element(self, symbol: TensorSymbol, node: ast.Expr) -> Place | None:
+        """Return an element of a tensor."""
+        tensor = symbol.tensor
+        is_result = tensor.role is ir.Role.OUTPUT and isinstance(tensor.element, Scalar)
+        # Whether a number is written does not depend on its subscripts.
+        if is_result and self.read(Place(symbol, tensor.memory), node) is None:
+            return None
+        given = node.subscripts if isinstance(node, ast.Subscript) else ()
+        places = check_subscripts(self.ex, Subscripted.of(symbol), node.span, given)
+        return None if places is None else Place(symbol, tensor.memory, places)
+
+    # Values
+
+    def _base(self, found: Found, node: ast.Expr) -> ir.Expr | None:
+        """Return the value of what components or parts are of, and record it."""
+        value = self.value(found, node)
+        self.ex.env.model.add(self.ex.scope, node, value)
+        return value
+
+    def value(self, found: Found | None, node: ast.Expr) -> ir.Expr | None:
+        """Return the value at a place; of a struct or an array, only the parts have one."""
+        if not isinstance(found, Place):
+            return found
+        type_, faults = found.memory.spelling, self.ex.env.faults
+        match found.memory:
+            case Leaf():
+                return self.read(found, node)
+            case Struct(members=members):
+                faults.add(
+                    diag.StructAsValue(
+                        span=node.span, type=type_, member=members[0].name
+                    )
+                )
+            case FixedArray(lengths=lengths):
+                indices = ", ".join(islice(unused_names(self.ex), len(lengths)))
+                faults.add(
+                    diag.ArrayAsValue(span=node.span, type=type_, indices=indices)
+                )
+            case _:
+                assert_never(found.memory)
+        return None
+
+    def read(self, place: Place, node: ast.Expr) -> ir.Expr | None:
+        """Return the value at a place, which must be written before."""
+        root, env = place.root, self.ex.env
+        if isinstance(root, ParameterSymbol) or not any(
+            env.unwritten(root.tensor, place.memory, place.path, component)
+            for component in ([*place.components] or [""])
+        ):
+            return place.value()
+        given = node.subscripts if isinstance(node, ast.Subscript) else ()
+        is_number, name = isinstance(root.tensor.element, Scalar), root.tensor.name
+        is_other = not all(isinstance(subscript, ast.Name) for subscript in given)
+        at_once = is_number and is_other and name == env.current.target
+        env.faults.add(
             diag.ReadBeforeWrite(
                 span=node.span,
-                case="at once" if is_own else "first",
-                other=symbol.span,
-                name=tensor.name,
+                case="at once" if at_once else "first",
+                other=root.span,
+                name=name if is_number else node.span.one_line(),
             )
         )
         return None
-    places = check_subscripts(ex, Subscripted.of(symbol), node.span, subscripts)
-    if places is None:
-        return None
-    load = ir.Load(tensor, places)
-    current = ex.env.current
-    if current.in_let and tensor.name == current.target:
-        current.own_reads.setdefault(load, node.span)
-    return load if is_number else Place(symbol, tensor.memory, places)
-
-
-def _member(ex: Expressions, base: _Found, node: ast.Member) -> _Found:
-    components = ""
-    if isinstance(base, Place):
-        if isinstance(base.memory, Struct):
-            return base.member(ex, node.member)
-        letters = letters_of(node.member.name)
-        if isinstance(base.memory, Leaf) and swizzle_type(base.memory.type, letters):
-            components = letters
-    value = _value(ex, base, node.base, components)
-    return value and _swizzle(ex, value, node)
-
-
-def _subscript(ex: Expressions, base: _Found, node: ast.Subscript) -> _Found:
-    text, span = node.base.span.one_line(), node.base.span
-    if isinstance(base, Place) and isinstance(base.memory, FixedArray):
-        array = Subscripted(text, base.memory.lengths, base.declared or span)
-        places = check_subscripts(ex, array, node.span, node.subscripts)
-        return None if places is None else reduce(Place.element, places, base)
-    value = _value(ex, base, node.base)
-    if value is None:
-        return None
-    known = part_type(value.type)
-    if known is None:
-        report_subscripts(ex, node)
-        return None
-    length, type_ = known
-    vector = Subscripted(text, (length,), span)
-    if isinstance(value.type, Matrix) and len(node.subscripts) == 2:
-        apart = "".join(f"[{s.span.one_line()}]" for s in node.subscripts)
-        report_count(ex, vector, node.span, 2, f"{text}{apart}")
-        return None
-    places = check_subscripts(ex, vector, node.span, node.subscripts)
-    return None if places is None else ir.Part(value, ir.At(places[0], length), type_)

@@ -229,11 +229,7 @@ class _HostRules(HostSide):
         return self._part(ex, node)
 
     def subscript(self, ex: Expressions, node: ast.Subscript) -> ir.Expr | None:
-        base: ast.Expr = node
-        while isinstance(base, ast.Member | ast.Subscript):
-            base = base.base
-        name = base.name if isinstance(base, ast.Name) else ""
-        if isinstance(ex.scope.get(name), ParameterSymbol):
+        if isinstance(ex.scope.of(ast.chain_of(node)[0]), ParameterSymbol):
             return self._part(ex, node)
         return super().subscript(ex, node)
 

@@ -109,7 +109,7 @@ def check_subscript(
             )
         )
         return None
-    warn_of_negatives(ex, node, value)
+    warn_of_negatives(ex, node)
     form = affine_form(value)
     if form is None:
         return Clamped(value)

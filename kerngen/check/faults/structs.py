@@ -246,11 +246,8 @@ class CompositeOperands(Diagnostic, code="KG1106"):
 TargetCase: TypeAlias = Literal[
     "update",
     "copy",
-    "component",
     "components",
-    "letters",
     "whole",
-    "axes",
     "subscripted",
     "subscript",
 ]
@@ -265,11 +262,8 @@ class TargetPart(Diagnostic, code="KG1107"):
             "'{value}' is not a whole '{type}', so it can't be copied; write the parts: "
             "'{part} = ...;'."
         ),
-        "component": "A component has no members.",
         "components": "Write one component at a time, or the whole vector.",
-        "letters": "'{type}' has the components {listed}.",
         "whole": "'{type}' is written as a whole.",
-        "axes": "It has {length:axis/axes}.",
         "subscripted": "A component is written by its letter: '.x = ...'.",
         "subscript": (
             "Use an index of its own, which ranges over all {length} elements, or a "
@@ -281,7 +275,6 @@ class TargetPart(Diagnostic, code="KG1107"):
     type: str
     value: str = ""
     part: str = ""
-    listed: tuple[str, ...] = ()
     length: int = 0
 
     @property

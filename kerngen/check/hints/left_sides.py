@@ -69,7 +69,8 @@ class FaultyLeftSide:
 
     @property
     def _written(self) -> str:
-        return f"{self.node.name.name}[{', '.join(self.indices)}]"
+        element = f"{self.node.name.name}[{', '.join(self.indices)}]"
+        return f"{element}{_members(self.node)}"
 
     def report(self, subscript: ast.Expr) -> None:
         """Report a subscript that is not an index."""
@@ -224,12 +225,11 @@ def _type_of(symbol: Symbol | None) -> ValueType | Struct:
 
 
 _LONGEST_EXAMPLE = 80
-_LONGEST_TARGET = 43
 
 
 def free_indices(scope: Scope, node: ast.Assignment) -> tuple[str, ...]:
     """Return the names on the right that are used as indices but not declared."""
-    known = {part.name for part in node.subscripts if isinstance(part, ast.Name)}
+    known: set[str] = set()
     for part in walk_syntax(node.value):
         if isinstance(part, ast.Reduction):
             known.update(binder.name.name for binder in part.binders)
@@ -240,7 +240,8 @@ def free_indices(scope: Scope, node: ast.Assignment) -> tuple[str, ...]:
 
 def as_sum(scope: Scope, node: ast.Assignment) -> str:
     """Return the hint to write a `sum`, for statements meant as a loop that adds up."""
-    free = free_indices(scope, node)
+    left = {part.name for part in names_in(node.target)}
+    free = [name for name in free_indices(scope, node) if name not in left]
     if node.op != "+=" or not free:
         return ""
     symbol = scope.get(node.name.name)
@@ -248,7 +249,7 @@ def as_sum(scope: Scope, node: ast.Assignment) -> str:
     value = node.value.span.one_line(limit=_LONGEST_EXAMPLE)
     if isinstance(node.value, ast.Binary) and node.value.op != "*":
         value = f"({value})"
-    written = f"{'' if is_output else 'let '}{target_text(node)}"
+    written = f"{'' if is_output else 'let '}{node.target.span.one_line()}"
     return f"To add up, write '{written} = sum[{', '.join(free)}] {value};'."
 
 
@@ -258,6 +259,7 @@ def elementwise(
     """Return a statement about whole tensors, rewritten for their elements."""
     example = example_read(env, scope, symbol.tensor)
     subscripts = example.removeprefix(symbol.tensor.name)
+    example += _members(node)
     start, source = node.value.span.start, node.span.source.text
     text = source[start : node.value.span.end]
     if node.subscripts or len(text) > _LONGEST_EXAMPLE or "\n" in text:
@@ -276,6 +278,12 @@ def elementwise(
     return f"{example} {node.op} {text};"
 
 
+def _members(node: ast.Assignment) -> str:
+    """Return the members of a left side: `.pos.x`, or "" if it is an element."""
+    element, target = node.element.span, node.target.span
+    return Span(target.source, element.end, target.end).one_line()
+
+
 def _is_no_element(env: Environment, scope: Scope, part: ast.Expr) -> bool:
     """Whether a part has no twin that is about one element: `x.T`, or `zeros(n)`."""
     match part:
@@ -286,9 +294,3 @@ def _is_no_element(env: Environment, scope: Scope, part: ast.Expr) -> bool:
             return function.name not in known
         case _:
             return False
-
-
-def target_text(node: ast.Assignment) -> str:
-    """Return the user's text of the left side, on one line."""
-    target = Span(node.span.source, node.name.span.start, node.value.span.start)
-    return target.one_line(_LONGEST_TARGET).removesuffix(node.op).rstrip()

@@ -23,7 +23,7 @@ from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import NARROW, Struct
 from kerngen.ir.operators import is_composite
-from kerngen.ir.types import CASTS, COMPOSITES, Scalar
+from kerngen.ir.types import CASTS, COMPOSITES, Matrix, Scalar, ValueType
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.syntax import ast
 from kerngen.syntax.faults import SeparateSubscripts
@@ -162,8 +162,7 @@ def _function_remedy(ex: Expressions, node: ast.Call) -> str:
 
 def _takes_vectors(ex: Expressions, node: ast.Call) -> bool:
     """Whether an argument is a vector or a matrix."""
-    plain = (part for part in node.arguments if not is_whole_tensor(ex.scope.of(part)))
-    values = (ex.check(part) for part in plain)
+    values = map(ex.env.model.value, node.arguments)
     return any(value is not None and is_composite(value.type) for value in values)
 
 
@@ -199,17 +198,21 @@ def reduced_by(ex: Expressions, node: ast.Call) -> foreign.Reduced:
     )
 
 
-def report_member(ex: Expressions, node: ast.Member) -> None:
-    """Report a member of a value that has no members."""
+def report_member(
+    ex: Expressions, node: ast.Member, type_: ValueType | None = None
+) -> None:
+    """Report a member of a value that has no members, of a type if that is known."""
     base = node.base
-    symbol = ex.scope.of(base)
+    symbol, remedy = ex.scope.of(base), ""
+    if isinstance(type_, Matrix):
+        remedy = f"A matrix has columns: '{base.span.one_line()}[0]'."
     ex.env.faults.add(
         diag.MemberOfScalar(
             span=node.member.span,
             declared=symbol.span if symbol else None,
             base=base.span.one_line(),
             kind=symbol.kind if symbol else "a value",
-            remedy=_member_remedy(ex, symbol, node.member.name),
+            remedy=remedy or _member_remedy(ex, symbol, node.member.name),
         )
     )
 

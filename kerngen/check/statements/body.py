@@ -14,10 +14,7 @@ from kerngen.check.expressions.operators import report_operands
 from kerngen.check.expressions.places import Place
 from kerngen.check.expressions.reductions import KERNEL
 from kerngen.check.expressions.rules import HOST
-from kerngen.check.hints.left_sides import (
-    as_sum,
-    free_indices,
-)
+from kerngen.check.hints.left_sides import as_sum, free_indices
 from kerngen.check.scope import (
     Poison,
     Scope,
@@ -27,10 +24,9 @@ from kerngen.check.scope import (
     is_whole_tensor,
     let_symbol,
 )
-from kerngen.check.statements.left_sides import LeftSide, check_left
 from kerngen.check.statements.recurrences import check_let_value
 from kerngen.check.statements.targets import (
-    check_target_parts,
+    check_target,
     copied_parts,
     report_whole,
     written_tensor,
@@ -115,7 +111,8 @@ class Body:
         record_let(self.env, name.name, indices, value)
         symbol = let_symbol(node, value.type, indices)
         self._declare(name, symbol)
-        self._add(node, symbol.tensor, indices, value)
+        places = tuple(map(ir.IndexValue, indices))
+        self._add(node, Place(symbol, symbol.tensor.memory, places), value)
         self.statements[-1] = replace(self.statements[-1], along=along)
 
     def _host(self, node: ast.HostStatement) -> None:
@@ -146,23 +143,18 @@ class Body:
             return None
         return value if value.type is not Scalar.U32 else ir.Cast(value, Scalar.I32)
 
-    def _add(
-        self,
-        node: ast.Equation,
-        target: ir.Tensor,
-        indices: tuple[ir.Index, ...],
-        value: ir.Expr,
-        spot: Place | None = None,
-    ) -> None:
+    def _add(self, node: ast.Equation, place: Place, value: ir.Expr) -> None:
+        assert isinstance(place.root, TensorSymbol), "nothing else is written"
+        tensor = place.root.tensor
         self.statements.append(
             ir.Statement(
-                target,
-                indices,
-                narrowed(value, target),
+                tensor,
+                place.indices,
+                narrowed(at_places(value, place.subscripts), tensor),
                 _text(node),
                 node.span,
-                spot.path if spot else (),
-                spot.component if spot else "",
+                place.path,
+                place.components,
             )
         )
 
@@ -173,84 +165,76 @@ class Body:
         if symbol:
             self.env.model.define(node.name.span, symbol)
         inner = self._expressions()
-        left = check_left(inner, self.scope, node, symbol)
-        spot = symbol and check_target_parts(inner, node, symbol)
-        if left is None or spot is None:
+        place = check_target(inner, self.scope, node, symbol)
+        if place is None or not place.is_known:
             _poison_right(inner.scope, node)
-        if isinstance(spot, Place) and not isinstance(spot.memory, Leaf):
-            parts = self._copied(inner, node, spot)
-        else:
-            whole = self._value(inner, node, symbol, left, spot)
-            parts = [(spot, whole)] if spot is not None and whole is not None else []
-        if symbol is None:
-            return
-        self._mark_written(symbol.tensor, spot)
-        if left is None:
-            return
-        for part, value in parts:
-            indices = (*left.indices, *part.indices)
-            stored = at_places(value, left.places)
-            self._add(node, symbol.tensor, indices, stored, part)
+        parts: list[tuple[Place, ir.Expr]] = []
+        if symbol is None or place is None:
+            inner.check(node.value)
+        elif not isinstance(place.memory, Leaf):
+            parts = self._copied(inner, node, place)
+        elif (value := self._value(inner, node, symbol, place)) is not None:
+            parts = [(place, value)]
+        if symbol is not None:
+            self._mark_written(symbol.tensor, place)
+        for part, written in parts:
+            if part.is_known:
+                self._add(node, part, written)
 
     def _copied(
-        self, inner: Expressions, node: ast.Assignment, spot: Place
+        self, inner: Expressions, node: ast.Assignment, place: Place
     ) -> list[tuple[Place, ir.Expr]]:
         """Return the parts of a struct or an array that another one is copied to."""
         faults = len(self.env.faults)
-        parts = copied_parts(inner, node, spot) if node.op == "=" else None
+        parts = copied_parts(inner, node, place) if node.op == "=" else None
         if parts is not None:
             return parts
         if not isinstance(node.value, ast.Name | ast.Member | ast.Subscript):
             inner.check(node.value)
         if len(self.env.faults) == faults:
-            report_whole(inner, node, spot)
+            report_whole(inner, node, place)
         return []
 
-    def _mark_written(self, tensor: ir.Tensor, spot: Place | None) -> None:
+    def _mark_written(self, tensor: ir.Tensor, place: Place | None) -> None:
         """Remember what is written; after a fault, all of it counts."""
         if tensor.role is not ir.Role.OUTPUT:
             self.env.written.add(tensor.name)
             return
         parts = parts_of(tensor.memory, ())
-        if spot is not None:
-            parts = parts_of(spot.memory, spot.path, spot.component)
+        if place is not None:
+            parts = parts_of(place.memory, place.path, place.components)
         self.env.mark_written(tensor, parts)
 
     def _value(
         self,
         inner: Expressions,
         node: ast.Assignment,
-        symbol: TensorSymbol | None,
-        left: LeftSide | None,
-        spot: Place | None,
+        symbol: TensorSymbol,
+        place: Place,
     ) -> ir.Expr | None:
         """Check the right side, compound assignments written out."""
-        if symbol is None or spot is None:
-            inner.check(node.value)
-            return None
-        tensor = symbol.tensor
+        tensor, type_ = symbol.tensor, place.type
         updates = node.op != "="
-        place = spot.memory, spot.path, spot.component
-        if updates and left is not None and self.env.unwritten(tensor, *place):
+        written = place.memory, place.path, place.components
+        if updates and place.is_known and self.env.unwritten(tensor, *written):
             self._report_unwritten(inner, node, symbol)
-        value = inner.check(node.value, scalar_of(spot.type))
+        value = inner.check(node.value, scalar_of(type_))
         if value is None:
             return None
-        scales = updates and composite_type(_OPERATORS[node.op], spot.type, value.type)
-        if spot.type not in (value.type, scales):
-            if updates and is_composite(spot.type) and scales is None:
-                sides = (node.name.span, spot.type), (node.value.span, value.type)
+        scales = updates and composite_type(_OPERATORS[node.op], type_, value.type)
+        if type_ not in (value.type, scales):
+            if updates and is_composite(type_) and scales is None:
+                sides = (node.target.span, type_), (node.value.span, value.type)
                 report_operands(inner, node.span, _OPERATORS[node.op], *sides)
                 return None
             what = f"An element of '{tensor.name}'"
-            inner.report_mismatch(node.value, value, spot.type, what, symbol.span)
+            inner.report_mismatch(node.value, value, type_, what, symbol.span)
             return None
         if node.op == "=":
-            self._check_range(value, node.value, spot)
-        if node.op == "=" or left is None:
+            self._check_range(value, node.value, place)
+        if node.op == "=" or not place.is_known:
             return value
-        before = _before(tensor, left.places, spot)
-        combined = ir.Binary(_OPERATORS[node.op], before, value, spot.type)
+        combined = ir.Binary(_OPERATORS[node.op], place.value(), value, type_)
         return inner.finish(combined, node.value.span)
 
     def _report_unwritten(
@@ -270,18 +254,18 @@ class Body:
             )
         )
 
-    def _check_range(self, value: ir.Expr, node: ast.Expr, spot: Place) -> None:
+    def _check_range(self, value: ir.Expr, node: ast.Expr, place: Place) -> None:
         """Refuse a constant that no element of f16, or of 8 or 4 bits, holds."""
-        narrow = spot.memory.narrow if isinstance(spot.memory, Leaf) else None
+        narrow = place.memory.narrow if isinstance(place.memory, Leaf) else None
         ends: tuple[float, float] | None
         ends = lowest_and_highest(narrow) if narrow else None
-        if spot.is_half:
+        if place.is_half:
             ends = -F16_MAX, F16_MAX
         constant = constant_value(value) if ends else None
         if constant is None or not ends or ends[0] <= constant <= ends[1]:
             return
         low, high = map(str, ends)
-        text, type_ = node.span.one_line(), spot.memory.spelling
+        text, type_ = node.span.one_line(), place.memory.spelling
         self.env.faults.add(
             diag.LiteralRange(
                 span=node.span, value=text, type=type_, low=low, high=high
@@ -301,16 +285,6 @@ def _poison_right(scope: Scope, node: ast.Assignment) -> None:
     for part in parts:
         if is_whole_tensor(symbol := scope.of(part)) and part.span not in bases:
             scope.poison(symbol.tensor.name, "a tensor", part.span)
-
-
-def _before(
-    tensor: ir.Tensor, places: tuple[ir.Subscript, ...], spot: Place
-) -> ir.Expr:
-    """Return the old value at the place that a statement writes."""
-    value = ir.Load(tensor, places, spot.path)
-    if not spot.component:
-        return value
-    return ir.Swizzle(value, spot.component, scalar_of(value.type))
 
 
 def _text(statement: ast.Statement) -> str:

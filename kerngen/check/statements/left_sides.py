@@ -13,7 +13,11 @@ from typing import final
 
 from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
-from kerngen.check.expressions.index_ranges import declare_index, ranged_by_reads
+from kerngen.check.expressions.index_ranges import (
+    declare_index,
+    introduce,
+    ranged_by_reads,
+)
 from kerngen.check.expressions.subscripts import (
     check_subscript,
     is_out_of_bounds,
@@ -40,20 +44,12 @@ from kerngen.syntax import ast
 from kerngen.syntax.mistakes.foreign import REDUCTIONS
 
 
-@final
-@dataclass(frozen=True)
-class LeftSide:
-    """A left side: the indices that it introduces, and its subscript along each axis."""
-
-    indices: tuple[Index, ...]
-    places: tuple[Subscript, ...]
-
-
 def check_left(
     ex: Expressions, outer: Scope, node: ast.Assignment, symbol: TensorSymbol | None
-) -> LeftSide | None:
-    """Introduce the indices of a left side; they range over the target's axes.
+) -> tuple[Subscript, ...] | None:
+    """Introduce the indices of a left side; return its subscripts, None after a fault.
 
+    Bare indices range over the axes of the tensor that is written, which is `symbol`.
     `ex` has the scope of the statement, which lies in `outer`.
     """
     fits = symbol is not None and len(node.subscripts) == symbol.tensor.rank
@@ -65,7 +61,7 @@ def check_left(
         report_count(ex, Subscripted.of(symbol), span, count, example)
     if symbol is not None and fits and _has_position(outer, node, symbol):
         return _check_position(ex, outer, node, symbol)
-    indices: list[Index] = []
+    places: list[Subscript] = []
     told = symbol is not None and not fits
     for axis, subscript in enumerate(node.subscripts):
         if not isinstance(subscript, ast.Name) or ex.scope.of(subscript):
@@ -74,20 +70,12 @@ def check_left(
             told = True
             _poison_scalar(ex.scope, subscript)
             continue
-        introduced: IndexSymbol | Poison = Poison("an index", subscript.span)
         if symbol is not None and fits:
-            introduced = _over_axis(symbol, axis, subscript)
-            indices.append(introduced.index)
-        declare_index(ex, subscript, introduced)
-    complete = fits and len(indices) == len(node.subscripts)
-    places = tuple(map(IndexValue, indices))
-    return LeftSide(tuple(indices), places) if complete else None
-
-
-def _over_axis(symbol: TensorSymbol, axis: int, name: ast.Name) -> IndexSymbol:
-    """Return an index that ranges over an axis of a tensor."""
-    index = Index(name.name, symbol.tensor.extents[axis])
-    return IndexSymbol(index, name.span, name.span)
+            index = introduce(ex, subscript, symbol.tensor.extents[axis])
+            places.append(IndexValue(index))
+        else:
+            declare_index(ex, subscript, Poison("an index", subscript.span))
+    return tuple(places) if fits and len(places) == len(node.subscripts) else None
 
 
 def _calls_foreign(ex: Expressions, node: ast.Assignment) -> bool:
@@ -145,7 +133,7 @@ def _has_position(scope: Scope, node: ast.Assignment, symbol: TensorSymbol) -> b
 
 def _check_position(
     ex: Expressions, outer: Scope, node: ast.Assignment, symbol: TensorSymbol
-) -> LeftSide | None:
+) -> tuple[Subscript, ...] | None:
     """Check a position on the left; return None after a fault."""
     checked = _Position(ex, outer, node, symbol)
     faults = len(ex.env.faults)
@@ -170,8 +158,7 @@ class _Position:
                 if self.ex.scope.get(subscript.name) is not None:
                     self._faulty.report_repeated(subscript)
                     return
-                known = _over_axis(self.symbol, axis, subscript)
-                declare_index(self.ex, subscript, known)
+                introduce(self.ex, subscript, self.symbol.tensor.extents[axis])
         for subscript in self.node.subscripts:
             if any(isinstance(part, ast.Reduction) for part in walk_syntax(subscript)):
                 self._report_reduction(subscript)
@@ -214,8 +201,8 @@ class _Position:
         names = {n.name for n in names_in(*self.node.subscripts, self.node.value)}
         return next(free_names(self.ex.env, self.ex.scope, names))
 
-    def checked(self) -> LeftSide | None:
-        """Return the subscripts as places, each index in one of them."""
+    def checked(self) -> tuple[Subscript, ...] | None:
+        """Return the subscripts, each index in one of them."""
         places: list[Subscript] = []
         indices: list[Index] = []
         for axis, subscript in enumerate(self.node.subscripts):
@@ -237,7 +224,7 @@ class _Position:
         at = tuple(places)
         if is_out_of_bounds(self.ex, tensor, at, span, self.node.subscripts):
             return None
-        return LeftSide(tuple(indices), at)
+        return at
 
     @property
     def _faulty(self) -> FaultyLeftSide:

@@ -230,4 +230,6 @@ class _Reads:
         )
 
     def _span(self, load: Load) -> Span:
-        return self.ex.env.current.own_reads.get(load, self.node.value.span)
+        value, of = self.node.value, self.ex.env.model.value
+        found = (part.span for part in walk_syntax(value) if of(part) == load)
+        return next(found, value.span)

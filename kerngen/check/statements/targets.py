@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal, TypeAlias, assert_never, final
 
 from kerngen.check import faults as diag
 from kerngen.check.environment import Environment
-from kerngen.check.expressions.checker import Expressions
-from kerngen.check.expressions.index_ranges import declare_index
-from kerngen.check.expressions.places import Place, find_place, letters_of
-from kerngen.check.hints.left_sides import as_sum, target_text
+from kerngen.check.expressions.checker import Expressions, complete
+from kerngen.check.expressions.index_ranges import introduce
+from kerngen.check.expressions.places import Found, Place, Walk, find_place
+from kerngen.check.expressions.subscripts import report_count
+from kerngen.check.hints.left_sides import as_sum
 from kerngen.check.hints.subscripts import unused_names
 from kerngen.check.items.structs import DEEPEST
-from kerngen.check.scope import IndexSymbol, Poison, Scope, TensorSymbol, ValueSymbol
+from kerngen.check.scope import Poison, Scope, Subscripted, TensorSymbol, ValueSymbol
+from kerngen.check.statements.left_sides import check_left
 from kerngen.ir import nodes as ir
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
-from kerngen.ir.operators import swizzle_type
 from kerngen.ir.types import Scalar, Vector
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.source.text import Span
@@ -84,24 +85,29 @@ def _report_unknown(env: Environment, scope: Scope, node: ast.Assignment) -> Non
     remedy = did_you_mean(suggestion)
     if not remedy:
         introduced = as_sum(scope, node) if node.op == "+=" else ""
-        target = target_text(node)
+        target = node.target.span.one_line()
         remedy = introduced or f"To name a value, write 'let {target} = ...;'."
     env.faults.add(diag.UnknownName(span=name.span, remedy=remedy))
 
 
-def check_target_parts(
-    ex: Expressions, node: ast.Assignment, symbol: TensorSymbol
+def check_target(
+    ex: Expressions, outer: Scope, node: ast.Assignment, symbol: TensorSymbol | None
 ) -> Place | None:
-    """Check the members of a target; return the place that they lead to.
+    """Check the left side of a statement; return the place that it writes.
 
-    Subscripts of fixed arrays must be literals, or indices that range over the whole
-    array.
+    `ex` has the scope of the statement, which lies in `outer`; the indices of the left
+    side are introduced there, even if there is no tensor.
     """
-    target = _Target(ex, node)
-    place: Place | None = Place(symbol, symbol.tensor.memory)
-    for member in node.members:
-        place = place and target.member(place, member)
-    return place
+    if symbol is None:
+        check_left(ex, outer, node, None)
+        return None
+    walk = _Target(ex, outer, node, symbol)
+    found = walk.follow(node.target)
+    if found is None or (isinstance(found, Place) and len(found.components) < 2):
+        return found
+    assert isinstance(node.target, ast.Member), "others are no components"
+    walk.refuse(node.target.member.span, "components")
+    return None
 
 
 def report_whole(ex: Expressions, node: ast.Assignment, place: Place) -> None:
@@ -109,107 +115,93 @@ def report_whole(ex: Expressions, node: ast.Assignment, place: Place) -> None:
     part = "[k]"
     if isinstance(place.memory, Struct):
         part = f".{place.memory.members[0].name}"
-    case: diag.TargetCase = "copy" if node.op == "=" else "update"
-    value = node.value.span.one_line()
-    _Target(ex, node).refuse(node.name.span, place, case, value=value, part=part)
+    ex.env.faults.add(
+        diag.TargetPart(
+            span=node.name.span,
+            case="copy" if node.op == "=" else "update",
+            target=node.target.span.one_line(),
+            type=place.memory.spelling,
+            value=node.value.span.one_line(),
+            part=part,
+        )
+    )
 
 
 @final
 @dataclass(frozen=True)
-class _Target:
-    """The left side of a statement, in which each step leads to a place."""
+class _Target(Walk):
+    """A walk to what a statement writes.
 
-    ex: Expressions
+    Subscripts of fixed arrays are literals, or new indices that range over the whole
+    array.
+    """
+
+    outer: Scope
     node: ast.Assignment
+    symbol: TensorSymbol
+
+    def refuses(self, node: ast.Member | ast.Subscript) -> bool:
+        """Leave the report of a tensor without subscripts to `check_left`."""
+        del node
+        return False
+
+    def start(self, node: ast.Expr) -> Place:
+        del node  # It is the element, which is all that `check_left` looks at.
+        places = check_left(self.ex, self.outer, self.node, self.symbol)
+        memory, is_known = self.symbol.tensor.memory, places is not None
+        return Place(self.symbol, memory, places or (), is_known=is_known)
+
+    def subscripts(
+        self, array: Subscripted, node: ast.Subscript
+    ) -> tuple[ir.Subscript, ...] | None:
+        count = len(node.subscripts)
+        if count != array.rank:
+            names = [each.span.one_line() for each in node.subscripts]
+            names += [
+                name
+                for name in islice(unused_names(self.ex), array.rank + count)
+                if name not in names
+            ]
+            example = f"{array.name}[{', '.join(names[:array.rank])}]"
+            report_count(self.ex, array, node.span, count, example)
+            return None
+        pairs = zip(node.subscripts, array.extents, strict=True)
+        return complete([self._subscript(each, extent) for each, extent in pairs])
+
+    def _subscript(self, node: ast.Expr, length: ir.Extent) -> ir.Subscript | None:
+        assert isinstance(length, int), "arrays in elements have literal lengths"
+        match node:
+            case ast.Number(value=int(number)) if 0 <= number < length:
+                return ir.Affine(ir.Constant(number, Scalar.I32), str(number))
+            case ast.Name(name=name) if self.ex.scope.get(name) is None:
+                return ir.IndexValue(introduce(self.ex, node, length))
+            case _:
+                self.refuse(node.span, "subscript", length=length)
+                return None
+
+    def part(self, base: Found, node: ast.Subscript) -> None:
+        value = self.value(base, node.base)
+        if value is not None:
+            case: diag.TargetCase = "whole"
+            if isinstance(value.type, Vector):
+                case = "subscripted"
+            span = node.subscripts[0].span.to(node.subscripts[-1].span)
+            self.refuse(span, case, value.type.spelling)
+
+    def read(self, place: Place, node: ast.Expr) -> ir.Expr:
+        """Return the value of a place that has no parts, which need not be written."""
+        del node
+        return place.value()
 
     def refuse(
-        self,
-        span: Span,
-        place: Place,
-        case: diag.TargetCase,
-        *,
-        listed: tuple[str, ...] = (),
-        value: str = "",
-        part: str = "",
-        length: int = 0,
+        self, span: Span, case: diag.TargetCase, type_: str = "", length: int = 0
     ) -> None:
         """Record a part that can't be written."""
-        self.ex.env.faults.add(
-            diag.TargetPart(
-                span=span,
-                case=case,
-                target=target_text(self.node),
-                type=place.memory.spelling,
-                listed=listed,
-                value=value,
-                part=part,
-                length=length,
-            )
+        target = self.node.target.span.one_line()
+        fault = diag.TargetPart(
+            span=span, case=case, target=target, type=type_, length=length
         )
-
-    def member(self, place: Place, member: ast.TargetMember) -> Place | None:
-        """Step into a member of a struct, or to a component."""
-        if place.component:
-            self.refuse(member.span, place, "component")
-            return None
-        match place.memory:
-            case Struct():
-                inner = place.member(self.ex, member.name)
-                return inner and self._element(inner, member)
-            case Leaf(type=Vector() as vector) if not member.subscripts:
-                letters = letters_of(member.name.name)
-                type_ = swizzle_type(vector, letters)
-                if isinstance(type_, Vector):
-                    self.refuse(member.span, place, "components")
-                    return None
-                if type_ is None:
-                    listed = (*"xyzw"[: vector.width],)
-                    self.refuse(member.span, place, "letters", listed=listed)
-                    return None
-                return replace(place, component=letters)
-            case _:
-                self.refuse(member.span, place, "whole")
-                return None
-
-    def _element(self, place: Place, member: ast.TargetMember) -> Place | None:
-        """Step into arrays by the subscripts of a member."""
-        if not member.subscripts:
-            return place
-        match place.memory:
-            case FixedArray(lengths=lengths):
-                if len(member.subscripts) != len(lengths):
-                    self.refuse(member.span, place, "axes", length=len(lengths))
-                    return None
-            case Leaf(type=Vector()):
-                self.refuse(member.span, place, "subscripted")
-                return None
-            case Leaf() | Struct():
-                self.refuse(member.span, place, "whole")
-                return None
-            case _:
-                assert_never(place.memory)
-        found: Place | None = place
-        for subscript in member.subscripts:
-            found = found and self._into(found, subscript, member.span)
-        return found
-
-    def _into(self, place: Place, node: ast.Expr, span: Span) -> Place | None:
-        array, ex = place.memory, self.ex
-        assert isinstance(array, FixedArray), "as many as there are lengths"
-        match node:
-            case ast.Number(value=int(number)) if 0 <= number < array.length:
-                return place.element(
-                    ir.Affine(ir.Constant(number, Scalar.I32), str(number))
-                )
-            case ast.Name(name=name) if ex.scope.get(name) is None:
-                index = ir.Index(name, array.length)
-                symbol = IndexSymbol(index, node.span, node.span)
-                declare_index(ex, node, symbol)
-                element = place.element(ir.IndexValue(index))
-                return replace(element, indices=(*place.indices, index))
-            case _:
-                self.refuse(span, place, "subscript", length=array.length)
-                return None
+        self.ex.env.faults.add(fault)
 
 
 MOST_COPIED: Final = 8192
@@ -239,28 +231,24 @@ def copied_parts(
             diag.TooMuchCopied(span=node.span, count=copied.values, limit=MOST_COPIED)
         )
         return []
-    parts: list[tuple[Place, ir.Expr]] = []
-    for path, indices, leaf in values:
-        part = replace(target.inside(path, leaf), indices=(*target.indices, *indices))
-        parts.append((part, source.inside(path, leaf).value()))
-    return parts
+    return [
+        (target.inside(path, leaf), source.inside(path, leaf).value())
+        for path, leaf in values
+    ]
 
 
-def _values(
-    memory: MemoryType, names: list[str]
-) -> Iterator[tuple[ir.Path, tuple[ir.Index, ...], Leaf]]:
+def _values(memory: MemoryType, names: list[str]) -> Iterator[tuple[ir.Path, Leaf]]:
     """Yield the path to every value, with an index over each array on the way."""
     match memory:
         case Leaf():
-            yield (), (), memory
+            yield (), memory
         case FixedArray(element=element, length=length):
-            index = ir.Index(names[0], length)
-            at = ir.At(ir.IndexValue(index), length)
-            for path, indices, leaf in _values(element, names[1:]):
-                yield (at, *path), (index, *indices), leaf
+            at = ir.At(ir.IndexValue(ir.Index(names[0], length)), length)
+            for path, leaf in _values(element, names[1:]):
+                yield (at, *path), leaf
         case Struct(members=members):
             for member in members:
-                for path, indices, leaf in _values(member.type, names):
-                    yield (ir.Field(member.name), *path), indices, leaf
+                for path, leaf in _values(member.type, names):
+                    yield (ir.Field(member.name), *path), leaf
         case _:
             assert_never(memory)
