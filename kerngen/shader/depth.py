@@ -66,22 +66,23 @@ def _levels(expr: t.Expr) -> int:
         return 0
     if isinstance(expr, t.Binary):
         # The left side of a chain takes no parentheses.
-        first = _levels(expr.left) + (0 if _is_chain(expr) else _CALL)
-        second = _levels(expr.right) + _CALL
-        return max(first, second)
-    match expr:
-        case t.Member(base):
-            return _levels(base)
-        case t.Element(base, index):
-            return max(_levels(base), _levels(index) + _CALL)
-        case t.Call(_, arguments):
-            return max(map(_levels, arguments), default=-_CALL) + _CALL
-        case t.Unary(_, operand):
-            return _levels(operand) + _SIGN
-        case t.Template(_, arguments):
-            return max(map(_levels, arguments), default=-_TEMPLATE) + _TEMPLATE
-        case _:
-            return 0
+        left, right = expr.left, expr.right
+        first = 0 if isinstance(left, _LEAVES) else _levels(left)
+        second = _CALL if isinstance(right, _LEAVES) else _levels(right) + _CALL
+        if not (isinstance(left, t.Binary) and left.op == expr.op):
+            first += _CALL
+        return max(second, first)
+    if isinstance(expr, t.Element):
+        return max(_levels(expr.base), _levels(expr.index) + _CALL)
+    if isinstance(expr, t.Member):
+        return _levels(expr.base)
+    if isinstance(expr, t.Call):
+        return max(map(_levels, expr.arguments), default=-_CALL) + _CALL
+    if isinstance(expr, t.Template):
+        return max(map(_levels, expr.arguments), default=-_TEMPLATE) + _TEMPLATE
+    if isinstance(expr, t.Unary):
+        return _levels(expr.operand) + _SIGN
+    return 0
 
 
 def _statement(statement: t.Stmt, fresh: Callable[[str], str]) -> Iterator[t.Stmt]:

@@ -175,32 +175,32 @@ def _assignment(assign: t.Assign) -> str:
 
 def expression(expr: t.Expr) -> str:
     """Return the text of an expression, with as few parentheses as possible."""
-    # Half of all are names, and a third operators; a `match` takes 0.2 us for each case.
+    # The most frequent first; a `match` takes 0.2 us for each case.
     if isinstance(expr, t.Ident):
         return expr.name
     if isinstance(expr, t.Binary):
         op, (left, right) = expr.op, _BARE[expr.op]
         return f"{_side(expr.left, left)} {op} {_side(expr.right, right)}"
-    match expr:
-        case t.Literal(text):
-            return text
-        case t.Unary(op, operand):
-            return f"{op}{_operand(operand)}"
-        case t.Call(function, arguments):
-            return f"{function}({', '.join(_arguments(arguments))})"
-        case t.Template(template, arguments, type_):
-            return template.format(*_arguments(arguments), T=type_)
-        case t.Element(base, index):
-            return f"{_operand(base)}[{expression(index)}]"
-        case t.Member(base, name):
-            return f"{_operand(base)}.{name}"
-        case _:
-            message = f"not a shader expression: {expr!r}"
-            raise TypeError(message)
+    if isinstance(expr, t.Literal):
+        return expr.text
+    if isinstance(expr, t.Element):
+        return f"{_operand(expr.base)}[{expression(expr.index)}]"
+    if isinstance(expr, t.Member):
+        return f"{_operand(expr.base)}.{expr.name}"
+    if isinstance(expr, t.Call):
+        return f"{expr.function}({', '.join(_arguments(expr.arguments))})"
+    if isinstance(expr, t.Template):
+        return expr.template.format(*_arguments(expr.arguments), T=expr.type)
+    if isinstance(expr, t.Unary):
+        return f"{expr.op}{_operand(expr.operand)}"
+    message = f"not a shader expression: {expr!r}"
+    raise TypeError(message)
 
 
 def _arguments(arguments: tuple[t.Expr, ...]) -> list[str]:
     """Print arguments; WGSL takes `f(a < b, c > d)` for a template `a<b, c>`."""
+    if len(arguments) == 1:
+        return [expression(arguments[0])]
     angled = [isinstance(a, t.Binary) and a.op in _ANGLES for a in arguments]
     if angled.count(True) < 2:
         return [*map(expression, arguments)]
@@ -211,6 +211,8 @@ def _arguments(arguments: tuple[t.Expr, ...]) -> list[str]:
 def _side(expr: t.Expr, bare: frozenset[str]) -> str:
     if isinstance(expr, t.Ident):
         return expr.name
+    if isinstance(expr, t.Literal):
+        return expr.text
     text = expression(expr)
     return f"({text})" if isinstance(expr, t.Binary) and expr.op not in bare else text
 

@@ -28,6 +28,7 @@ from typing import (
     ClassVar,
     Final,
     Literal,
+    Self,
     TypeAlias,
     cast,
     dataclass_transform,
@@ -61,6 +62,9 @@ class Edit:
     span: Span
     text: str
 
+
+_FIELDS: Final = "__dataclass_fields__"
+"""What a dataclass has of its own, and a class derived from one does not."""
 
 _LABEL: Final = "label"
 """The key of a related place's label, in the metadata of its field."""
@@ -98,10 +102,25 @@ class Diagnostic:
     span: Span
 
     def __init_subclass__(cls, code: str = "") -> None:
-        """Make the subclass a frozen dataclass, with the code of its page."""
+        """Give the subclass the code of its page; `complete` makes it a dataclass."""
         if code:
             cls.CODE = code
-        dataclass(frozen=True, kw_only=True)(cls)
+
+    def __new__(cls, *_: object, **__: object) -> Self:
+        """Return one without its fields, of a complete class."""
+        cls.complete()
+        return super().__new__(cls)
+
+    @classmethod
+    def complete(cls) -> None:
+        """Make the class a frozen dataclass, after those that it is derived from.
+
+        Not where it is declared: 300 classes took a third of the compiler's imports, and
+        a program without mistakes needs none of them.
+        """
+        for kind in reversed(cls.__mro__):
+            if issubclass(kind, Diagnostic) and _FIELDS not in vars(kind):
+                dataclass(frozen=True, kw_only=True)(kind)
 
     @property
     def code(self) -> str:

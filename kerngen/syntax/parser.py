@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from itertools import chain, takewhile
+from pathlib import Path
 from typing import cast
 
 from lark import Lark
@@ -26,6 +27,7 @@ from kerngen.syntax.faults import (
     MisplacedFileDoc,
     MissingSemicolon,
 )
+from kerngen.syntax.kept import kept
 from kerngen.syntax.lalr import END, Tables, UnexpectedError
 from kerngen.syntax.lexemes import lexemes
 from kerngen.syntax.mistakes.diagnose import diagnose
@@ -58,13 +60,17 @@ def build_parser(grammar: str, *, debug: bool = False) -> Lark:
 
 @cache
 def _tables() -> Tables:
-    """Return the tables of the grammar, made or as an archive of kerngen has them.
+    """Return the tables of the grammar, made, kept or as an archive of kerngen has them.
 
     Making them takes most of the time of the first text.  `tools/precompile.mjs` packs them
     with the grammar that they are of.
     """
-    packed = files("kerngen.syntax").joinpath("grammar.tables")
+    folder = files("kerngen.syntax")
+    packed = folder.joinpath("grammar.tables")
     if not packed.is_file():
+        grammar = folder.joinpath("grammar.lark")
+        if isinstance(grammar, Path):
+            return Tables(kept(grammar, build_parser))
         return Tables(build_parser(grammar_text()))
     with packed.open("rb") as file:
         lark = Lark.load(file)  # pyright: ignore[reportUnknownMemberType]  # untyped

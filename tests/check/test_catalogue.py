@@ -24,6 +24,7 @@ def test_a_class_offers_help_and_names_its_own_fields_alone(
     kind: type[Diagnostic],
 ) -> None:
     assert kind.CODE
+    kind.complete()
     places = {f.name: f.metadata["label"] for f in fields(kind) if f.metadata}
     offers = {*vars(kind), *kind.__annotations__} & {"HELP", "help", "remedy"}
     assert bool(offers) is (kind.__name__ not in WITHOUT_HINT)
