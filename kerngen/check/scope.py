@@ -236,3 +236,30 @@ def ends_axis(symbol: Symbol | None, extent: Extent) -> bool:
     For an axis of another length, the dim is an ordinary number.
     """
     return is_dim(symbol) and symbol.value == DimValue(str(extent))
+
+
+def memory_of(scope: Scope, node: ast.Expr) -> MemoryType | None:
+    """Return the memory type of the place that an expression names, or None."""
+    match node:
+        case ast.Name(name=name):
+            symbol = scope.get(name)
+            if isinstance(symbol, ParameterSymbol):
+                return symbol.memory
+            if isinstance(symbol, TensorSymbol) and symbol.tensor.rank == 0:
+                return symbol.tensor.memory
+            return None
+        case ast.Subscript(base=ast.Name(name=name)) if isinstance(
+            symbol := scope.get(name), TensorSymbol
+        ):
+            return symbol.tensor.memory
+        case ast.Subscript(base=base, subscripts=subscripts):
+            memory = memory_of(scope, base)
+            for _ in subscripts:
+                memory = memory.element if isinstance(memory, FixedArray) else None
+            return memory
+        case ast.Member(base=base, member=member):
+            memory = memory_of(scope, base)
+            found = memory.member(member.name) if isinstance(memory, Struct) else None
+            return found.type if found else None
+        case _:
+            return None

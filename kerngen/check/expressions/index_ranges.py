@@ -10,7 +10,6 @@ from typing import TypeAlias, final
 from kerngen.check import faults as diag
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.lengths import check_length
-from kerngen.check.expressions.places import memory_of
 from kerngen.check.scope import (
     IndexSymbol,
     Poison,
@@ -18,6 +17,7 @@ from kerngen.check.scope import (
     TensorSymbol,
     is_dim,
     is_whole_tensor,
+    memory_of,
 )
 from kerngen.check.traverse import (
     Read,

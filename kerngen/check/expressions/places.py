@@ -26,6 +26,7 @@ from kerngen.check.scope import (
     TensorSymbol,
     ValueSymbol,
     is_whole_tensor,
+    memory_of,
 )
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.positions import moving_index
@@ -128,36 +129,6 @@ def letters_of(name: str) -> str:
     if not any(set(name) <= set(letters) for letters in sets):
         return "?"
     return "".join(LETTERS[letter] for letter in name)
-
-
-# Without faults
-
-
-def memory_of(scope: Scope, node: ast.Expr) -> MemoryType | None:
-    """Return the memory type of the place that an expression names, or None."""
-    match node:
-        case ast.Name(name=name):
-            symbol = scope.get(name)
-            if isinstance(symbol, ParameterSymbol):
-                return symbol.memory
-            if isinstance(symbol, TensorSymbol) and symbol.tensor.rank == 0:
-                return symbol.tensor.memory
-            return None
-        case ast.Subscript(base=ast.Name(name=name)) if isinstance(
-            symbol := scope.get(name), TensorSymbol
-        ):
-            return symbol.tensor.memory
-        case ast.Subscript(base=base, subscripts=subscripts):
-            memory = memory_of(scope, base)
-            for _ in subscripts:
-                memory = memory.element if isinstance(memory, FixedArray) else None
-            return memory
-        case ast.Member(base=base, member=member):
-            memory = memory_of(scope, base)
-            found = memory.member(member.name) if isinstance(memory, Struct) else None
-            return found.type if found else None
-        case _:
-            return None
 
 
 Found: TypeAlias = Place | ir.Expr
