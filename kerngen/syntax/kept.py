@@ -35,9 +35,8 @@ def kept(grammar: Path, make: Callable[[str], Lark]) -> Lark:
         return make(text)
     packed = _read(file, text)
     if packed is not None:
-        return Lark.load(
-            BytesIO(packed)
-        )  # pyright: ignore[reportUnknownMemberType]  # untyped
+        stream = BytesIO(packed)
+        return Lark.load(stream)  # pyright: ignore[reportUnknownMemberType]  # untyped
     parser = make(text)
     if not sys.dont_write_bytecode:
         with suppress(OSError):
