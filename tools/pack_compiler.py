@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import lark
 
 import kerngen
-from kerngen.syntax.highlight_rules import RULES
+from kerngen.syntax.highlight import RULES
 
 PARTS = (
     "check emit gradient ir layout output plan report schedule shader source syntax "

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Literal, final
 
+import kerngen.runtime as gpu
 from kerngen.bench.case import Case
 from kerngen.bench.ceilings import Ceilings, find_ceilings
 from kerngen.bench.measure import Effort
@@ -56,3 +58,23 @@ def begin(
     ceilings = find_ceilings(ctx, effort)
     found = head(ctx, effort, contestants, present, absent, ceilings)
     return Session(contestants, effort, budget, ceilings, found)
+
+
+def open_contexts(
+    checks: Literal["on", "off", "both"],
+) -> tuple[dict[str, Context], str]:
+    """Return contexts by label, and a warning if one can't be opened.
+
+    Where wgpu can't leave out its checks, the context with checks is opened instead.
+    """
+    contexts: dict[str, Context] = {}
+    missing = ""
+    if checks != "on":
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ctx = gpu.open(unchecked=True)
+        missing = "; ".join(str(each.message) for each in caught)
+        contexts["unchecked" if ctx.unchecked else "checked"] = ctx
+    if checks != "off" and "checked" not in contexts:
+        contexts["checked"] = gpu.open()
+    return contexts, missing

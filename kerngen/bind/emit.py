@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from kerngen.bind.emit_entries import write_entry
-from kerngen.bind.emit_groups import write_group
-from kerngen.bind.model import Bound, Sampler
-from kerngen.bind.names import Names, names_of, struct_of
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from kerngen.bind import tree
+from kerngen.bind.constants import Constants, Kind
+from kerngen.bind.model import (
+    Binding,
+    Bound,
+    EntryPoint,
+    Location,
+    Override,
+    Sampler,
+    Stage,
+    StorageTexture,
+    Texture,
+    memory_of,
+)
+from kerngen.bind.names import Group, Names, names_of, struct_of
 from kerngen.emit.binding import ABI
 from kerngen.emit.docs import write_docstring
 from kerngen.emit.formatting import formatted
 from kerngen.emit.imports import import_lines
 from kerngen.emit.module_name import module_name
-from kerngen.emit.python_code import quoted
-from kerngen.emit.structs import write_structs
+from kerngen.emit.python_code import Code, Level, number, quoted, tuple_text
+from kerngen.emit.signature import memory_annotation
+from kerngen.emit.structs import StructPrinter, write_structs
 from kerngen.emit.writer import Writer
+from kerngen.ir.memory import FixedArray, Leaf, Member, MemoryType
 from kerngen.ir.module import Module
+from kerngen.ir.types import Scalar, Vector, scalar_of
+from kerngen.layout.rules import Space
+from kerngen.layout.types import lay_out, place
+from kerngen.source.diagnostic import CompileError
 
 
 def emit_module(bound: Bound, source_sha: str) -> str:
@@ -66,3 +87,268 @@ def _body(bound: Bound, names: Names) -> str:
     for entry in bound.entries:
         write_entry(writer, entry, bound, names)
     return writer.text
+
+
+# Print the classes of entry points: pipelines, vertex and fragment shaders.
+
+
+_KINDS: Final = {"i32": "i32", "u32": "u32", "f32": "f32", "f16": "f16", "bool": "None"}
+_BASES: Final[Mapping[Stage, tuple[str, str]]] = {
+    "compute": ("ComputePipeline", "The pipeline of the entry point"),
+    "vertex": ("VertexShader", "The vertex shader"),
+    "fragment": ("FragmentShader", "The fragment shader"),
+}
+_FORMATS: Final = {Scalar.F32: "float32", Scalar.I32: "sint32", Scalar.U32: "uint32"}
+
+
+def write_entry(writer: Writer, entry: EntryPoint, bound: Bound, names: Names) -> None:
+    """Write the class of an entry point, its overrides as fields."""
+    overrides, groups = names.overrides(entry), names.of_entry[entry.name]
+    base, doc = _BASES[entry.stage]
+    writer.apart()
+    writer.line("@dataclass(frozen=True, slots=True, kw_only=True)")
+    with writer.block(f"class {names.entries[entry.name]}(bound.{base}):"):
+        write_docstring(writer, [f"{doc} '{entry.name}'."])
+        writer.line()
+        _write_fields(writer, entry, overrides)
+        writer.line("SHADER = _SHADER")
+        writer.line(f'ENTRY = "{entry.name}"')
+        writer.line(f"GROUPS = {tuple_text(group.name for group in groups)}")
+        if entry.overrides:
+            specs = (
+                f'bound.Override("{overrides[o.name]}", "{o.key}", {_KINDS[o.kind]})'
+                for o in entry.overrides
+            )
+            writer.line(f"OVERRIDES = {tuple_text(specs)}")
+        match entry.stage:
+            case "compute":
+                writer.line()
+                _write_workgroup(writer, entry, bound, overrides)
+                _write_bind(writer, groups)
+            case "vertex":
+                inputs = tuple_text(map(_attribute, entry.locations))
+                writer.line(f"INPUTS = {inputs}")
+            case "fragment":
+                outputs = tuple_text(str(each.number) for each in entry.locations)
+                writer.line(f"OUTPUTS = {outputs}")
+
+
+def _write_fields(writer: Writer, entry: EntryPoint, names: Mapping[str, str]) -> None:
+    for each in entry.overrides:
+        writer.line(f"{names[each.name]}: {_override(each)}")
+    if _may_filter(entry):
+        writer.line("unfilterable: tuple[str, ...] = ()")
+        write_docstring(writer, ["Textures and samplers that don't filter."])
+    if entry.overrides or _may_filter(entry):
+        writer.line()
+
+
+def _attribute(location: Location) -> str:
+    """Return an input of a vertex shader: `bound.Attribute("uv", 1, "float32x2")`."""
+    leaf = location.type
+    assert isinstance(leaf, Leaf), "locations have numbers and vectors alone"
+    format_ = "float16" if leaf.is_half else _FORMATS[scalar_of(leaf.type)]
+    if isinstance(leaf.type, Vector):
+        format_ += f"x{leaf.type.width}"
+    return f'bound.Attribute("{location.name}", {location.number}, "{format_}")'
+
+
+def _may_filter(entry: EntryPoint) -> bool:
+    """Whether WGSL leaves open which textures of an entry point are filtered."""
+    if entry.stage != "compute":
+        return False
+    types = [each.type for each in entry.bindings]
+    samples = {each.sample for each in types if isinstance(each, Texture)}
+    return Sampler(comparison=False) in types and "float" in samples
+
+
+def _override(override: Override) -> str:
+    """Return the annotation of an override, with its default."""
+    python = PYTHON[override.kind]
+    if override.value is None:
+        return python
+    if override.default is None:
+        return f"{python} | None = None"
+    convert = {"int": int, "float": float, "bool": bool}[python]
+    return f"{python} = {number(convert(override.default.number)).text}"
+
+
+def _write_workgroup(
+    writer: Writer, entry: EntryPoint, bound: Bound, names: Mapping[str, str]
+) -> None:
+    overrides = {each.name: each for each in entry.overrides}
+    sizes = [
+        integer(each, bound.constants, overrides, names) for each in entry.workgroup
+    ]
+    if not all(sizes):
+        return  # the base class refuses to count by threads
+    texts = [*(size.text for size in sizes if size), "1", "1"][:3]
+    writer.line("@property")
+    with writer.block("def workgroup_size(self) -> tuple[int, int, int]:"):
+        write_docstring(writer, ["How many invocations a workgroup has."])
+        writer.line(f"return {', '.join(texts)}")
+    writer.line()
+
+
+def _write_bind(writer: Writer, groups: Sequence[Group]) -> None:
+    listed = [f"group{group.index}" for group in groups]
+    given = [f"{n}: {g.name}" for n, g in zip(listed, groups, strict=True)]
+    parameters = ", ".join(["self", *given, "*", "ctx: Context | None = None"])
+    with writer.block(f"def bind({parameters}) -> bound.Dispatch:"):
+        write_docstring(writer, ["Return what runs the pipeline on these groups."])
+        writer.line(f"return self.dispatch({', '.join(['ctx', *listed])})")
+
+
+# Constant expressions of a shader, printed as Python.
+
+
+_OPERATORS: Final = {
+    "+": ("+", Level.SUM),
+    "-": ("-", Level.SUM),
+    "*": ("*", Level.PRODUCT),
+    "/": ("//", Level.PRODUCT),
+    "%": ("%", Level.PRODUCT),
+    "<<": ("<<", Level.SHIFT),
+    ">>": (">>", Level.SHIFT),
+}
+"""Of integers that are not negative; others are no sizes of workgroups."""
+
+_CASTS: Final = ("u32", "i32")
+
+PYTHON: Final[Mapping[Kind, str]] = {
+    "i32": "int",
+    "u32": "int",
+    "f32": "float",
+    "f16": "float",
+    "bool": "bool",
+}
+"""The types of overrides in Python."""
+
+
+def integer(
+    node: tree.Expression,
+    constants: Constants,
+    overrides: Mapping[str, Override],
+    names: Mapping[str, str],
+) -> Code | None:
+    """Return an integer expression as Python code for a pipeline's method, or None.
+
+    `SIZE * 2u` becomes `self.SIZE * 2`.
+    """
+    with suppress(CompileError):
+        return Code(str(constants.integer(node)))
+
+    def code(inner: tree.Expression) -> Code | None:
+        return integer(inner, constants, overrides, names)
+
+    match node:
+        case tree.Name(text=name) if name in overrides and name in names:
+            own, override = f"self.{names[name]}", overrides[name]
+            if override.default is not None or override.value is None:
+                return Code(own)
+            rest = code(override.value)
+            text = rest and f"{rest.at(Level.OR)} if {own} is None else {own}"
+            return Code(text, Level.CONDITIONAL) if text else None
+        case tree.Binary(operator=sign, left=left, right=right) if sign in _OPERATORS:
+            first, second = code(left), code(right)
+            python, level = _OPERATORS[sign]
+            if first is None or second is None:
+                return None
+            text = f"{first.at(level)} {python} {second.at(Level(level + 1))}"
+            return Code(text, level)
+        case tree.Call(callee=callee, arguments=(argument,)) if callee.text in _CASTS:
+            return code(argument)
+        case _:
+            return None
+
+
+# Print the classes of bind groups.
+
+
+def write_group(writer: Writer, group: Group, names: Names, *, filters: bool) -> None:
+    """Write a bind group's class; `filters`: the module has filtering samplers."""
+    fields = names.fields(group)
+    writer.apart()
+    writer.line("@dataclass(frozen=True, slots=True)")
+    with writer.block(f"class {group.name}(bound.BindGroup):"):
+        write_docstring(writer, [f"What is bound at '@group({group.index})'."])
+        writer.line()
+        for each in group.bindings:
+            writer.line(f"{fields[each.name]}: {_annotation(each)}")
+        writer.line()
+        writer.line(f"GROUP = {group.index}")
+        specs = [
+            _spec(each, fields[each.name], names, stages, filters=filters)
+            for each, stages in zip(group.bindings, group.stages, strict=True)
+        ]
+        if len(specs) == 1:
+            writer.line(f"BINDINGS = ({specs[0]},)")
+            return
+        with writer.block("BINDINGS = (", ")"):
+            for spec in specs:
+                writer.line(f"{spec},")
+
+
+def _annotation(binding: Binding) -> str:
+    memory = memory_of(binding.type)
+    if memory is None:
+        is_sampler = isinstance(binding.type, Sampler)
+        return f"bound.GPU{'Sampler' if is_sampler else 'TextureView'}"
+    if binding.space == "uniform":
+        return f"{memory_annotation(memory)} | bound.BufferBinding"
+    return f"Tensor[{_element(memory)}, Any]"
+
+
+def _element(memory: MemoryType) -> str:
+    """Return the element type of the tensor that a storage buffer is."""
+    inner = memory.innermost if isinstance(memory, FixedArray) else memory
+    return inner.spelling if isinstance(inner, Leaf) else memory_annotation(inner)
+
+
+def _spec(
+    binding: Binding,
+    name: str,
+    names: Names,
+    stages: tuple[Stage, ...],
+    *,
+    filters: bool,
+) -> str:
+    """Return the constructor call of a binding, by which the runtime checks values."""
+    head, seen = f'"{name}", {binding.number}', _visibility(stages)
+    match binding.type:
+        case Texture(dimension, sample, multisampled):
+            if sample == "float" and (multisampled or not filters):
+                sample = "unfilterable-float"
+            multi = ", multisampled=True" if multisampled else ""
+            return f'bound.Texture({head}, "{sample}", "{dimension}"{multi}{seen})'
+        case StorageTexture(dimension, format_, access):
+            word = {"read": "read-only", "write": "write-only"}.get(
+                access, "read-write"
+            )
+            return f'bound.StorageTexture({head}, "{format_}", "{word}", "{dimension}"{seen})'
+        case Sampler(comparison):
+            kind = ', "comparison"' if comparison else ""
+            return f"bound.Sampler({head}{kind}{seen})"
+        case _:
+            return _buffer_spec(binding, name, head, names, seen)
+
+
+def _buffer_spec(
+    binding: Binding, name: str, head: str, names: Names, seen: str
+) -> str:
+    memory = memory_of(binding.type)
+    assert memory is not None, "the other types are no buffers"
+    size = lay_out(memory, Space.STORAGE).size
+    if binding.space == "uniform":
+        layout = place("", (Member(name, memory),), Space.STORAGE)
+        printer = StructPrinter(Writer(), names.structs, {name: name})
+        return f"bound.Uniform({head}, {printer.field(layout.fields[0])}, {size}{seen})"
+    writes = ", writes=True" if binding.writes else ""
+    return f"bound.Storage({head}, {_element(memory)}, {size}{writes}{seen})"
+
+
+def _visibility(stages: tuple[Stage, ...]) -> str:
+    """Return the stages that see a binding, if it is not the compute shaders alone."""
+    if stages == ("compute",):
+        return ""
+    return f", visibility={' | '.join(f'bound.{each.upper()}' for each in stages)}"

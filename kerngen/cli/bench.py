@@ -15,8 +15,8 @@ import click
 
 from kerngen.cli.arguments import options
 from kerngen.cli.arguments.kernels import find_kernel, kernels_of, split_kernel
+from kerngen.cli.arguments.options import Sizes
 from kerngen.cli.arguments.paths import TARGET
-from kerngen.cli.arguments.sizes import Sizes
 from kerngen.cli.console import escape, progress, report_console, reporting
 from kerngen.cli.project import find_sources, select, select_file
 from kerngen.cli.settings import find_project
@@ -201,7 +201,7 @@ def _measure(session: Session, cases: list[Case], file: Path | None) -> bool:
 
 def _open(stack: ExitStack, checks: Checks) -> dict[str, Context]:
     """Open a context for each way to make shaders; the first one is without checks."""
-    from kerngen.bench.contexts import open_contexts
+    from kerngen.bench.session import open_contexts
     from kerngen.runtime import Error
 
     try:

@@ -24,7 +24,7 @@ from kerngen.cli.console import (
     say_waiting,
 )
 from kerngen.cli.project import refuse_stdin_among_files, select, select_or_read
-from kerngen.source.counted import counted
+from kerngen.source.words import counted
 
 if TYPE_CHECKING:
     from kerngen.cli.project import Selection, SourceFile

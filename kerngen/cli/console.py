@@ -14,8 +14,8 @@ import click
 from kerngen.cli.arguments.paths import shown_path
 from kerngen.output.errors import OutputError
 from kerngen.source.cells import clean
-from kerngen.source.counted import counted
 from kerngen.source.diagnostic import CompileError, Diagnostic
+from kerngen.source.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,7 +15,7 @@ from kerngen.cli.arguments import options
 from kerngen.cli.console import console_for, progress
 from kerngen.cli.project import Selection, select
 from kerngen.cli.settings import find_project
-from kerngen.source.counted import counted
+from kerngen.source.words import counted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from kerngen.cli.arguments import options
 from kerngen.cli.console import console_for, report_console
 
 if TYPE_CHECKING:
-    from kerngen.explain.page import Page
+    from kerngen.explain.pages import Page
 
 
 def _complete_code(

@@ -29,9 +29,9 @@ from kerngen.cli.project import (
 )
 from kerngen.cli.settings import find_project
 from kerngen.source.cells import clean
-from kerngen.source.counted import counted
 from kerngen.source.diagnostic import CompileError, Faults
 from kerngen.source.reading import read_data
+from kerngen.source.words import counted
 from kerngen.syntax.library import SUFFIX
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import click
 
 from kerngen.cli.arguments import options
 from kerngen.cli.arguments.kernels import find_stage, split_kernel
+from kerngen.cli.arguments.options import Sizes
 from kerngen.cli.arguments.paths import TARGET
-from kerngen.cli.arguments.sizes import Sizes
 from kerngen.cli.console import (
     console_for,
     escape,
@@ -29,7 +29,7 @@ from kerngen.cli.project import Selection, select
 from kerngen.cli.settings import find_project
 from kerngen.cli.tuned import Present, read_present
 from kerngen.source.cells import clean
-from kerngen.source.counted import counted
+from kerngen.source.words import counted
 
 if TYPE_CHECKING:
     from kerngen.compiler import Compiler

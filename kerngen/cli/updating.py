@@ -15,7 +15,7 @@ from kerngen.output.files import Generated
 from kerngen.output.freshness import Freshness, stamp_all
 from kerngen.output.write import Difference, Summary, write
 from kerngen.source.cells import clean
-from kerngen.source.counted import counted
+from kerngen.source.words import counted
 
 S = TypeVar("S")
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
-from kerngen.emit.builtin_call import fill_template
-from kerngen.emit.functions import FunctionInfo
+from kerngen.emit.calls import FunctionInfo, fill_template
 from kerngen.emit.members import literal_place
 from kerngen.emit.python_code import Code, Level, binary, call, number
 from kerngen.ir import nodes as ir

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from kerngen.emit.calls import FunctionInfo
 from kerngen.emit.docs import write_docstring
-from kerngen.emit.functions import FunctionInfo
 from kerngen.emit.host_expr import HostPrinter, warns
 from kerngen.emit.members import attributes
 from kerngen.emit.python_code import tuple_text

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kerngen.explain.page import Page, code_spans
-from kerngen.explain.pages import grouped
+from kerngen.explain.pages import Page, code_spans, grouped
 
 FOLDER = "errors"
 """The folder of the documents, inside the documentation's."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Literal, TypeAlias, final, get_args
 
-from kerngen.ir.hashing import HashedOnce, hashed_once
+from kerngen.ir.cached import HashedOnce, hashed_once
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.store import StoreAt

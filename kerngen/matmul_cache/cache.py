@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -10,7 +11,6 @@ from typing import Any, TypeAlias, final, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kerngen.matmul_cache.buffers import GrowingBuffer
 from kerngen.matmul_cache.layouts import Layout, check_layout
 from kerngen.matmul_cache.plan import MatmulPlan, make_plan
 from kerngen.matmul_cache.products import multiply
@@ -29,6 +29,7 @@ from kerngen.runtime import (
     ShapeError,
     Tensor,
     UnknownNameError,
+    Vector,
     f32,
 )
 from kerngen.runtime.caches import Cache
@@ -251,3 +252,42 @@ class MatmulCache:
             y = self._outputs.view((*array.shape[:-1], weight.n))
             multiply(plan, weight.parts, x, y)
             return y.numpy()
+
+
+# Buffers that are reused from call to call.
+
+
+@final
+class GrowingBuffer:
+    """A float32 buffer that calls share, and that grows when needed.
+
+    Views of it overlap, so that one call must be done with its view before the next.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        """Start without memory."""
+        self._ctx = ctx
+        self._held: Vector[f32] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the buffer in bytes."""
+        held = self._held
+        return 0 if held is None else held.nbytes
+
+    def view(self, shape: Shape) -> Tensor[f32, Any]:
+        """Return a view from the start of the buffer, with any contents."""
+        count = math.prod(shape)
+        held = self._held
+        if held is None or held.size < count:
+            # Given back first: the pool may have room to spare in that very buffer.
+            self._held = held = None
+            self._held = held = self._ctx.empty(count, f32)
+        return held.rows(0, count).reshape(shape)
+
+    def release(self) -> None:
+        """Return the buffer to the context's pool, once no view is left.
+
+        Another thread may be in the middle of a call.
+        """
+        self._held = None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, final
+
 from kerngen.nn.shapes import check_same_shape, vector, view
-from kerngen.nn.unary import Unary
 from kerngen.nn.variable import (
     AnyTensor,
     Edge,
@@ -16,6 +19,38 @@ from kerngen.nn.variable import (
 from kerngen.runtime import ShapeError, UniformRangeError
 from kerngen.runtime.calls.scalars import check_number
 from kerngen_kernels import elementwise, layout, nn, random
+
+Side: TypeAlias = Literal["input", "output", "neither"]
+"""What the gradient of a function is a function of, beside the gradient by its output."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """A function of one tensor: its kernel, and the kernel of its gradient.
+
+    Both take tensors as `view` shows them: as a vector, or as a matrix of rows.
+    """
+
+    forward: Callable[[AnyTensor], AnyTensor]
+    gradient: Callable[..., AnyTensor]
+    of: Side
+    view: Callable[[AnyTensor], AnyTensor] = vector
+
+    def __call__(self, value: Value) -> Variable:
+        """Apply the function."""
+        x = as_variable(value)
+        seen = self.view(x.tensor)
+        y = self.forward(seen)
+        shape = seen.shape
+        kept = {"input": (seen,), "output": (y,), "neither": ()}[self.of]
+
+        def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
+            place = view(out, shape)
+            return self.gradient(*kept, self.view(dy), out=place).reshape(x.shape)
+
+        return computed(y.reshape(x.shape), edge(x, pull, *kept))
+
 
 _RELU = Unary(elementwise.relu, nn.relu_gradient, "input")
 _GELU = Unary(elementwise.gelu, nn.gelu_gradient, "input")

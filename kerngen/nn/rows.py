@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kerngen.nn.elementwise import Unary
 from kerngen.nn.shapes import check_axis, check_features, check_rank, rows, view
-from kerngen.nn.unary import Unary
 from kerngen.nn.variable import (
     AnyTensor,
     Value,

@@ -3,27 +3,31 @@
 The new files are first laid out in a staging folder beside the output.  Then one of two
 things happens:
 
-1. the output is exchanged for a changed twin by one rename (`atomic_swap`): killed at any
+1. the output is exchanged for a changed twin by one rename (the last part of this file): killed at any
    moment, it is the old one or the new one, whole;
 2. where folders can't be exchanged (Windows, overlays and mounts, or where the caller's
    working directory would be pulled from under its feet), files are replaced one by one
-   (`in_place`): a failure puts the old ones back; after a kill, the next build does so.
+   (the part before it): a failure puts the old ones back; after a kill, the next build does so.
 
 A staging folder that a killed build left behind is removed by the next one.
 """
 
 from __future__ import annotations
 
+import ctypes
+import json
 import os
 import shutil
-from collections.abc import Generator
+import sys
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from tempfile import mkdtemp
+from typing import final
 
-from kerngen.output.atomic_swap import rescue, swap_folder
-from kerngen.output.changes import Changes
+from kerngen.output.confine import blocked, leads_out
 from kerngen.output.errors import OutputError
-from kerngen.output.in_place import change_in_place, journal_of, undo
 from kerngen.output.lock import Waiting, locked_folder
 
 _OURS = frozenset(
@@ -91,3 +95,258 @@ def _refuse_strange(staging: Path) -> None:
             f"'{staging}' is where a build keeps its files for as long as it writes, "
             f"and something else is there: move it."
         )
+
+
+# Changes to a folder as data, and the file operations that apply them.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Files to write and files to remove, by path relative to the folder."""
+
+    write: Mapping[str, bytes]
+    remove: frozenset[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.write or self.remove)
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """All paths that are written or removed."""
+        return self.remove.union(self.write)
+
+
+def write_files(files: Mapping[str, bytes], folder: Path) -> None:
+    """Write new files, with the folders that they need."""
+    for path, content in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("xb") as file:
+            file.write(content)
+
+
+def write_note(note: Path, value: object) -> None:
+    """Write a JSON file in one step: never half of it."""
+    draft = note.with_suffix(".draft")
+    draft.write_text(json.dumps(value), encoding="utf-8")
+    draft.replace(note)
+
+
+def remove_empty_folders(removed: Iterable[str], folder: Path) -> None:
+    """Remove folders below `folder` that are empty after files were removed."""
+    parents = {up for path in removed for up in PurePosixPath(path).parents if up.parts}
+    for parent in sorted(parents, key=lambda up: len(up.parts), reverse=True):
+        try:
+            (folder / parent).rmdir()
+        except OSError:  # not empty: somebody else's files are in it
+            continue
+
+
+# Change a folder file by file, with a journal to undo an interrupted change.
+#
+# For where folders can't be exchanged.  While there is a journal, the folder may hold old
+# and new files; `undo` makes it the old one again, and may itself be cut short and repeated.
+
+
+def journal_of(staging: Path) -> Path:
+    """Return the path of the journal, which exists during a change."""
+    return staging / "journal.json"
+
+
+def change_in_place(changes: Changes, out: Path, staging: Path) -> None:
+    """Make the changes, or raise and leave the folder as it was."""
+    new = staging / "new"
+    write_files(changes.write, new)
+    _save(changes, out, staging)
+    try:
+        for path in changes.write:
+            (out / path).parent.mkdir(parents=True, exist_ok=True)
+            (new / path).replace(out / path)
+        for path in changes.remove:
+            (out / path).unlink()
+        remove_empty_folders(changes.remove, out)
+    except BaseException:
+        undo(out, staging)
+        raise
+    journal_of(staging).unlink()
+
+
+def _save(changes: Changes, out: Path, staging: Path) -> None:
+    """Copy what will be overwritten or removed, and note what is new; journal last."""
+    added: list[str] = []
+    for path in changes.paths:
+        saved = staging / "old" / path
+        saved.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.copy2(out / path, saved)
+        except FileNotFoundError:
+            added.append(path)
+    write_note(journal_of(staging), sorted(added))
+
+
+def undo(out: Path, staging: Path) -> None:
+    """Restore the old files, if there is a journal."""
+    journal = journal_of(staging)
+    if not journal.exists():
+        return
+    added: list[str] = json.loads(journal.read_text("utf-8"))
+    for path in added:
+        _place(path, out, staging).unlink(missing_ok=True)
+    remove_empty_folders(added, out)
+    for saved in (staging / "old").rglob("*"):
+        path = saved.relative_to(staging / "old").as_posix()
+        target = _place(path, out, staging)
+        # What wasn't reached is left alone: it may be what can't be written.
+        if saved.is_file() and not _same_content(saved, target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            saved.replace(target)
+    journal.unlink()
+
+
+def _place(path: str, out: Path, staging: Path) -> Path:
+    """Return where a file lies; raise `OutputError` if the way there leads elsewhere."""
+    if leads_out(path):
+        raise OutputError(
+            f"'{staging}' names '{path}', which is outside of '{out}', so no build has "
+            "left it there: delete that folder."
+        )
+    for obstacle in blocked(out, path):
+        raise OutputError(
+            f"A build was cut short, and the old files of '{out}' can't be put back: "
+            f"'{obstacle}' is a link or a file now. Move it; or delete '{staging}', and "
+            f"build without them."
+        )
+    return out / path
+
+
+def _same_content(saved: Path, target: Path) -> bool:
+    return target.is_file() and saved.read_bytes() == target.read_bytes()
+
+
+# Atomic change of a folder: it is swapped with a changed copy, made of hard links.
+#
+# The twin is made of hard links to everything that stays, a user's own files included, so
+# that no file is copied and none changes its time.  One rename then swaps the two.  What a
+# user saved in the folder between these steps is then in the old one, and is carried over.
+
+
+_NOTE = "kept.json"
+"""A file with the inode number of each file that stays, and of what was generated."""
+
+_NEW, _GENERATED = 0, -1
+"""Numbers that no inode has: for a file that was not there, and for one that is ours."""
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2  # Linux: renameat2
+_RENAME_SWAP = 2  # macOS: renamex_np
+
+
+def swap_folder(changes: Changes, out: Path, staging: Path) -> bool:
+    """Make the changes and return True, or change nothing and return False.
+
+    `rescue` must be called afterwards, whatever the result.
+    """
+    twin = staging / "twin"
+    if sys.platform == "win32":
+        return False
+    try:
+        if not out.exists():
+            write_files(changes.write, twin)
+            twin.rename(out)
+            return True
+        if Path.cwd().is_relative_to(out):
+            return False  # the caller would be left standing in a removed folder
+        _link_folder(out, twin, changes.paths)
+        kept = {path: _number(file) for path, file in _files(twin)}
+        write_files(changes.write, twin)
+        remove_empty_folders(changes.remove, twin)
+        generated = dict.fromkeys(changes.paths, _GENERATED)
+        write_note(staging / _NOTE, {**generated, **kept})
+        _exchange(twin, out)
+    except OSError:
+        # If it is more than that this way is barred, the other meets it too.
+        shutil.rmtree(twin, ignore_errors=True)
+        return False
+    return True
+
+
+def _link_folder(folder: Path, twin: Path, skipped: frozenset[str]) -> None:
+    """Make `twin` hold the very files of `folder`, less those skipped."""
+    twin.mkdir()
+    owner = folder.stat()
+    os.chown(twin, owner.st_uid, owner.st_gid)
+    shutil.copystat(folder, twin)
+    for item in folder.iterdir():
+        if item.is_dir() and not item.is_symlink():
+            below = frozenset(_below(item.name, skipped))
+            _link_folder(item, twin / item.name, below)
+        elif item.name not in skipped:
+            os.link(item, twin / item.name, follow_symlinks=False)
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Everything below a folder that is none, by path."""
+    for file in folder.rglob("*"):
+        if file.is_symlink() or not file.is_dir():
+            yield file.relative_to(folder).as_posix(), file
+
+
+def _number(file: Path) -> int:
+    """The inode number, which a file that was saved in its place does not have."""
+    try:
+        return file.lstat().st_ino
+    except FileNotFoundError:
+        return _NEW
+
+
+def _below(name: str, paths: frozenset[str]) -> list[str]:
+    return [
+        path.removeprefix(f"{name}/") for path in paths if path.startswith(f"{name}/")
+    ]
+
+
+def rescue(out: Path, staging: Path) -> Path | None:
+    """Carry over files that somebody saved in the old folder during the swap.
+
+    It may be cut short and repeated.  What was saved after the exchange is newer still,
+    and stays.  Where a folder has become a link or a file meanwhile, what was saved in it
+    is put into a new folder beside the output, which is returned.
+    """
+    note = staging / _NOTE
+    if not note.exists():
+        return None
+    aside: Path | None = None
+    numbers: dict[str, int] = json.loads(note.read_text("utf-8"))
+    for path, file in list(_files(staging / "twin")):
+        before = numbers.get(path, _NEW)
+        if before == _GENERATED or _number(file) == before:
+            continue
+        if any(blocked(out, path)):
+            aside = aside or Path(mkdtemp(prefix=f"{out.name}.saved-", dir=out.parent))
+            _move(file, aside / path)
+        elif _number(out / path) == before:
+            _move(file, out / path)
+    note.unlink()
+    return aside
+
+
+def _move(file: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    file.replace(target)
+
+
+def _exchange(first: Path, second: Path) -> None:
+    """Swap the names of two folders in one step; at no moment is either missing."""
+    a, b = os.fsencode(first), os.fsencode(second)
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if sys.platform == "darwin":
+            failed = libc.renamex_np(a, b, _RENAME_SWAP)
+        else:
+            failed = libc.renameat2(_AT_FDCWD, a, _AT_FDCWD, b, _RENAME_EXCHANGE)
+    except (AttributeError, TypeError):  # no such function; Windows has no CDLL(None)
+        raise OSError("folders can't be exchanged here") from None
+    if failed:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), str(first), None, str(second))

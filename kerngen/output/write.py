@@ -9,13 +9,12 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Literal, final
 
-from kerngen.output.changes import Changes
 from kerngen.output.confine import blocked
 from kerngen.output.errors import OutputError
 from kerngen.output.files import FileSet, Generated, declare
 from kerngen.output.lock import Waiting
 from kerngen.output.manifest import Manifest, digest, read_manifest, read_regular
-from kerngen.output.transaction import commit, locked
+from kerngen.output.transaction import Changes, commit, locked
 
 
 @final

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar, final
 
+from kerngen.plan import size as host
 from kerngen.plan.adapter import FACTS
+from kerngen.plan.functions import FUNCTIONS, OF_ONE
 from kerngen.plan.lines import Line
-from kerngen.plan.parse import Parser, SizeSyntaxError
 from kerngen.plan.size import MOST, Guard, Size
+from kerngen.plan.text import INFIX
 from kerngen.plan.tree import Axes
 
 _Value = TypeVar("_Value")
@@ -88,3 +91,168 @@ class Scope:
         if not text.isdecimal() or int(text) > MOST:
             line.refuse(f"expected a whole number of at most 2^53, got '{text}'")
         return int(text)
+
+
+# Parse sizes and guards, in the form that `text.py` prints.
+
+
+_TOKEN: Final = re.compile(
+    r"\s*(?:(?P<int>-?\d+)(?![\w.])|(?P<name>[A-Za-z_][\w.]*)|(?P<op>==|!=|<=|>=|[-+*/%<>(),]))"
+)
+
+_FOLDING: Final[Mapping[str, Callable[..., host.Size]]] = {
+    "+": host.add,
+    "*": host.multiply,
+    "%": host.remainder,
+    "ceil_div": host.ceil_div,
+}
+
+
+class SizeSyntaxError(ValueError):
+    """Raised for a text that is no size or guard."""
+
+
+@final
+@dataclass(slots=True)
+class Parser:
+    """Parses one text; `names` are named sizes that it may use, besides symbols."""
+
+    text: str
+    names: Mapping[str, host.Size]
+    symbols: frozenset[str]
+    at: int = 0
+    kind: str = field(default="", init=False)
+    word: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        self._next()
+
+    def whole_size(self) -> host.Size:
+        """Return the whole text as a size."""
+        size = self._sized(self._expression(0))
+        self._end()
+        return size
+
+    def whole_guard(self) -> host.Guard:
+        """Return the whole text as a condition."""
+        guard = self._guarded(self._logic())
+        self._end()
+        return guard
+
+    def _next(self) -> None:
+        match = _TOKEN.match(self.text, self.at)
+        if match is None:
+            if self.text[self.at :].strip():
+                raise SizeSyntaxError(f"unexpected {self.text[self.at :].strip()!r}")
+            self.kind, self.word = "end", "the end"
+            return
+        self.at = match.end()
+        self.kind = match.lastgroup or ""
+        self.word = match[self.kind]
+
+    def _take(self, word: str) -> None:
+        if self.word != word or self.kind != "op":
+            raise SizeSyntaxError(f"expected '{word}', got '{self.word}'")
+        self._next()
+
+    def _end(self) -> None:
+        if self.kind != "end":
+            raise SizeSyntaxError(f"unexpected '{self.word}'")
+
+    def _sized(self, value: host.Size | host.Guard) -> host.Size:
+        if isinstance(value, host.Size):
+            return value
+        raise SizeSyntaxError("expected a number, got a condition")
+
+    def _guarded(self, value: host.Size | host.Guard) -> host.Guard:
+        if isinstance(value, host.Guard):
+            return value
+        raise SizeSyntaxError("expected a condition, got a number")
+
+    def _logic(self) -> host.Size | host.Guard:
+        """Read conditions joined by `and`, or by `or`."""
+        first = self._comparison()
+        joint = self.word
+        if self.kind != "name" or joint not in {"and", "or"}:
+            return first
+        guards = [self._guarded(first)]
+        while self.kind == "name" and self.word == joint:
+            self._next()
+            guards.append(self._guarded(self._comparison()))
+        return host.all_of(*guards) if joint == "and" else host.any_of(*guards)
+
+    def _comparison(self) -> host.Size | host.Guard:
+        left = self._expression(0)
+        if self.word not in host.COMPARISONS:
+            return left
+        op = self.word
+        self._next()
+        right = self._sized(self._expression(0))
+        return host.Compare(op, self._sized(left), right)
+
+    def _expression(self, level: int) -> host.Size | host.Guard:
+        left = self._atom()
+        while self.kind == "op" and INFIX.get(self.word, 0) > level:
+            op = self.word
+            self._next()
+            right = self._sized(self._expression(INFIX[op]))
+            left = _applied(op, (self._sized(left), right))
+        return left
+
+    def _atom(self) -> host.Size | host.Guard:
+        kind, word = self.kind, self.word
+        self._next()
+        if kind == "int":
+            return host.Literal(_integer(word))
+        if kind == "op" and word == "(":
+            inner = self._logic()
+            self._take(")")
+            return inner
+        if kind != "name":
+            raise SizeSyntaxError(f"unexpected '{word}'")
+        if word in {"true", "false"}:
+            return host.Truth(word == "true")
+        if self.kind == "op" and self.word == "(":
+            return self._call(word)
+        if word in self.names:
+            return self.names[word]
+        if word in self.symbols:
+            return host.Symbol(word)
+        raise SizeSyntaxError(f"'{word}' is neither a dim nor a scalar")
+
+    def _call(self, function: str) -> host.Size | host.Guard:
+        self._take("(")
+        arguments = [self._logic()]
+        while self.kind == "op" and self.word == ",":
+            self._next()
+            arguments.append(self._logic())
+        self._take(")")
+        if function == "not" and len(arguments) == 1:
+            return host.negate(self._guarded(arguments[0]))
+        if function == "if" and len(arguments) == 3:
+            condition, *sizes = arguments
+            return host.select(self._guarded(condition), *map(self._sized, sizes))
+        if function not in FUNCTIONS or function in INFIX:
+            raise SizeSyntaxError(f"there is no function '{function}'")
+        return _applied(function, tuple(map(self._sized, arguments)))
+
+
+def _integer(text: str) -> int:
+    if len(text) > len(str(-host.MOST)) or abs(int(text)) > host.MOST:
+        raise SizeSyntaxError(f"{text[:20]} is beyond 2^53")
+    return int(text)
+
+
+def _applied(function: str, operands: tuple[host.Size, ...]) -> host.Size:
+    if function == "-":
+        left, right = operands
+        return host.add(left, host.multiply(right, -1))
+    if len(operands) != (1 if function in OF_ONE else 2):
+        raise SizeSyntaxError(f"'{function}' of {len(operands)} operands")
+    divisor = operands[-1]
+    below = isinstance(divisor, host.Literal) and divisor.value <= 0
+    if function == "ceil_div" and below:
+        raise SizeSyntaxError("'ceil_div' by a number that is not above 0")
+    if function in _FOLDING:
+        return _FOLDING[function](*operands)
+    return host.Apply(function, operands)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Literal, TypeAlias, final
@@ -15,11 +15,12 @@ from kerngen.check.files.unused import (
 )
 from kerngen.compiler import Compiler
 from kerngen.emit.module_name import module_name
-from kerngen.report.clashes import clashing_files
+from kerngen.output.clashes import find_clashes
 from kerngen.report.layout_data import hints as layout_hints
 from kerngen.report.layout_text import hint_text
 from kerngen.report.python_names import NamedFile, rename_notes, renamed_items
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
+from kerngen.source.faults_build import ClashingFiles
 from kerngen.source.render import note_to_json, to_json
 from kerngen.source.text import Span
 from kerngen.syntax.library import Library
@@ -159,3 +160,23 @@ def check_text(text: str, path: str) -> list[Any]:
         (each for each in found if isinstance(each, Diagnostic)),
         (each for each in found if isinstance(each, Hint)),
     )
+
+
+# Diagnostics of files whose generated output would be in each other's way.
+
+
+def clashing_files(
+    library: Library, paths: Mapping[str, Iterable[str]]
+) -> Iterator[ClashingFiles]:
+    """Yield a fault for each source whose generated files are in another's way."""
+
+    def start(name: str) -> Span:
+        return Span(library.source(name), 0, 0)
+
+    for clash in find_clashes(paths):
+        yield ClashingFiles(
+            span=start(clash.source),
+            why=clash.why,
+            remedy=f"{clash.remedy}.",
+            other=start(clash.other) if clash.other else None,
+        )

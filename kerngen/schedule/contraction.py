@@ -7,7 +7,7 @@ The product of two matrices is one; so are the squared distances of two sets of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from functools import reduce as fold
@@ -16,9 +16,9 @@ from typing import Final, final
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.conditions import conditional
 from kerngen.ir.analysis.reads import free_indices, holds_reduce, loads
+from kerngen.ir.nodes import Binary, Expr, Unary
 from kerngen.ir.types import ValueType
 from kerngen.ir.walk import factors_of, map_children
-from kerngen.schedule.conjunctions import all_parts
 from kerngen.schedule.lowering.addresses import is_contiguous
 from kerngen.schedule.lowering.linear_bounds import LinearBound, bound_of
 from kerngen.schedule.task import Task
@@ -266,3 +266,24 @@ def _with_row(
     if not fits or ends != (frozenset((row,)), frozenset((column,))):
         return None
     return Contraction(reduce.kind, over, left, right, term, column, row)
+
+
+# Conditions taken apart: `j <= i and keep[j] != 0` is two, which both must hold.
+
+
+def all_parts(condition: Expr, *, holds: bool) -> Iterator[tuple[Expr, bool]]:
+    """Yield conditions that all hold, or all fail, where `condition` is `holds`.
+
+    `a and b` is true where both are; `a or b` is false where neither is.
+    """
+    match condition:
+        case Unary("not", operand):
+            yield from all_parts(operand, holds=not holds)
+        case Binary("and", left, right) if holds:
+            yield from all_parts(left, holds=True)
+            yield from all_parts(right, holds=True)
+        case Binary("or", left, right) if not holds:
+            yield from all_parts(left, holds=False)
+            yield from all_parts(right, holds=False)
+        case _:
+            yield condition, holds

@@ -24,8 +24,7 @@ from kerngen.schedule.gemm.strategy import fits_gemm, row_of
 from kerngen.schedule.gemm.tiling import (
     SMALL,
 )
-from kerngen.schedule.gemv.choices import gemv_choices
-from kerngen.schedule.gemv.strategy import fits_gemv
+from kerngen.schedule.gemv.strategy import fits_gemv, gemv_choices
 from kerngen.schedule.lowering.cooperation import reduction_of
 from kerngen.schedule.lowering.ranges import is_window
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all

@@ -25,9 +25,14 @@ from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.per_element import start_invocation, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.scalar_only import has_scalars_alone
-from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
+from kerngen.schedule.sizes import (
+    all_divisible,
+    domain_size,
+    extent_size,
+    loop_trips,
+    to_wgsl,
+)
 from kerngen.schedule.task import Task
-from kerngen.schedule.trip_count import loop_trips
 from kerngen.shader import tree as t
 
 WORKGROUP: Final = 256

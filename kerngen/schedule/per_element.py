@@ -23,9 +23,8 @@ from kerngen.schedule.lowering.steps import (
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.scalar_only import is_scalar_only
-from kerngen.schedule.sizes import all_divisible, domain_size
+from kerngen.schedule.sizes import all_divisible, domain_size, loop_trips
 from kerngen.schedule.task import Options, Task
-from kerngen.schedule.trip_count import loop_trips
 from kerngen.shader import tree as t
 
 MAP_SIZE: Final = 256

@@ -1,4 +1,4 @@
-"""Sizes of axes and domains, for the host and as WGSL."""
+"""Sizes of axes and domains, for the host and as WGSL, and trip counts of loops."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import assert_never
 
-from kerngen.ir.nodes import Extent, Index
+from kerngen.ir.nodes import Expr, Extent, Index, Reduce
+from kerngen.ir.walk import children
 from kerngen.plan import size as host
+from kerngen.plan.size import ZERO, Size, add
 from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
 
@@ -84,3 +87,39 @@ def ceil_division(value: t.Expr, by: t.Expr) -> t.Expr:
     number = t.as_int(by)
     above = t.Binary("-", value + by, t.ONE) if number is None else value + (number - 1)
     return above // by
+
+
+# Trip counts of an invocation's loops: some adapters stop loops after a limit.
+
+
+def loop_trips(task: Task, shared: Mapping[Reduce, Size]) -> Size:
+    """Return how many loop trips an invocation takes in a stage.
+
+    `shared` has the trips of reductions that several invocations share; all others are
+    serial.
+    """
+    return add(*(_trips(value, shared) for value in task.values))
+
+
+def serial_trips(exprs: Iterable[Expr]) -> Size:
+    """Return how many trips the serial loops in some expressions take."""
+    return add(*(_trips(expr, {}) for expr in exprs))
+
+
+def nested_trips(outermost: Size, inner: tuple[Index, ...]) -> Size:
+    """Return the trips of a loop and of the serial loops over `inner` inside it."""
+    if not inner:
+        return outermost
+    first, *rest = inner
+    return outermost * (nested_trips(extent_size(first.extent), tuple(rest)) + 1)
+
+
+def _trips(expr: Expr, shared: Mapping[Reduce, Size]) -> Size:
+    inner = add(*(_trips(child, shared) for child in children(expr)))
+    if not isinstance(expr, Reduce):
+        return inner
+    own = shared.get(expr)
+    if own is None:
+        first, *rest = expr.indices
+        own = nested_trips(extent_size(first.extent), tuple(rest))
+    return own * (inner + 1) if inner != ZERO else own

@@ -35,8 +35,8 @@ from typing import (
     final,
 )
 
-from kerngen.source.counted import counted
 from kerngen.source.text import Span
+from kerngen.source.words import counted
 
 Severity: TypeAlias = Literal["error", "warning"]
 Help: TypeAlias = str | tuple[str, ...] | Mapping[str, str]

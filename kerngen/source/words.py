@@ -1,4 +1,4 @@
-"""Valid names of Python modules and packages, made from any text."""
+"""Words in messages and names: `2 axes`, and names of Python modules from any text."""
 
 from __future__ import annotations
 
@@ -51,3 +51,8 @@ def package_like(name: str) -> str:
     """
     word = python_word(name)
     return f"{word.rstrip('_')}_kernels" if package_fault(word) else word
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return `1 axis` or `2 axes`."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"

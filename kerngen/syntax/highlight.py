@@ -5,16 +5,94 @@ That is rich, mkdocs, Sphinx, IPython and others: they find the lexer by its ent
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
-from pygments.lexer import (
-    RegexLexer,
-    bygroups,  # pyright: ignore[reportUnknownVariableType]  # it has no annotations
-    default,
-)
+from pygments.lexer import RegexLexer, bygroups, default
 from pygments.token import string_to_tokentype
 
-from kerngen.syntax.highlight_rules import RULES, Rule
+from kerngen.ir.builtins.table import BUILTINS
+from kerngen.ir.geometry import GEOMETRY
+from kerngen.syntax.wording import CONTEXTUAL, KEYWORDS
+
+# The rules of syntax highlighting as data, for Pygments and the playground.
+#
+# A state has rules, of which the first that matches applies.  A rule is a pattern, the kinds
+# of its groups, or of all of it, and the state that follows:
+# the rule of `@size` has a pattern of three groups, their kinds "Punctuation",
+# "Text.Whitespace" and "Name.Decorator", and None, as it keeps the state.  Kinds are
+# Pygments' names of tokens.  `#pop` goes back to the state before.  The patterns
+# mean the same in Python and JavaScript.
+
+
+Rule: TypeAlias = tuple[str, tuple[str, ...], str | None]
+
+
+def _one_of(words: Iterable[str], after: str = r"\b") -> str:
+    """Return a pattern of whole words."""
+    return rf"\b(?:{'|'.join(sorted(words))}){after}"
+
+
+_TYPE: Final = r"\b(?:[fiu]32|f16|[iu][48]|bool|vec[234][fiuh]|mat[234]x[234][fh])\b"
+_NAME: Final = r"[A-Za-z_]\w*"
+_WORDS: Final = {word.lower() for word in KEYWORDS - CONTEXTUAL - {"REDUCE"}}
+
+RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
+    "root": (
+        (r"\s+", ("Text.Whitespace",), None),
+        (r"//!.*|///(?!/).*", ("Literal.String.Doc",), None),
+        (r"//.*", ("Comment.Single",), None),
+        (r'"[^"\n]*"?', ("Literal.String",), None),
+        (
+            rf"\b(kernel|fn|struct)(\s+)({_NAME})",
+            ("Keyword.Declaration", "Text.Whitespace", "Name.Function"),
+            None,
+        ),
+        (
+            r"\b(gradient|derivative)(\s+)(of)\b",
+            ("Keyword", "Text.Whitespace", "Keyword"),
+            None,
+        ),
+        (r"\b(?:by|given)(?=\s+(?!and\b|or\b)\w)", ("Keyword",), None),
+        (r"\brequire(?=\s+(?!and\b|or\b)[\w(])", ("Keyword",), None),
+        (
+            rf"\b(schedule)(\s+)(?={_NAME}|\*)",
+            ("Keyword.Declaration", "Text.Whitespace"),
+            "targets",
+        ),
+        (_one_of(_WORDS), ("Keyword",), None),
+        (r"\b(?:sum|prod|max|min|argmax|argmin)(?=\s*\[)", ("Keyword.Reserved",), None),
+        (_TYPE, ("Keyword.Type",), None),
+        (_one_of((*BUILTINS, *GEOMETRY), r"(?=\s*\()"), ("Name.Builtin",), None),
+        (rf"{_NAME}(?=\s*\()", ("Name.Function",), None),
+        (
+            rf"(@)(\s*)({_NAME})",
+            ("Punctuation", "Text.Whitespace", "Name.Decorator"),
+            None,
+        ),
+        (_NAME, ("Name",), None),
+        (r"0[xX][0-9a-fA-F]+", ("Literal.Number.Hex",), None),
+        (
+            r"\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)",
+            ("Literal.Number.Float",),
+            None,
+        ),
+        (r"\d+", ("Literal.Number.Integer",), None),
+        (r"->|[-+*/]=|[=!<>]=|<<|>>|[-+*/%=<>|^&~]", ("Operator",), None),
+        (r"[()\[\]{},;:.]", ("Punctuation",), None),
+        (r".", ("Name",), None),
+    ),
+    # What a schedule is for: `softmax, matmul_*.total`.
+    "targets": (
+        (r"\s+", ("Text.Whitespace",), None),
+        (r"//.*", ("Comment.Single",), None),
+        (rf"(\.)(\s*)({_NAME})", ("Punctuation", "Text.Whitespace", "Name"), None),
+        (rf"(?!when\b){_NAME}", ("Name.Function",), None),
+        (r"\*", ("Operator",), None),
+        (r",", ("Punctuation",), None),
+        (r"", (), "#pop"),
+    ),
+}
 
 
 def _rule(rule: Rule) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kerngen.syntax.highlight_rules import RULES, Rule
+from kerngen.syntax.highlight import RULES, Rule
 
 SCOPES: Final[Mapping[str, str]] = {
     "Comment.Single": "comment.line.double-slash",
@@ -35,7 +35,7 @@ SCOPES: Final[Mapping[str, str]] = {
 def grammar() -> dict[str, Any]:
     """Return the grammar in the form of its JSON file."""
     return {
-        "comment": "Made by 'tools/vscode --grammar' from kerngen/syntax/highlight_rules.py.",
+        "comment": "Made by 'tools/vscode --grammar' from kerngen/syntax/highlight.py.",
         "name": "kerngen",
         "scopeName": "source.kern",
         "patterns": [{"include": "#root"}],

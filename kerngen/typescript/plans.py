@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import assert_never, final
+from typing import Final, TypeAlias, assert_never, final
 
 from kerngen.plan import tree
 from kerngen.plan.size import (
@@ -27,10 +27,9 @@ from kerngen.plan.size import (
     negate,
     symbols,
 )
-from kerngen.plan.text import Printer, sides_of, to_text
+from kerngen.plan.text import Printer, Words, sides_of, to_text
 from kerngen.plan.write import named_sizes, taken_names
-from kerngen.typescript.literals import Code, Literal, js_literal
-from kerngen.typescript.sizes import JAVASCRIPT, as_function
+from kerngen.typescript.names import js_string
 
 
 @final
@@ -215,3 +214,107 @@ def _length(axis: str | int) -> Operand:
 
 def _check(check: tree.RangeCheck | tree.Gather) -> dict[str, Literal]:
     return {"tensor": check.tensor, "axis": check.axis, "extent": check.extent}
+
+
+# Sizes and conditions of plans in JavaScript, over `d`, which has BigInts by name.
+#
+#     m * ceil_div(n, 4096)   becomes   d.m * $host.ceilDiv(d.n, 4096n)
+#     n % 4 == 0              becomes   d.n % 4n === 0n
+#
+# BigInts are exact, as the integers of Python.  They can't be divided by zero, as WGSL's can.
+
+
+JAVASCRIPT: Final = Words(
+    both=" && ",
+    either=" || ",
+    negation="!({})",
+    comparisons={"==": "===", "!=": "!=="},
+    literal="{}n",
+    negative="({}n)",
+    name="d.{}",
+    part='d["{}"]',
+    select="({} ? {} : {})",
+    calls={
+        "/": "$host.div({})",
+        "%": "$host.rem({})",
+        "abs": "$host.abs({})",
+        "ceil_div": "$host.ceilDiv({})",
+        "floor_div": "$host.floorDiv({})",
+        "max": "$host.max({})",
+        "min": "$host.min({})",
+        "mod": "$host.mod({})",
+        "shift_left": "$host.shiftLeft({})",
+        "shift_right": "$host.shiftRight({})",
+        "wrap_i32": "BigInt.asIntN(32, {})",
+        "wrap_u32": "BigInt.asUintN(32, {})",
+    },
+    operators={"bit_and": " & ", "bit_or": " | ", "bit_xor": " ^ "},
+)
+
+
+def as_function(part: Size | Guard, printer: Printer) -> str:
+    """Return a size or a condition as a function of `d`; one that has a name is that."""
+    if isinstance(part, Guard):
+        return f"(d) => {printer.guard(part)}"
+    text = printer.size(part)
+    return text.removesuffix("(d)") if part in printer.names else f"(d) => {text}"
+
+
+# Values as JavaScript's literals, each on one line if it is short.
+#
+# {"name": "x", "axes": ["m", 4]}   becomes   { name: "x", axes: ["m", 4] }
+
+
+_WIDTH: Final = 100
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A text of JavaScript, printed as it is."""
+
+    text: str
+
+
+Literal: TypeAlias = (
+    "str | int | float | Code | Sequence[Literal] | Mapping[str, Literal]"
+)
+
+
+def js_literal(value: Literal, indent: int = 0, before: int = 0) -> str:
+    """Return a value as JavaScript: on one line where that fits, else an entry on each.
+
+    It follows `before` characters, such as a key, on a line with an indent.
+    """
+    short = _short(value)
+    if indent + before + len(short) <= _WIDTH or isinstance(
+        value, str | int | float | Code
+    ):
+        return short
+    inner = indent + 2
+    if isinstance(value, Mapping):
+        begin, end = "{}"
+        items = [f"{k}: {js_literal(v, inner, len(k) + 2)}" for k, v in value.items()]
+    else:
+        begin, end = "[]"
+        items = [js_literal(each, inner) for each in value]
+    lines = (f"{' ' * inner}{item}," for item in items)
+    return "\n".join([begin, *lines, f"{' ' * indent}{end}"])
+
+
+def _short(value: Literal) -> str:
+    """Return a value on one line."""
+    match value:
+        case Code(text):
+            return text
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return js_string(value)
+        case int() | float():
+            return repr(value)
+        case Mapping():
+            items = [f"{key}: {_short(each)}" for key, each in value.items()]
+            return f"{{ {', '.join(items)} }}" if items else "{}"
+        case _:
+            return f"[{', '.join(map(_short, value))}]"

@@ -12,9 +12,8 @@ from hypothesis.errors import Flaky, Unsatisfiable
 
 from kerngen.plan.tree import Case
 from kerngen.runtime import FeatureError, UniformRangeError
-from kerngen.verify.calls.canned_calls import call_at
+from kerngen.verify.calls.canned_calls import call_at, overlaps
 from kerngen.verify.calls.draw import Drawn
-from kerngen.verify.calls.overlaps import overlaps
 from kerngen.verify.calls.shrink import plainer
 from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.differences import Product, products

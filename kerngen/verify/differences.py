@@ -6,7 +6,7 @@ checks all of a gradient, without a formula of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
@@ -15,13 +15,15 @@ import numpy as np
 from kerngen.plan.tree import Case
 from kerngen.runtime import ShapeError, UniformRangeError
 from kerngen.runtime.calls.kernel import Kernel
+from kerngen.runtime.reference import doubled, in_double
+from kerngen.runtime.struct import Struct, UniformStruct
+from kerngen.runtime.values.records import numbers
 from kerngen.verify.calls.canned_calls import call_at
 from kerngen.verify.calls.sizes import Fitting, Sizes
-from kerngen.verify.doubles import in_doubles, reals, results, with_reals
 from kerngen.verify.fault import Fault
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.meaning.values import Array
-from kerngen.verify.trial import Given
+from kerngen.verify.trial import Given, refer
 from kerngen.verify.ways import Way
 
 _STEPS: Final = (1e-5, 2.5e-6)
@@ -230,3 +232,68 @@ def _sizes(weights: Values, values: Mapping[str, Array]) -> float:
 
 def _sum(parts: Iterable[Array]) -> float:
     return float(sum(part.sum() for part in parts))
+
+
+# Arguments converted to float64: arrays, records and structs.
+
+
+def reals(array: Array) -> Iterator[Array]:
+    """Yield each array of floats in an array, with those of struct members."""
+    for name in array.dtype.names or ():
+        yield from reals(array[name])
+    if array.dtype.kind == "f":
+        yield array
+
+
+def in_doubles(value: Any) -> Any:
+    """Return an argument with its floats as float64; a struct becomes a record."""
+    if isinstance(value, Struct):
+        value = np.frombuffer(value.pack(), type(value).DTYPE)[0:1].reshape(())
+    if not hasattr(value, "dtype"):
+        return value
+    array: Array = value
+    return array.astype(doubled(array.dtype))
+
+
+def with_reals(array: Array, values: Sequence[Array]) -> Array:
+    """Return a copy of an array or of records with its floats replaced."""
+    made = array.copy()
+    for part, value in zip(reals(made), values, strict=True):
+        part[...] = value
+    return made
+
+
+def results(kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Array]:
+    """Return the outputs of a kernel's reference by name, all in float64."""
+    arrays = tuple(values[spec.name] for spec in kernel.inputs)
+    scalars = tuple(
+        (
+            _struct(spec.element, values[spec.name])
+            if issubclass(spec.element, Struct)
+            else values[spec.name]
+        )
+        for spec in kernel.scalars
+    )
+    with in_double():
+        found = refer(kernel, Given((), arrays, scalars))
+    names = (spec.name for spec in kernel.outputs)
+    return dict(zip(names, found, strict=True))
+
+
+def _struct(type_: type[UniformStruct], record: Array) -> Any:
+    """Return the struct that a record holds."""
+    parts: dict[str, Any] = {}
+    for field in type_.FIELDS:
+        value = record[field.name]
+        inner = field.type
+        if issubclass(inner, Struct):
+            parts[field.name] = _structs(inner, value)
+        else:
+            parts[field.name] = numbers(value).tolist()
+    return type_(**parts)
+
+
+def _structs(type_: type[Struct], records: Array) -> Any:
+    if records.shape:
+        return tuple(_structs(type_, each) for each in records)
+    return _struct(type_, records)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kerngen.source.counted import counted
+from kerngen.source.words import counted
 from kerngen.verify.result import Result, Verdict
 from kerngen.verify.snippet import snippet
 

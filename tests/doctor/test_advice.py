@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from kerngen.doctor import machine as machines
-from kerngen.doctor.advice import advice
+from kerngen.doctor.adapters import advice
 from kerngen.doctor.machine import Machine, inspect_machine
 from tests.cli.sample import edit
 

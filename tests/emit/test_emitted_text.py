@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from kerngen.compiler import compile_text
 from kerngen.emit.docs import paragraphs, write_comment, write_docstring
 from kerngen.emit.python_names import PythonNamer
-from kerngen.emit.reference.letters import letters_for
+from kerngen.emit.reference.reduce import letters_for
 from kerngen.emit.writer import Writer
 from tests.budget import examples
 from tests.compile import emitted, loaded

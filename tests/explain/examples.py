@@ -14,8 +14,8 @@ from typing import Final
 
 from kerngen.bind.build import bind
 from kerngen.compiler import Compiler
-from kerngen.explain.page import Page
-from kerngen.report.clashes import clashing_files
+from kerngen.explain.pages import Page
+from kerngen.report.findings import clashing_files
 from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.reading import read_source
 from kerngen.source.text import Source

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from kerngen.catalogue import DIAGNOSTICS
-from kerngen.explain.page import Page, title
-from kerngen.explain.pages import FOLDER, codes, grouped, page
+from kerngen.explain.pages import FOLDER, Page, codes, grouped, page, title
 from kerngen.source.render import render
 from tests.wording import check_wording
 

@@ -12,8 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from kerngen.syntax.highlight import KernLexer
-from kerngen.syntax.highlight_rules import RULES
+from kerngen.syntax.highlight import RULES, KernLexer
 from kerngen.syntax.textmate import SCOPES
 from tests.project.tree import ROOT
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kerngen.plan.size import evaluate
 from kerngen.runtime.calls.kernel import Kernel, TensorSpec
 from kerngen.runtime.values.fields import is_leaf
-from kerngen.verify.calls.required import meeting
+from kerngen.verify.calls.sizes import meeting
 
 from .domains import (
     ANY_SCALAR,

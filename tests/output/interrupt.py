@@ -24,9 +24,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from kerngen.output import transaction
-from kerngen.output.changes import Changes
 from kerngen.output.files import Generated
-from kerngen.output.transaction import locked
+from kerngen.output.transaction import Changes, locked
 from kerngen.output.write import write
 
 OLD = [

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kerngen.output import atomic_swap
+from kerngen.output import transaction
 from kerngen.output.files import Generated, declare
 from tests.budget import is_night, sampled
 from tests.output import interrupt
@@ -77,7 +77,7 @@ def test_killed_while_exchanging_the_output_is_whole_at_once(
     for folder in folders:
         folder.mkdir()
     try:
-        vars(atomic_swap)["_exchange"](*folders)
+        vars(transaction)["_exchange"](*folders)
     except OSError as error:
         if error.errno not in (None, *NO_EXCHANGE):
             raise

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from kerngen.output import atomic_swap, transaction
+from kerngen.output import transaction
 from kerngen.output.atomic_replace import replace_atomically
-from kerngen.output.changes import write_files
 from kerngen.output.errors import OutputError
 from kerngen.output.files import Generated
 from kerngen.output.manifest import Manifest, digest, read_manifest
+from kerngen.output.transaction import write_files
 from kerngen.output.write import Summary, check, write
 from tests.output.interrupt import no_exchange
 
@@ -367,7 +367,7 @@ def test_a_backslash_in_a_users_file_is_a_letter(
         mine.unlink()
         mine.write_text("saved", encoding="utf-8")
 
-    monkeypatch.setattr(atomic_swap, "write_files", meanwhile)
+    monkeypatch.setattr(transaction, "write_files", meanwhile)
     write([B], out, keep=none)
     assert not out.with_name(f".{out.name}.kerngen").exists()
     assert mine.read_text("utf-8") == wanted

@@ -15,12 +15,11 @@ from pathlib import Path
 
 from kerngen.bench.case import Case
 from kerngen.bench.choose import suite
-from kerngen.bench.contexts import open_contexts
 from kerngen.bench.measure import Effort
 from kerngen.bench.peers import find_peers
 from kerngen.bench.record import RunData, keep, timings_data
 from kerngen.bench.run import Budget, on_peer, run
-from kerngen.bench.session import begin
+from kerngen.bench.session import begin, open_contexts
 from tests.performance.ablation import AblationData, ablate
 from tests.performance.page import PerformanceData, read_all, write_page
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final, TypedDict, final
 
 from kerngen.bench.arguments import Sizes
-from kerngen.bench.contexts import open_contexts
 from kerngen.bench.measure import Clock, Effort, Timing, measure_in_turn
 from kerngen.bench.run import Budget
+from kerngen.bench.session import open_contexts
 from kerngen.cli.project import select
 from kerngen.cli.settings import Project
 from kerngen.compiler import Compiler

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kerngen.plan.facts import Facts
-from kerngen.plan.parse import Parser
+from kerngen.plan.scope import Parser
 from kerngen.plan.size import ALWAYS, NEVER, Guard, holds
 from kerngen.plan.text import guard_text
 from tests.budget import examples

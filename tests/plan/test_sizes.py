@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kerngen.plan import size as host
-from kerngen.plan.parse import Parser, SizeSyntaxError
+from kerngen.plan.scope import Parser, SizeSyntaxError
 from kerngen.plan.text import guard_text, to_text
 
 NAMES = ("k", "m", "n")

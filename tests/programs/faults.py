@@ -206,7 +206,7 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "an affine subscript with a lost sign",
-        "kerngen.schedule.lowering.affine:lower_affine",
+        "kerngen.schedule.lowering.subscripts:lower_affine",
         "total = total - term",
         "total = total + term",
     ),

@@ -24,7 +24,7 @@ from kerngen.runtime.calls.kernel import Kernel as RuntimeKernel
 from kerngen.runtime.errors import Error, ShapeError
 from kerngen.runtime.struct import Struct
 from kerngen.source.diagnostic import CompileError
-from kerngen.verify.doubles import in_doubles, reals, results, with_reals
+from kerngen.verify.differences import in_doubles, reals, results, with_reals
 from kerngen.verify.meaning.values import blank_array
 from tests.compile import checked
 from tests.gradient.differences import program as lowered

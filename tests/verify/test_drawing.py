@@ -22,9 +22,8 @@ from kerngen.plan.tree import (
     stages_of,
 )
 from kerngen.verify.calls import sizes as lengths_module
-from kerngen.verify.calls.canned_calls import PERIOD, call_at, canned_call
+from kerngen.verify.calls.canned_calls import PERIOD, call_at, canned_call, overlaps
 from kerngen.verify.calls.draw import ARRANGEMENTS, Drawn, inputs_of, twins
-from kerngen.verify.calls.overlaps import overlaps
 from kerngen.verify.calls.sizes import MOST_WORK, Fitting
 from kerngen.verify.campaign import given_of, reference_way
 from kerngen.verify.effort import Effort
@@ -235,8 +234,9 @@ def test_candidates_are_ever_less_like_what_was_drawn(
 def test_calls_are_drawn_that_a_kernel_takes(known: dict[str, Subject]) -> None:
     found: list[Drawn] = []
     given = fitting(known["summed"])
-    Effort(25, 1).hold("summed", given, found.append)
-    assert len(found) >= 25
+    # Which are drawn depends on the modules that are loaded: Hypothesis tries their constants.
+    Effort(60, 1).hold("summed", given, found.append)
+    assert len(found) >= 60
     assert all(given.suits(each.sizes) for each in found)
     assert {each.arrangement for each in found} == {*ARRANGEMENTS}
     assert {each.turn for each in found} == {0, 1, 2, 3, 4}

@@ -18,8 +18,7 @@ from kerngen.plan.tree import dispatches_in
 from kerngen.verify import campaign, large
 from kerngen.verify import trial as trials
 from kerngen.verify.calls.draw import Drawn
-from kerngen.verify.calls.required import meeting
-from kerngen.verify.calls.sizes import Fitting, Sizes
+from kerngen.verify.calls.sizes import Fitting, Sizes, meeting
 from kerngen.verify.campaign import given_of, reference_way
 from kerngen.verify.effort import Effort, StopError
 from kerngen.verify.fault import LOST, Fault, Tally, WrongError

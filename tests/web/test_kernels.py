@@ -13,7 +13,7 @@ import pytest
 
 from kerngen.plan.read import read_plan
 from kerngen.plan.tree import KernelPlan
-from kerngen.typescript.host_functions import host_lines
+from kerngen.typescript.module import host_lines
 from kerngen.typescript.plans import Additions, plan_function
 from tests.numeric.cases import Arrays, Case, Scalars, standard_kernels
 from tests.numeric.tolerance import expect, shader_arithmetic

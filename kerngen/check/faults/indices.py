@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias
 
 from kerngen.ir.builtins.table import TRUNCATING
-from kerngen.source.counted import counted
 from kerngen.source.diagnostic import Diagnostic, related
 from kerngen.source.text import Span
+from kerngen.source.words import counted
 
 
 class UnboundIndex(Diagnostic, code="KG0401"):

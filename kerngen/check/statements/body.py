@@ -35,8 +35,9 @@ from kerngen.check.traverse import walk_syntax
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.positions import at_places
 from kerngen.ir.builtins.evaluate import NotFiniteError, constant_value
+from kerngen.ir.fold import fold
 from kerngen.ir.memory import Leaf, lowest_and_highest
-from kerngen.ir.narrowing import narrowed
+from kerngen.ir.nodes import Binary, Constant, Expr, Tensor
 from kerngen.ir.operators import composite_type, is_composite
 from kerngen.ir.types import F16_MAX, Scalar, scalar_of
 from kerngen.syntax import ast
@@ -290,3 +291,25 @@ def _poison_right(scope: Scope, node: ast.Assignment) -> None:
 def _text(statement: ast.Statement) -> str:
     """Return a statement on one line, with its semicolon."""
     return statement.span.collapsed.rstrip("; ") + ";"
+
+
+# Integers of 8 and 4 bits as they are written: of the value, the lower bits are kept.
+
+
+def narrowed(value: Expr, target: Tensor) -> Expr:
+    """
+    Return the value that a read gives after a write to a narrow tensor.
+
+    Before:  y[i] = x[i];             with y of u4; then of i4
+    After:   y[i] = x[i] & 15;        y[i] = x[i] << 28 >> 28;
+    """
+    if target.narrow is None:
+        return value
+    bits = target.narrow.bits
+    if value.type is Scalar.U32:
+        return fold(
+            Binary("&", value, Constant((1 << bits) - 1, Scalar.U32), value.type)
+        )
+    above = Constant(32 - bits, Scalar.U32)
+    up = fold(Binary("<<", value, above, value.type))
+    return fold(Binary(">>", up, above, value.type))

@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias, final
 
 import click
 
 from kerngen.cli.arguments.paths import PATH
-from kerngen.cli.arguments.sizes import SIZES
 from kerngen.cli.arguments.targets import TARGETS
 from kerngen.cli.console import be_quiet
 
 Decorator: TypeAlias = Callable[[Callable[..., None]], Callable[..., None]]
+Sizes: TypeAlias = Mapping[str, int]
+
+
+@final
+class SizesType(click.ParamType[Sizes]):
+    """The type of a size argument: lengths by name, as in `m=4096,k=4096`."""
+
+    name = "DIM=LENGTH,..."
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Sizes:
+        """Return the lengths; fail with the expected form."""
+        sizes: dict[str, int] = {}
+        for part in str(value).split(","):
+            name, equals, length = (piece.strip() for piece in part.partition("="))
+            if not (name.isidentifier() and equals and length.isdecimal()):
+                self.fail(f"'{part}' is not of the form m=4096.", param, ctx)
+            if name in sizes:
+                self.fail(f"'{name}' is given twice.", param, ctx)
+            sizes[name] = int(length)
+        return sizes
+
+
+SIZES: Final = SizesType()
 
 
 def _be_quiet(_ctx: click.Context, _option: click.Parameter, value: bool) -> None:

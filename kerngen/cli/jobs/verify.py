@@ -16,7 +16,7 @@ from kerngen.cli.arguments.paths import shown_path
 from kerngen.cli.console import report_console
 from kerngen.cli.jobs.adapters import numbers
 from kerngen.cli.project import Selection
-from kerngen.source.counted import counted
+from kerngen.source.words import counted
 from kerngen.verify.farm import Asked, merged, verify_library
 from kerngen.verify.report import print_data, table_of_data
 from kerngen.verify.result import Verdict

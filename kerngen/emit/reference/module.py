@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kerngen.emit.calls import FunctionInfo
 from kerngen.emit.docs import summary, write_docstring
-from kerngen.emit.functions import FunctionInfo
 from kerngen.emit.python_code import call, tuple_text
 from kerngen.emit.python_names import KernelNames, ModuleNames, function_names
 from kerngen.emit.reference.body import reference_body

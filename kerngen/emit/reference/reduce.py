@@ -6,18 +6,16 @@ than what the kernel reads or writes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from functools import reduce as fold
+from string import ascii_letters
 
 from kerngen.emit.python_code import Code, tuple_text
-from kerngen.emit.reference.axes import (
-    align,
-    find_carrier,
-)
+from kerngen.emit.reference.axes import align, find_carrier
 from kerngen.emit.reference.empty import limit_of, unless_empty, write_empty
 from kerngen.emit.reference.keyed import print_keyed
-from kerngen.emit.reference.letters import letters_for
 from kerngen.emit.reference.load import sliced
 from kerngen.emit.reference.place import print_place
 from kerngen.emit.reference.runs import Frame, read_axes, read_regardless
@@ -174,3 +172,18 @@ def _by_loops(printer: Printer, expr: Reduce, outer: Frame) -> Code:
         part = printer.print(expr.body, outer)
         scope.writer.line(_ACCUMULATE[expr.kind].format(total=total, part=part.text))
     return Code(total, fresh=True)
+
+
+# The letters for indices in einsum's subscripts.
+
+
+def letters_for(names: Iterable[str]) -> dict[str, str]:
+    """Return a letter for each index: its own name, its initial, or an unused one."""
+    listed = list(dict.fromkeys(names))
+    letters = {name: name for name in listed if len(name) == 1 and name.isalpha()}
+    for name in listed:
+        if name not in letters:
+            wanted = (name.strip("_").lower()[:1], *ascii_letters)
+            taken = set(letters.values())
+            letters[name] = next(x for x in wanted if x.isalpha() and x not in taken)
+    return letters

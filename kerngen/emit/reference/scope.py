@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from types import MappingProxyType
 from typing import Protocol, final
 
-from kerngen.emit.functions import FunctionInfo
+from kerngen.emit.calls import FunctionInfo
 from kerngen.emit.members import attributes
 from kerngen.emit.python_code import Code, tuple_text
 from kerngen.emit.python_names import PythonNamer

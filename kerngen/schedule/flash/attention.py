@@ -26,8 +26,7 @@ from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, walk
-from kerngen.schedule.conjunctions import all_parts
-from kerngen.schedule.contraction import Contraction, contraction_of
+from kerngen.schedule.contraction import Contraction, all_parts, contraction_of
 from kerngen.schedule.task import Task
 
 DOT: Final = ir.LocalValue("dot product", Scalar.F32)

@@ -20,7 +20,7 @@ from kerngen.ir.nodes import (
     Select,
 )
 from kerngen.ir.types import Scalar
-from kerngen.schedule.conjunctions import all_parts
+from kerngen.schedule.contraction import all_parts
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.linear_bounds import LinearBound, bound_of

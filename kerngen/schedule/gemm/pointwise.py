@@ -17,7 +17,7 @@ from kerngen.ir.analysis.conditions import identity_of
 from kerngen.ir.builtins.evaluate import constant_value
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import called, map_children, subscript_value
-from kerngen.schedule.conjunctions import all_parts
+from kerngen.schedule.contraction import all_parts
 
 _BESIDE: Final = identity_of("sum", Scalar.F32)
 

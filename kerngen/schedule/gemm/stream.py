@@ -37,9 +37,8 @@ from kerngen.schedule.lowering.steps import vector_tensors, write_steps
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader
-from kerngen.schedule.sizes import domain_size, to_wgsl
+from kerngen.schedule.sizes import domain_size, loop_trips, to_wgsl
 from kerngen.schedule.task import Task
-from kerngen.schedule.trip_count import loop_trips
 from kerngen.shader import tree as t
 
 LEAST_WORK: Final = 2**19

@@ -38,10 +38,16 @@ from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import EVERYWHERE, Shader, Variant
 from kerngen.schedule.reduce.columnwise import MAX_PARTS, finish_shader
-from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
+from kerngen.schedule.sizes import (
+    all_divisible,
+    domain_size,
+    extent_size,
+    loop_trips,
+    nested_trips,
+    to_wgsl,
+)
 from kerngen.schedule.split import Split
 from kerngen.schedule.task import Task
-from kerngen.schedule.trip_count import loop_trips, nested_trips
 from kerngen.shader import tree as t
 
 TERMS: Final = 4

@@ -7,12 +7,27 @@ columns where the result is; once, or with the option `rows` once for this many 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from kerngen.schedule.contraction import contraction_of
+from kerngen.ir.nodes import Expr
+from kerngen.plan.size import ALWAYS, NEVER, Guard
+from kerngen.schedule.choice import Choice, both, compare, size_of
+from kerngen.schedule.contraction import Contraction, contraction_of
 from kerngen.schedule.gemv.columnwise_block import lower_columnwise_block
-from kerngen.schedule.gemv.rowwise import layout_of, lower_rowwise_block
-from kerngen.schedule.gemv.shape import LAYOUTS, NOT_FOR, GemvShape, shape_of
+from kerngen.schedule.gemv.dot_block import DOT_RUN, DotRowwise, dot_factors
+from kerngen.schedule.gemv.narrow_block import NarrowRowwise, WordRowwise, fits_words
+from kerngen.schedule.gemv.narrow_runs import EIGHT, WORDS, codes_of, words_of
+from kerngen.schedule.gemv.rowwise_block import Rowwise
+from kerngen.schedule.gemv.shape import (
+    LAYOUTS,
+    NOT_FOR,
+    GemvShape,
+    MatrixLayout,
+    shape_of,
+)
+from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.program import Variant
+from kerngen.schedule.reduce.rowwise import rows_divide, vector_names
 from kerngen.schedule.task import Options, Task
 
 
@@ -56,3 +71,108 @@ def lower_gemv(task: Task, options: Options) -> Iterator[Variant]:
     shape = shape_of(options, layout)
     lower = lower_columnwise_block if layout == "columns" else lower_rowwise_block
     return lower(task, shape)
+
+
+# Candidates of strategy `gemv`: lanes by how long and how many the rows are.
+
+
+LONG_NIBBLES: Final = 4096
+MANY_LONG_OF_NIBBLES: Final = 8192
+NIBBLES_OF_MANY_LONG: Final[Options] = {"lanes": (32, 4), "columns": (4,)}
+NIBBLES_OF_LONG: Final[Options] = {"lanes": (64, 4)}
+MANY_OF_NIBBLES: Final = 16384
+NIBBLES_OF_MANY: Final[Options] = {"lanes": (16, 8), "columns": (4,)}
+"""Rows of so many integers of 4 bits are work for 64 lanes, which take 2,048 of them in a
+turn; many of them for 32, which take what they read of x for four rows, and many shorter
+ones for 16.  On an H200, 2,560 rows of 9,728 take 9.4 us with 64 lanes (10.3 with 32),
+16,384 of 16,384 with zero points 62 us with 32 (72 with 64), 11,008 of 4,096 12 us (13),
+151,936 of 2,560 84 us with 16 (108 with 32), and 6,144 of those 9 us with 32."""
+
+MANY_OF_BYTES: Final = 6144
+BYTES_OF_MANY: Final[Options] = {"lanes": (32, 4), "columns": (4,)}
+"""Many rows of bytes are work for 32 lanes: on an H200, 151,936 rows of 2,560 take 103 us so
+(133 with 64 lanes), 6,144 of them 7.3 us (8.1), but 2,560 rows of 9,728 15 us (12)."""
+
+
+def gemv_choices(task: Task, reason: str, guard: Expr | None) -> Iterator[Choice]:
+    """Yield the candidates of products with a vector; of words, by the rows' sizes."""
+    found, layout = layout_of(task)
+    for which, options in _of_words(found, layout):
+        where = which if guard is None else both(guard, which)
+        yield Choice("gemv", reason, where, options)
+    yield Choice("gemv", reason, guard)
+
+
+def _of_words(
+    found: Contraction, layout: MatrixLayout
+) -> Iterator[tuple[Expr, Options]]:
+    """Yield the shapes for long and for many rows of narrow integers, with conditions."""
+    count = found.column.extent
+    if layout == "nibbles":
+        is_long = compare(size_of(found.over), ">=", LONG_NIBBLES)
+        many = compare(count, ">=", MANY_LONG_OF_NIBBLES)
+        yield both(is_long, many), NIBBLES_OF_MANY_LONG
+        yield is_long, NIBBLES_OF_LONG
+        yield compare(count, ">=", MANY_OF_NIBBLES), NIBBLES_OF_MANY
+    elif layout == "bytes":
+        yield compare(count, ">=", MANY_OF_BYTES), BYTES_OF_MANY
+
+
+# Products along the reduction: the variants, by how many neighbours a lane reads at once.
+
+
+def layout_of(task: Task) -> tuple[Contraction, MatrixLayout]:
+    """Return a stage's contraction, and how its matrix lies in memory."""
+    found = contraction_of(task)
+    if isinstance(found, str):
+        raise TypeError(found)
+    if found.right_axis != found.last:
+        return found, "columns"
+    if not _reads_narrow(task):
+        return found, "rows"
+    words = words_of(task, found.right, found.last, vector_names(task))
+    if words is None:
+        return found, "rows"
+    return found, "bytes" if words[0].bits == EIGHT else "nibbles"
+
+
+def _reads_narrow(task: Task) -> bool:
+    return any(tensor.narrow for tensor in task.stage.tensors_read)
+
+
+def lower_rowwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
+    """Return the variants that do a block of rows and columns in one dispatch."""
+    before: Guard = NEVER
+    for block in _blocks(task, shape):
+        when = rows_divide(task, block.names, block.width)
+        if when not in (NEVER, before):
+            yield Variant(block.variant, when, (block.shader(),))
+        before = when
+    edge = Rowwise(task, shape, "edge", 1, set())
+    yield Variant("edge", ALWAYS, (edge.shader(),))
+
+
+def _blocks(task: Task, shape: GemvShape) -> Iterator[Rowwise]:
+    """Yield the writers that read several neighbours at once, longest runs first."""
+    found, _ = layout_of(task)
+    names = vector_names(task)
+    if not _reads_narrow(task):
+        yield Rowwise(task, shape, "aligned", LANES, names)
+        return
+    words = words_of(task, found.right, found.last, names)
+    if words is not None:
+        storage, tensors = words
+        run = WORDS * storage.per_word
+        if fits_words(shape, run):
+            yield WordRowwise(task, shape, "aligned", run, names, tensors)
+            yield NarrowRowwise(task, shape, "eights", EIGHT, names)
+            return
+    if factors := dot_factors(task, found, names):
+        tensors = frozenset(load.tensor.name for load in factors)
+        yield DotRowwise(task, shape, "aligned", DOT_RUN, names, tensors)
+        yield Rowwise(task, shape, "fours", LANES, names)
+        return
+    if codes_of(found.right, found.over, names):
+        yield NarrowRowwise(task, shape, "aligned", EIGHT, names)
+    else:
+        yield Rowwise(task, shape, "aligned", LANES, names)

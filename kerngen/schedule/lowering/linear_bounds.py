@@ -12,8 +12,8 @@ from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import affine_form
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import walk
-from kerngen.schedule.lowering.affine import lower_fixed
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.subscripts import lower_fixed
 from kerngen.shader import tree as t
 
 _OPPOSITE: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {

@@ -21,9 +21,8 @@ from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.steps import write_steps
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader, Variant
-from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
+from kerngen.schedule.sizes import domain_size, extent_size, loop_trips, to_wgsl
 from kerngen.schedule.task import Options, Task
-from kerngen.schedule.trip_count import loop_trips
 from kerngen.shader import tree as t
 
 SIZE: Final = 64

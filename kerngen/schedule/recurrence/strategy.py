@@ -20,9 +20,8 @@ from kerngen.schedule.per_element import start_invocation, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.recurrence.blocks import in_vectors, turns_of, write_blocks
 from kerngen.schedule.recurrence.turn import declare_registers, finish_turn, loop_of
-from kerngen.schedule.sizes import domain_size, extent_size
+from kerngen.schedule.sizes import domain_size, extent_size, loop_trips
 from kerngen.schedule.task import Options, Task
-from kerngen.schedule.trip_count import loop_trips
 from kerngen.shader import tree as t
 
 SIZE: Final = 64

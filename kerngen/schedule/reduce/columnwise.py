@@ -30,10 +30,16 @@ from kerngen.schedule.lowering.steps import last_extents, tensors_in_runs, write
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.per_element import linear_group, start_invocation, unravel
 from kerngen.schedule.program import Shader, Variant
-from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
+from kerngen.schedule.sizes import (
+    all_divisible,
+    domain_size,
+    extent_size,
+    loop_trips,
+    nested_trips,
+    to_wgsl,
+)
 from kerngen.schedule.split import Split
 from kerngen.schedule.task import Task
-from kerngen.schedule.trip_count import loop_trips, nested_trips
 from kerngen.shader import tree as t
 
 LANES_PER_GROUP: Final = 256

@@ -11,9 +11,8 @@ from kerngen.schedule.lowering.steps import last_extents, vector_tensors
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.program import Variant
 from kerngen.schedule.scalar_only import is_scalar_only
-from kerngen.schedule.sizes import all_divisible, domain_size
+from kerngen.schedule.sizes import all_divisible, domain_size, loop_trips
 from kerngen.schedule.task import Task
-from kerngen.schedule.trip_count import loop_trips
 
 
 def by_width(

@@ -25,9 +25,8 @@ from kerngen.schedule.rows.memory import hold, loaded, read_ahead, reread
 from kerngen.schedule.rows.plan import RowPlan, Store, expressions, plan_rows
 from kerngen.schedule.rows.run import Run, indices_in, names_of, run_of, writes
 from kerngen.schedule.rows.shader import INVOCATIONS, Ladder, RowWriter, Shape
-from kerngen.schedule.sizes import all_divisible, at_most, domain_size
+from kerngen.schedule.sizes import all_divisible, at_most, domain_size, serial_trips
 from kerngen.schedule.task import Options, Task
-from kerngen.schedule.trip_count import serial_trips
 
 SHORTEST: Final = Shape(1, 0, 1)
 ALIGNED: Final = (

@@ -22,10 +22,15 @@ from kerngen.schedule.per_element import start_invocation, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.scan.form import Scan, scan_in
 from kerngen.schedule.scan.shape import Cut
-from kerngen.schedule.scan.terms import ScanTerms
-from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
+from kerngen.schedule.scan.tile import ScanTerms
+from kerngen.schedule.sizes import (
+    all_divisible,
+    domain_size,
+    extent_size,
+    loop_trips,
+    to_wgsl,
+)
 from kerngen.schedule.task import Task
-from kerngen.schedule.trip_count import loop_trips
 from kerngen.shader import tree as t
 
 GROUP: Final = 64

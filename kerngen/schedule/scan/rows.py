@@ -27,7 +27,6 @@ from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.scan.form import Scan, scan_in
-from kerngen.schedule.scan.part import PartOfRow
 from kerngen.schedule.scan.shape import (
     LONG_ROW,
     MANY_ROWS,
@@ -39,16 +38,16 @@ from kerngen.schedule.scan.shape import (
     Shape,
     shapes,
 )
-from kerngen.schedule.scan.terms import ScanTerms
-from kerngen.schedule.scan.tile import Line, TileWriter
+from kerngen.schedule.scan.tile import Line, ScanTerms, TileWriter
 from kerngen.schedule.sizes import (
     all_divisible,
     at_most,
     domain_size,
     extent_size,
+    loop_trips,
+    to_wgsl,
 )
 from kerngen.schedule.task import Task
-from kerngen.schedule.trip_count import loop_trips
 from kerngen.shader import tree as t
 
 
@@ -303,3 +302,50 @@ def _file_name(shape: Shape) -> str:
     """Return the name of a shape's file, the same for all numbers of lanes."""
     name = "aligned" if shape.width > 1 else "edge"
     return f"{name}_upto" if shape.rows > 1 else name
+
+
+# The part of a row that a workgroup scans.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PartOfRow:
+    """The part of a row that a workgroup has: its row, number, and limits.
+
+    `number` is the part's number in its row, which has `count` parts; `group` is its
+    number among all.
+    """
+
+    group: t.Ident
+    row: t.Ident
+    number: t.Ident
+    count: t.Ident
+    start: t.Ident
+    end: t.Ident
+
+    @classmethod
+    def named(
+        cls,
+        shader: ShaderBuilder,
+        body: list[t.Stmt],
+        cut: Cut,
+        rows: tuple[Index, ...],
+    ) -> PartOfRow:
+        """Write the part's numbers, and skip workgroups past the last part of all rows."""
+        group, row, number, count, start, end, size = (
+            t.Ident(shader.fresh(name))
+            for name in ("group", "row", "part", "count", "start", "end", "size")
+        )
+        known = {cut.length: size}
+        length = shader.extent(cut.index.extent)
+        body += [
+            t.Let(size.name, to_wgsl(cut.length, shader)),
+            t.Let(count.name, to_wgsl(cut.count, shader, known)),
+            t.Let(group.name, linear_group(shader)),
+            t.If(group >= shader.size(rows) * count, (t.Return(),)),
+            t.Let(row.name, group // count),
+            t.Let(number.name, group % count),
+            t.Let(start.name, number * size),
+            t.Let(end.name, t.call("min", start + size, length)),
+        ]
+        return cls(group, row, number, count, start, end)

@@ -1,9 +1,9 @@
 """Strategy `scan`: prefix and suffix reductions, each result from the one before.
 
-So are recurrences of which a step is `a * h[t - 1] + b`, see `scan_affine`.
+So are recurrences of which a step is `a * h[t - 1] + b`: at the end of this file.
 
 Lanes lie along memory.  Where that is the scan's own direction they share a row, see
-`scan_rows`; where memory runs across the rows each has one of its own, see `scan_across`.
+`rows.py`; where memory runs across the rows each has one of its own, see `across.py`.
 
 Rows that are few and long are cut into parts: a first dispatch leaves the total of each
 part, and a second one scans the parts, each behind the totals of those before it.  No part
@@ -13,16 +13,38 @@ waits for another one of the same dispatch: WebGPU does not promise that both ru
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
+from typing import Final
 
+from kerngen.ir.staging.stages import Write
+from kerngen.ir.types import Scalar
+from kerngen.plan import size as host
+from kerngen.plan.tree import Scratch
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.cooperation import value_bytes
 from kerngen.schedule.lowering.joining import by_subgroups
-from kerngen.schedule.program import Variant
+from kerngen.schedule.lowering.values import LANES
+from kerngen.schedule.per_element import linear_group
+from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.recurrence.blocks import in_vectors, turns_of
+from kerngen.schedule.recurrence.strategy import row_shader
+from kerngen.schedule.recurrence.turn import loop_of
 from kerngen.schedule.scalar_only import why_not_scalar_only
 from kerngen.schedule.scan.across import lower_across
-from kerngen.schedule.scan.affine import fits_affine, lower_affine, suits_redo
+from kerngen.schedule.scan.affine_form import affine_step
+from kerngen.schedule.scan.affine_tiles import (
+    INVOCATIONS,
+    JOINED_STEP,
+    NO_STEP,
+    STEPS,
+    Tiles,
+)
 from kerngen.schedule.scan.form import fits_prefixes, scan_in
-from kerngen.schedule.scan.rows import ScannedRows
-from kerngen.schedule.scan.shape import ALONE
+from kerngen.schedule.scan.rows import PartOfRow, ScannedRows
+from kerngen.schedule.scan.shape import ALONE, LONG_ROW, MANY_ROWS, MAX_PARTS, Cut
+from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Options, Task
+from kerngen.shader import tree as t
 
 
 def fits_scan(task: Task) -> str:
@@ -74,3 +96,151 @@ def lower_scan(task: Task, options: Options) -> Iterator[Variant]:
         yield from lower_across(task)
         return
     yield from ScannedRows(task, by_subgroups(options)).variants(lanes)
+
+
+# Scans of affine recurrences: lanes share a row and take eight steps each.
+#
+# A step is `factor * before + term`, and several are one of the same form.  So each lane
+# joins its eight to one, the lanes scan what they have, and then each takes its eight steps
+# as a loop would, from what the lanes before it come to:
+#
+#     tile       lane 0: steps 0 to 7    lane 1: steps 8 to 15    ...
+#
+# A row is scanned tile by tile; few and long rows are cut into parts, in two dispatches.
+# The order in which steps are joined is fixed.
+
+
+_CLEARED: Final = t.Evaluate(t.Call("storageBarrier", ()))
+
+
+def fits_affine(task: Task) -> str:
+    """Return why a recurrence can't be scanned, or "" if it can."""
+    found = affine_step(task.stage)
+    return found if isinstance(found, str) else ""
+
+
+def suits_redo(task: Task) -> str:
+    """Return why the option `redo` does not suit, or "": rows must be computable again."""
+    written = {s.tensor for s in turns_of(task.stage) if isinstance(s, Write)}
+    over = sorted(each.name for each in written & task.stage.tensors_read)
+    return f"'{over[0]}' is written over, and can't be read again" if over else ""
+
+
+def lower_affine(task: Task, lanes: int | None, *, redo: bool) -> Iterator[Variant]:
+    """Yield the variants: by alignment, and for whole rows or their parts.
+
+    With `redo`, a last dispatch computes rows again, step by step, if their factors
+    grow or their states overflow.
+    """
+    for variant in _variants(task, lanes, redo=redo):
+        yield _with_redo(task, variant) if redo else variant
+
+
+def _with_redo(task: Task, variant: Variant) -> Variant:
+    """Return a variant with a dispatch that does rows again whose factors grow."""
+    again = row_shader(task, set(), _unless_wild)
+    wild = Scratch(task.scratch_name("wild"), domain_size(task.stage.others))
+    shaders, scratch = (*variant.shaders, again), (*variant.scratch, wild)
+    return replace(variant, shaders=shaders, scratch=scratch)
+
+
+def _unless_wild(shader: ShaderBuilder, row: t.Expr) -> list[t.Stmt]:
+    """Return the statements that skip a row whose factors do not grow."""
+    wild = shader.scratch("wild", Scalar.U32, written=False)
+    return [t.If(wild.load(row).equals(0), (t.Return(),))]
+
+
+def _cut(task: Task, lanes: int | None) -> Cut:
+    index = task.stage.domain[loop_of(task.stage).axis]
+    return Cut(index, (lanes or INVOCATIONS) * STEPS, host.Literal(MAX_PARTS))
+
+
+def _variants(task: Task, lanes: int | None, *, redo: bool) -> Iterator[Variant]:
+    stage, lanes = task.stage, lanes or INVOCATIONS
+    index = stage.domain[loop_of(stage).axis]
+    names, aligned = in_vectors(stage), host.divides(LANES, extent_size(index.extent))
+    ways: list[tuple[str, host.Guard, set[str]]] = [("edge", host.ALWAYS, set())]
+    if names and aligned != host.NEVER:
+        ways.insert(0, ("aligned", aligned, names))
+    cut = _cut(task, lanes)
+    for name, when, read in ways:
+        whole = cut.is_needless(LONG_ROW, stage.others, MANY_ROWS)
+        if (wanted := host.all_of(when, whole)) != host.NEVER:
+            yield Variant(
+                name, wanted, (_of_whole_rows(task, cut, lanes, read, redo=redo),)
+            )
+        if whole != host.ALWAYS:
+            shaders = (
+                _of_totals(task, cut, lanes, read, redo=redo),
+                _behind(task, cut, lanes, read, redo=redo),
+            )
+            length = (
+                domain_size(stage.others) * cut.count * (value_bytes(JOINED_STEP) // 4)
+            )
+            scratch = Scratch(task.scratch_name("parts"), length)
+            yield Variant(f"parts_{name}", when, shaders, (scratch,))
+
+
+def _of_whole_rows(
+    task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool
+) -> Shader:
+    """Return the shader that scans whole rows."""
+    to = Tiles.start(task, lanes, names, redo=redo)
+    row, body = t.Ident(to.shader.fresh("row")), to.body
+    body.append(t.Let(row.name, linear_group(to.shader)))
+    body.append(t.If(row >= to.shader.size(task.stage.others), (t.Return(),)))
+    length = to.shader.extent(cut.index.extent)
+    if redo:
+        to.note_nothing(row)
+        to.body.append(_CLEARED)
+    to.enter(row)
+    to.write(t.ZERO, length, None)
+    to.note(row)
+    return to.finish(cut, f"a workgroup per row, {STEPS} steps a lane.", "")
+
+
+def _of_totals(
+    task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool
+) -> Shader:
+    """Return the shader that leaves each part as one step."""
+    to = Tiles.start(task, lanes, names)
+    part = PartOfRow.named(to.shader, to.body, cut, to.stage.others)
+    to.enter(part.row)
+    total = to.join(part.start, part.end)
+    parts = to.shader.scratch("parts", JOINED_STEP, written=True)
+    store = parts.store(part.group, total)
+    to.body.append(t.If(to.shader.lane.equals(0), (store,)))
+    if redo:
+        to.note_nothing(part.row)
+    summary = "first of two dispatches: all steps of a part as one."
+    return to.finish(cut, summary, "totals_")
+
+
+def _behind(task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool) -> Shader:
+    """Return the shader that scans each part behind those before it."""
+    to = Tiles.start(task, lanes, names, redo=redo)
+    part = PartOfRow.named(to.shader, to.body, cut, to.stage.others)
+    to.enter(part.row)
+    shader = to.shader
+    parts = shader.scratch("parts", JOINED_STEP, written=False)
+    own, each, first, at = (
+        t.Ident(shader.fresh(name)) for name in ("own", "each", "first", "earlier")
+    )
+    end = t.call("min", first + each, part.number)
+    load = parts.load(part.row * part.count + at)
+    to.body.extend(
+        (
+            t.Let(each.name, (part.number + (lanes - 1)) // lanes),
+            t.Let(first.name, t.call("min", shader.lane * each, part.number)),
+            t.Var(own.name, NO_STEP),
+            t.count_up(at.name, first, end, 1, t.Assign(own, to.then(own, load))),
+        )
+    )
+    _, whole = to.scan(own, to.body)
+    carried = t.Ident(shader.fresh("carried"))
+    to.body.extend((t.Let(carried.name, t.Member(whole, "y")), t.BARRIER))
+    to.write(part.start, part.end, carried)
+    to.note(part.row)
+    return to.finish(
+        cut, "second of two dispatches: each part behind those before.", "behind_"
+    )

@@ -12,16 +12,22 @@ must come to the barriers.  The order of every sum is fixed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
-from kerngen.ir.nodes import ReduceKind
-from kerngen.schedule.lowering.builder import wgsl_type
+from kerngen.ir.nodes import Index, Reduce, ReduceKind
+from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.lowering.cooperation import (
+    finish_steps,
+    reduction_label,
+    value_bytes,
+)
+from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import accumulate, combine, identity
-from kerngen.schedule.lowering.values import COMPONENTS, LANES
-from kerngen.schedule.scan.lanes import LaneScan
+from kerngen.schedule.lowering.joining import JOINED
+from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
+from kerngen.schedule.scan.form import Scan
 from kerngen.schedule.scan.shape import RUNS, Shape
-from kerngen.schedule.scan.terms import ScanTerms
 from kerngen.shader import tree as t
 
 
@@ -138,3 +144,182 @@ class TileWriter:
 def _inside(place: t.Expr, line: Line) -> t.Expr:
     inside = place < line.end
     return inside if line.inside is None else t.all_of(line.inside, inside)
+
+
+# Reading the terms of a scan, and writing its results: one or four neighbours at once.
+
+
+@final
+@dataclass(frozen=True)
+class ScanTerms:
+    """Reads the terms of a scan, and writes its stage's steps.
+
+    `to` has the indices of the row. With a `vector` index four neighbours are read at
+    once: along that index of the rows, or along the scan itself.
+    """
+
+    to: Lowerer
+    scan: Scan
+    vector: Index | None
+
+    @property
+    def width(self) -> int:
+        """How many elements are read at once: 1 or 4."""
+        return 1 if self.vector is None else LANES
+
+    @property
+    def nothing(self) -> t.Expr:
+        """The neutral value: added to a term, it changes nothing."""
+        reduce = self.scan.reduce
+        return identity(self.to.shader, reduce.kind, reduce.type, self.width)
+
+    def element(self, place: t.Expr, length: t.Expr) -> t.Expr:
+        """Return the number of an element, in the scan's order, by its place.
+
+        Places are counted in the order of the scan.
+        """
+        if not self.scan.is_backward:
+            return place
+        along = self.width if self.vector == self.scan.index else 1
+        return t.Binary("-", length, place + along)
+
+    def term(self, element: t.Expr, block: list[t.Stmt]) -> t.Expr:
+        """Return an element's term; what it needs is written to `block` first."""
+        scan, vector = self.scan, self.vector
+        inner = self.to.nested({scan.own: element})
+        along = scan.own if vector == scan.index else vector
+        value = replace(inner, block=block, vector=along).lower(scan.term)
+        return value.expr if vector is None else inner.widen(value, scan.reduce.type)
+
+    def steps(self, element: t.Expr, result: t.Expr) -> tuple[t.Stmt, ...]:
+        """Return the stage's steps for an element, given the scan's result there."""
+        scan, shader = self.scan, self.to.shader
+        at = t.Ident(shader.name(scan.index.name, "scan"))
+        label = f"{reduction_label(shader.task)}_{scan.reduce.kind}"
+        named = t.Ident(shader.name(label, "scan"))
+        inner = self.to.nested({scan.index: at})
+        inner.block.extend((t.Let(at.name, element), t.Let(named.name, result)))
+        inner = replace(inner, vector=self.vector)
+        value = Value(named, wide=self.vector is not None)
+        finish_steps(inner, shader.task, scan.reduce, value, None)
+        return tuple(inner.block)
+
+
+# The scan of the totals of lanes that share a row, for four runs at once.
+#
+# Either in steps over workgroup memory, or by subgroups where the adapter has them:
+#
+#     at first   a  b   c   d    e     f     ...
+#     step 1     a  ab  abc abcd bcde  cdef  ...
+#     step 2     a  ab  abc abcd abcde abcdef ...
+#
+# WGSL has no `max` or `min` over the lanes before, so subgroups take such steps, too.
+
+
+@final
+class LaneScan:
+    """Writes the scan over lanes: totals `before` a lane, and of the `whole`."""
+
+    def __init__(
+        self,
+        shader: ShaderBuilder,
+        reduce: Reduce,
+        shape: Shape,
+        lanes: t.Expr,
+        *,
+        subgroups: bool,
+    ) -> None:
+        """Scan with `shader` over `lanes` lanes; subgroups only scan a whole workgroup."""
+        self._shader = shader
+        self._shape = shape
+        self._count = lanes
+        self._kind: ReduceKind = reduce.kind
+        self._type = reduce.type
+        self._subgroups = subgroups and shape.rows == 1
+        self.before, self.whole, self._total, self._side, self._apart = (
+            t.Ident(shader.fresh(name))
+            for name in ("before", "whole", "total", "side", "apart")
+        )
+        self._shared = self._declare()
+
+    def write(self, totals: t.Expr, place: t.Expr) -> Iterator[t.Stmt]:
+        """Yield the scan of all lanes' totals; `place` is the lane's number in its row.
+
+        Before the next scan a barrier is needed: others may still read.
+        """
+        yield t.Var(self._total.name, totals)
+        yield from self._by_subgroups() if self._subgroups else self._in_steps(place)
+
+    @property
+    def _nothing(self) -> t.Expr:
+        return identity(self._shader, self._kind, self._type, RUNS)
+
+    def _declare(self) -> t.Expr:
+        """Declare two sides of workgroup memory: a step reads one and writes the other."""
+        count = self._shape.workgroup * (1 if self._subgroups else 2)
+        type_ = f"array<{wgsl_type(self._type, RUNS)}, {count}>"
+        size = count * RUNS * value_bytes(self._type)
+        return self._shader.workgroup_array("totals", type_, size)
+
+    def _in_steps(self, place: t.Expr) -> Iterator[t.Stmt]:
+        total, side, apart = self._total, self._side, self._apart
+        lane, shared, all_lanes = self._shader.lane, self._shared, self._shape.workgroup
+        mine = side + lane
+
+        def take(distance: t.Expr) -> t.Stmt:
+            other = shared[t.Binary("-", mine, distance)]
+            taken = accumulate(self._kind, total, other)
+            return t.If(place >= distance, (taken,))
+
+        step = (
+            t.Assign(shared[mine], total),
+            t.BARRIER,
+            *(take(apart * number) for number in range(1, JOINED)),
+            t.Assign(side, t.Binary("-", t.u32(all_lanes), side)),
+        )
+        yield t.Var(side.name, t.ZERO)
+        yield t.For(
+            apart.name,
+            t.ONE,
+            apart < self._count,
+            t.Assign(apart, t.u32(JOINED), "*="),
+            step,
+        )
+        yield t.Assign(shared[mine], total)
+        yield t.BARRIER
+        yield t.Var(self.before.name, self._nothing)
+        earlier = t.Assign(self.before, shared[t.Binary("-", mine, t.ONE)])
+        yield t.If(place > 0, (earlier,))
+        last = t.Binary("-", mine + self._count, place + 1)
+        yield t.Let(self.whole.name, shared[last])
+
+    def _by_subgroups(self) -> Iterator[t.Stmt]:
+        total, apart, kind = self._total, self._apart, self._kind
+        shader, shared = self._shader, self._shared
+        size, place = shader.subgroup
+        moved, number = (t.Ident(shader.fresh(name)) for name in ("moved", "number"))
+        step = (
+            t.Let(moved.name, t.call("subgroupShuffleUp", total, apart)),
+            t.If(place >= apart, (accumulate(kind, total, moved),)),
+        )
+        yield t.For(
+            apart.name,
+            t.ONE,
+            apart < size,
+            t.Assign(apart, t.ONE, "<<="),
+            step,
+        )
+        own = shader.lane // size
+        lanes = self._shape.lanes
+        last = t.Binary("-", t.call("min", size, lanes), t.ONE)
+        yield t.If(place.equals(last), (t.Assign(shared[own], total),))
+        yield t.BARRIER
+        yield t.Let(moved.name, t.call("subgroupShuffleUp", total, t.ONE))
+        yield t.Var(self.before.name, self._nothing)
+        yield t.Var(self.whole.name, self._nothing)
+        take = accumulate(kind, self.whole, shared[number])
+        mine = t.If(number.equals(own), (t.Assign(self.before, self.whole),))
+        count = (size + (lanes - 1)) // size
+        yield t.count_up(number.name, 0, count, 1, mine, take)
+        inside = t.Assign(self.before, combine(kind, self.before, moved))
+        yield t.If(place > 0, (inside,))

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from kerngen.ir.types import Scalar
+from kerngen.ir.nodes import ReduceKind
+from kerngen.ir.types import Scalar, ValueType
 from kerngen.plan import size as host
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder
@@ -24,9 +25,13 @@ from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
 from kerngen.schedule.per_element import linear_group, start_invocation, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.scatter.shape import Scatter
-from kerngen.schedule.scatter.words import ATOMIC, from_word, start_word, to_word
-from kerngen.schedule.sizes import all_divisible, ceil_division, domain_size, to_wgsl
-from kerngen.schedule.trip_count import serial_trips
+from kerngen.schedule.sizes import (
+    all_divisible,
+    ceil_division,
+    domain_size,
+    serial_trips,
+    to_wgsl,
+)
 from kerngen.shader import tree as t
 
 GROUP: Final = 256
@@ -294,3 +299,63 @@ def _finishing(found: Scatter) -> Shader:
 def _trips(found: Scatter) -> host.Size:
     """Return the trips of the loops for one term."""
     return serial_trips((found.body, *found.guards, *(k.value for k in found.keys)))
+
+
+# Values encoded as u32, on which atomic operations reduce; WGSL has none on f32.
+#
+# A sum of i32 is one of u32, by the same bits.  `max` and `min` need words in the order of
+# the values: an i32 with its sign flipped.  Those of f32 compare ranks, which are i32.
+
+
+ATOMIC: Final[dict[ReduceKind, str]] = {
+    "sum": "atomicAdd",
+    "max": "atomicMax",
+    "min": "atomicMin",
+}
+"""WGSL's operations; there is no product."""
+
+_SIGN: Final = t.Literal("0x80000000u")
+
+_START: Final[dict[tuple[ReduceKind, Scalar], str]] = {
+    ("sum", Scalar.U32): "0u",
+    ("sum", Scalar.I32): "0u",
+    ("max", Scalar.U32): "0u",
+    ("max", Scalar.I32): "0u",
+    ("min", Scalar.U32): "0xffffffffu",
+    ("min", Scalar.I32): "0xffffffffu",
+}
+"""The words of reductions of nothing."""
+
+
+def has_word(kind: ReduceKind, type_: ValueType) -> bool:
+    """Whether atomic operations can reduce such values in encoded form."""
+    by_rank = type_ is Scalar.F32 and kind in {"max", "min"}
+    return by_rank or (isinstance(type_, Scalar) and (kind, type_) in _START)
+
+
+def start_word(kind: ReduceKind, type_: ValueType) -> t.Expr:
+    """Return the encoded neutral value of a reduction."""
+    assert isinstance(type_, Scalar)
+    return t.Literal(_START[kind, type_])
+
+
+def to_word(kind: ReduceKind, type_: ValueType, value: t.Expr) -> t.Expr:
+    """Return the encoded form of a value."""
+    match type_:
+        case Scalar.I32 if kind == "sum":
+            return t.call("bitcast<u32>", value)
+        case Scalar.I32:
+            return t.Binary("^", t.call("bitcast<u32>", value), _SIGN)
+        case _:
+            return value
+
+
+def from_word(kind: ReduceKind, type_: ValueType, word: t.Expr) -> t.Expr:
+    """Return the value that an encoded form has."""
+    match type_:
+        case Scalar.I32 if kind == "sum":
+            return t.call("bitcast<i32>", word)
+        case Scalar.I32:
+            return t.call("bitcast<i32>", t.Binary("^", word, _SIGN))
+        case _:
+            return word

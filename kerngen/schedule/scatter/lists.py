@@ -51,10 +51,9 @@ from kerngen.schedule.scatter.sort import (
     sorted_into,
     sorting,
 )
-from kerngen.schedule.sizes import all_divisible, domain_size, to_wgsl
+from kerngen.schedule.sizes import all_divisible, domain_size, serial_trips, to_wgsl
 from kerngen.schedule.sort.passes import renamed
 from kerngen.schedule.sort.tile import DIGIT_BITS
-from kerngen.schedule.trip_count import serial_trips
 from kerngen.shader import tree as t
 
 PASSES: Final = (1, 2, 3, 4)

@@ -27,8 +27,7 @@ from kerngen.schedule.program import Shader
 from kerngen.schedule.scatter.columns import GROUP, RUN, Columns, Level
 from kerngen.schedule.scatter.shape import Scatter
 from kerngen.schedule.scatter.sort import moves_values
-from kerngen.schedule.sizes import to_wgsl
-from kerngen.schedule.trip_count import serial_trips
+from kerngen.schedule.sizes import serial_trips, to_wgsl
 from kerngen.shader import tree as t
 
 BUFFERS: Final = 4

@@ -15,11 +15,10 @@ from collections.abc import Hashable, Iterator
 
 from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.schedule.program import Variant
-from kerngen.schedule.scatter.atomics import lower_atomics
+from kerngen.schedule.scatter.atomics import has_word, lower_atomics
 from kerngen.schedule.scatter.lists import lower_lists
 from kerngen.schedule.scatter.runs import BUFFERS
 from kerngen.schedule.scatter.shape import Scatter, scatter_of
-from kerngen.schedule.scatter.words import has_word
 from kerngen.schedule.task import Options, Task
 
 

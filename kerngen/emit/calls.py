@@ -1,10 +1,12 @@
-"""Fill a built-in's NumPy template with arguments."""
+"""Calls in generated Python: of built-ins, by templates, and of the user's functions."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
 
 from kerngen.emit.python_code import Code, Level
 
@@ -32,3 +34,17 @@ def _level(template: str) -> Level:
     """Return how tightly the template binds: a call is an atom, all else loose."""
     shape = ast.parse(re.sub(r"\{\d\}", "x", template), mode="eval").body
     return Level.ATOM if isinstance(shape, ast.Call) else Level.CONDITIONAL
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FunctionInfo:
+    """A user's function as generated Python: its name, and how it is called.
+
+    If it `needs_real`, the float type to compute in is its first argument.  A `fresh`
+    result is a new array, never one of the arguments.
+    """
+
+    name: str
+    needs_real: bool
+    fresh: bool
