@@ -21,7 +21,7 @@ KERNELS: Final = "kerngen-kernels"
 
 @final
 @dataclass(frozen=True, slots=True)
-class Part:
+class OptionalPart:
     """An optional part: its name, its extra for pip, and the packages that it needs."""
 
     name: str
@@ -40,21 +40,21 @@ class Part:
         return " ".join(["pip install", *(f'"{each}"' for each in wanted)])
 
 
-COMPILER: Final = Part(
+COMPILER: Final = OptionalPart(
     "the compiler",
     "kerngen[compiler]",
     ("black", "click", "hypothesis", "lark", "pygments", "rich", "watchfiles"),
 )
-STANDARD: Final = Part("the standard kernels", KERNELS, ("kerngen_kernels",))
-TRAIN: Final = Part(
+STANDARD: Final = OptionalPart("the standard kernels", KERNELS, ("kerngen_kernels",))
+TRAIN: Final = OptionalPart(
     "the packages for training", "kerngen[train]", ("kerngen_kernels", "safetensors")
 )
-BENCH: Final = Part(
+BENCH: Final = OptionalPart(
     "the packages for benchmarks",
     "kerngen[bench]",
     (*COMPILER.packages, *TRAIN.packages, "matplotlib"),
 )
-LSP: Final = Part(
+LSP: Final = OptionalPart(
     "the language server",
     "kerngen[lsp]",
     (*COMPILER.packages, "lsprotocol", "pygls"),
@@ -78,7 +78,7 @@ def missing_part(user: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
     return _missing(user, part, package)
 
 
-def _missing(user: str, part: Part, package: str) -> MissingPartError:
+def _missing(user: str, part: OptionalPart, package: str) -> MissingPartError:
     return MissingPartError(
         f"{user} needs {part.name}, which this installation of kerngen lacks (there is "
         f"no package '{package}'). Install: {part.command}",
@@ -96,7 +96,7 @@ class needing:  # noqa: N801 - a context manager reads as a verb
     """
 
     user: str
-    part: Part
+    part: OptionalPart
 
     def __enter__(self) -> None:
         """Begin."""

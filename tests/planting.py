@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerngen.plan.wgsl import MAIN, Code
+from kerngen.plan.wgsl import MAIN, Declarations
 
 
 def file_of(shader: str) -> str:
@@ -12,7 +12,7 @@ def file_of(shader: str) -> str:
 
 def planted(text: str, shader: str, right: str, wrong: str) -> str:
     """The text of a file, with `right` replaced where the shader has it."""
-    code = Code(text)
+    code = Declarations(text)
     found = code.texts
     kept = code.reached(shader.partition(":")[2] or MAIN)
     assert sum(found[name].count(right) for name in kept) == 1, (shader, right)

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kerngen.batch.buffer import BatchBuffer, Floats, Value
+from kerngen.batch.buffer import BatchBuffer, BufferValue, Floats
 from kerngen.batch.checks import (
     as_rows,
     check_import,
@@ -53,8 +53,8 @@ class Batch:
     def __init__(self, ctx: Context) -> None:
         """Start with nothing queued."""
         self._ctx = check_context("Batch", ctx)
-        self._values: WeakKeyDictionary[BatchBuffer, Value] = WeakKeyDictionary()
-        self._uploads: dict[Value, NDArray[np.float32]] = {}
+        self._values: WeakKeyDictionary[BatchBuffer, BufferValue] = WeakKeyDictionary()
+        self._uploads: dict[BufferValue, NDArray[np.float32]] = {}
         self._operations: list[Operation] = []
 
     @property
@@ -250,20 +250,20 @@ class Batch:
 
     def _new(
         self, shape: Shape, tensor: Floats | None = None
-    ) -> tuple[BatchBuffer, Value]:
+    ) -> tuple[BatchBuffer, BufferValue]:
         handle = BatchBuffer(self, shape)
-        value = Value(handle, tensor)
+        value = BufferValue(handle, tensor)
         self._values[handle] = value
         return handle, value
 
-    def _find(self, operation: str, **buffers: BatchBuffer) -> dict[str, Value]:
+    def _find(self, operation: str, **buffers: BatchBuffer) -> dict[str, BufferValue]:
         """Return the values of an operation's arguments by their names."""
         return {
             name: self._value(operation, f"'{name}'", buffer)
             for name, buffer in buffers.items()
         }
 
-    def _value(self, operation: str, name: str, buffer: object) -> Value:
+    def _value(self, operation: str, name: str, buffer: object) -> BufferValue:
         if not isinstance(buffer, BatchBuffer):
             raise DtypeError(
                 f"{operation}: {name} is {kind_of(buffer)}; expected a buffer of "
@@ -293,7 +293,7 @@ class Batch:
     def _queue(
         self,
         operation: str,
-        values: Mapping[str, Value],
+        values: Mapping[str, BufferValue],
         views: tuple[Shape, ...],
         shape: Shape,
         scalars: Mapping[str, float] | None = None,

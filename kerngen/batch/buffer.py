@@ -31,7 +31,7 @@ class BatchBuffer:
 
 
 @final
-class Value:
+class BufferValue:
     """The result behind a handle: a shape, and a tensor once it is computed.
 
     A queue knows values alone, and a value knows its handle only weakly: so one can

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kerngen.batch.buffer import Floats, Value
+from kerngen.batch.buffer import BufferValue, Floats
 from kerngen.runtime import Context, DtypeError, ShapeError, f32
 from kerngen.runtime.calls.belonging import of_another_context
 from kerngen.runtime.tensor import is_tensor
@@ -29,7 +29,7 @@ def own_copy(array: ArrayLike) -> NDArray[np.float32]:
     return cast("NDArray[np.float32]", data)
 
 
-def equal_shapes(operation: str, values: Mapping[str, Value]) -> Shape:
+def equal_shapes(operation: str, values: Mapping[str, BufferValue]) -> Shape:
     """Return the shape that all inputs must have."""
     (first, value), *others = values.items()
     for name, other in others:
@@ -41,7 +41,7 @@ def equal_shapes(operation: str, values: Mapping[str, Value]) -> Shape:
     return value.shape
 
 
-def as_rows(operation: str, value: Value) -> Shape:
+def as_rows(operation: str, value: BufferValue) -> Shape:
     """Return the number of rows along the last axis, and their length."""
     if not value.shape:
         raise ShapeError(
@@ -51,7 +51,7 @@ def as_rows(operation: str, value: Value) -> Shape:
     return math.prod(outer), last
 
 
-def matrix_lengths(a: Value, b: Value) -> tuple[int, int, int]:
+def matrix_lengths(a: BufferValue, b: BufferValue) -> tuple[int, int, int]:
     """Return m, k and n of matrices [m, k] and [k, n]."""
     for name, value in (("a", a), ("b", b)):
         if len(value.shape) != 2:
@@ -69,7 +69,7 @@ def matrix_lengths(a: Value, b: Value) -> tuple[int, int, int]:
 
 
 def flat_lengths(
-    a: Value, b: Value, lengths: Mapping[str, int | None]
+    a: BufferValue, b: BufferValue, lengths: Mapping[str, int | None]
 ) -> tuple[int, int, int]:
     """Return m, k and n as given, if row-major matrices of them fill the buffers."""
     missing = [name for name, length in lengths.items() if length is None]

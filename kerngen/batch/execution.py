@@ -8,12 +8,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.batch.buffer import Floats, Value
+from kerngen.batch.buffer import BufferValue, Floats
 from kerngen.batch.operations import Operation
 from kerngen.runtime import Context, f32
 
-Uploads: TypeAlias = Mapping[Value, NDArray[np.float32]]
-Made: TypeAlias = dict[Value, Floats]
+Uploads: TypeAlias = Mapping[BufferValue, NDArray[np.float32]]
+Made: TypeAlias = dict[BufferValue, Floats]
 
 
 def run(ctx: Context, uploads: Uploads, operations: Sequence[Operation]) -> None:
@@ -53,12 +53,12 @@ def _run(operation: Operation, made: Made) -> None:
     made.update(zip(operation.outputs, operation.run(tensors), strict=True))
 
 
-def _find(value: Value, made: Made, operation: str) -> Floats:
+def _find(value: BufferValue, made: Made, operation: str) -> Floats:
     value.check(f"{operation}: an argument")
     return made[value] if value.tensor is None else value.tensor
 
 
-def _release(made: Made, values: Iterable[Value]) -> None:
+def _release(made: Made, values: Iterable[BufferValue]) -> None:
     """Drop the tensors of values that nobody can read."""
     for value in values:
         if not value.is_held:
@@ -76,7 +76,7 @@ def fuse(operations: Sequence[Operation]) -> list[Operation]:
     where the product was: all that it reads is computed by then.
     """
     makers = {each.outputs[0]: each for each in operations if each.name == "swish"}
-    readers: dict[Value, Operation] = {}
+    readers: dict[BufferValue, Operation] = {}
     for each in operations:
         for value in each.inputs:
             readers.setdefault(value, each)
@@ -91,8 +91,8 @@ def fuse(operations: Sequence[Operation]) -> list[Operation]:
 
 def _partner(
     operation: Operation,
-    makers: Mapping[Value, Operation],
-    readers: Mapping[Value, Operation],
+    makers: Mapping[BufferValue, Operation],
+    readers: Mapping[BufferValue, Operation],
 ) -> Operation | None:
     """Return the swish to compute together with an operation, if there is one."""
     if operation.name != "mul" or operation.inputs[0] is operation.inputs[1]:

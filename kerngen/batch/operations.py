@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
-from kerngen.batch.buffer import Floats, Value
+from kerngen.batch.buffer import BufferValue, Floats
 from kerngen.runtime.values.shapes import Shape
 from kerngen_kernels import elementwise, matmul, reduction, softmax
 
@@ -37,9 +37,9 @@ class Operation:
     """A queued call of a kernel; `views` are the shapes of its inputs."""
 
     name: str
-    inputs: tuple[Value, ...]
+    inputs: tuple[BufferValue, ...]
     views: tuple[Shape, ...]
-    outputs: tuple[Value, ...]
+    outputs: tuple[BufferValue, ...]
     scalars: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def run(self, tensors: Iterable[Floats]) -> list[Floats]:

@@ -33,7 +33,7 @@ class Unit(Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Case:
+class BenchCase:
     """A benchmark case: work of a certain size, with its minimal cost.
 
     - `bytes`, `operations`: what the work moves and does at least; 0 if unknown
@@ -79,7 +79,7 @@ def kernel_case(
     twin: str = "",
     moved: int | None = None,
     integers: Integers = ANY,
-) -> Case:
+) -> BenchCase:
     """Return the case for a call of one kernel.
 
     Raises ShapeError where the sizes fit no call.
@@ -97,7 +97,7 @@ def kernel_case(
 
         return launch
 
-    return Case(
+    return BenchCase(
         name or kernel.name,
         sizes,
         Unit.OPERATIONS if intense else Unit.BYTES,

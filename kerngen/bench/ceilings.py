@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from kerngen.bench.case import Case, kernel_case
-from kerngen.bench.measure import Effort, clock_of, measure
+from kerngen.bench.case import BenchCase, kernel_case
+from kerngen.bench.measure import SamplingLimits, clock_of, measure
 from kerngen.compiler import compile_text
 from kerngen.jit.memory import functions, installed
 from kerngen.runtime import Context
@@ -26,12 +26,12 @@ class Ceilings:
     bytes: float
     operations: float
 
-    def least(self, case: Case) -> float:
+    def least(self, case: BenchCase) -> float:
         """Return the shortest time in seconds that the ceilings allow for a case."""
         return max(case.bytes / self.bytes, case.operations / self.operations)
 
 
-def find_ceilings(ctx: Context, effort: Effort) -> Ceilings:
+def find_ceilings(ctx: Context, effort: SamplingLimits) -> Ceilings:
     """Measure the ceilings by a copy, and by a kernel of many `fma`."""
     text = _SOURCE.read_text("utf-8")
     compiled = compile_text(text, _SOURCE.name, formatted=False)
@@ -47,7 +47,7 @@ def find_ceilings(ctx: Context, effort: Effort) -> Ceilings:
         )
 
 
-def _seconds(ctx: Context, case: Case, effort: Effort) -> float:
+def _seconds(ctx: Context, case: BenchCase, effort: SamplingLimits) -> float:
     try:
         return measure(clock_of(ctx, case.prepare(ctx)), effort).median
     finally:

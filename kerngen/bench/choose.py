@@ -10,7 +10,7 @@ from typing import Final
 
 import kerngen_kernels
 from kerngen.bench.arguments import Sizes, own_sizes
-from kerngen.bench.case import Case, kernel_case
+from kerngen.bench.case import BenchCase, kernel_case
 from kerngen.bench.own import default_sizes
 from kerngen.bench.sorting import sort_case, sorting_cases, topk_case
 from kerngen.bench.standard import STANDARD, find_function
@@ -35,7 +35,7 @@ class UnknownKernelError(Exception):
     """Raised for a name that is no kernel of the suite or of the standard ones."""
 
 
-def suite(kind: str, *, quick: bool) -> Iterator[Case]:
+def suite(kind: str, *, quick: bool) -> Iterator[BenchCase]:
     """Yield the suite's cases for a kind of adapter; if `quick`, one of each kernel."""
     small = kind != "gpu"
     for standard in STANDARD:
@@ -45,13 +45,13 @@ def suite(kind: str, *, quick: bool) -> Iterator[Case]:
         yield from _systems(small=small)
 
 
-def _systems(*, small: bool) -> Iterator[Case]:
+def _systems(*, small: bool) -> Iterator[BenchCase]:
     """Yield the cases of several kernels."""
     yield from system_cases(small=small)
     yield from sorting_cases(small=small)
 
 
-def named(name: str, chosen: tuple[Sizes, ...], kind: str) -> Iterator[Case]:
+def named(name: str, chosen: tuple[Sizes, ...], kind: str) -> Iterator[BenchCase]:
     """Yield the cases of a standard kernel or system, at its own or the chosen sizes.
 
     Raises UnknownKernelError; ShapeError and KeyError as for the sizes of any kernel.

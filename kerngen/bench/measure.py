@@ -18,7 +18,7 @@ Clock: TypeAlias = Callable[[int], float]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Effort:
+class SamplingLimits:
     """Limits of one measurement: samples, launches and seconds.
 
     Before them there are `warm_up` seconds of launches that do not count.
@@ -50,7 +50,7 @@ class Timing:
         return (self.high - self.low) / self.median
 
 
-def measure(clock: Clock, effort: Effort) -> Timing:
+def measure(clock: Clock, effort: SamplingLimits) -> Timing:
     """Return the timing of a launch, from three samples or more.
 
     Launches that compile and warm up do not count.
@@ -59,7 +59,7 @@ def measure(clock: Clock, effort: Effort) -> Timing:
     return timing
 
 
-def measure_in_turn(clocks: Sequence[Clock], effort: Effort) -> list[Timing]:
+def measure_in_turn(clocks: Sequence[Clock], effort: SamplingLimits) -> list[Timing]:
     """Return the timings of several clocks, sampled in turn.
 
     So a drift of the machine, such as of its clocks, affects all of them alike.
@@ -76,7 +76,7 @@ def measure_in_turn(clocks: Sequence[Clock], effort: Effort) -> list[Timing]:
     return [_timing(own, n) for own, n in zip(taken, launches, strict=True)]
 
 
-def warm_up(clock: Clock, effort: Effort) -> float:
+def warm_up(clock: Clock, effort: SamplingLimits) -> float:
     """Compile and warm up; return the seconds of a launch at the end.
 
     The clocks of a device that was idle are low, and rise under work.
@@ -91,7 +91,7 @@ def warm_up(clock: Clock, effort: Effort) -> float:
     return max(each, 1e-9)
 
 
-def _fitting(clock: Clock, effort: Effort) -> int:
+def _fitting(clock: Clock, effort: SamplingLimits) -> int:
     """Warm up; return how many launches there are to a sample."""
     each = warm_up(clock, effort)
     return max(1, min(effort.launches, int(effort.seconds / effort.samples / each)))

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from kerngen.bench.arguments import Sizes, all_lengths, own_sizes, tensor_bytes
-from kerngen.bench.case import Case, kernel_case
+from kerngen.bench.case import BenchCase, kernel_case
 from kerngen.compiler import CompiledModule
 from kerngen.jit.memory import functions
 from kerngen.runtime.calls.choices import kernel_of
@@ -29,7 +29,7 @@ def own_cases(
     only: str,
     chosen: tuple[Sizes, ...],
     kind: str,
-) -> Iterator[Case]:
+) -> Iterator[BenchCase]:
     """Yield the cases of a source's kernels, or of `only` one, at the chosen sizes.
 
     Raises ShapeError where sizes fit no call, and KeyError where one is missing.
@@ -43,7 +43,9 @@ def own_cases(
                 yield _case(program, function, sizes)
 
 
-def _case(program: KernelProgram, function: Callable[..., Any], sizes: Sizes) -> Case:
+def _case(
+    program: KernelProgram, function: Callable[..., Any], sizes: Sizes
+) -> BenchCase:
     staged = program.staged
     kernel = kernel_of(function)
     used = own_sizes(kernel, sizes)

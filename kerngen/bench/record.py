@@ -13,9 +13,9 @@ from typing import Final, NotRequired, TypedDict
 
 from kerngen import __version__
 from kerngen.bench.ceilings import Ceilings
-from kerngen.bench.measure import Effort, Timing, has_timestamps
+from kerngen.bench.measure import SamplingLimits, Timing, has_timestamps
 from kerngen.bench.peers import Peer
-from kerngen.bench.run import Result
+from kerngen.bench.run import CaseResult
 from kerngen.runtime import Context
 
 FORMAT: Final = 1
@@ -73,7 +73,7 @@ class RunData(TypedDict):
 
 def head(
     ctx: Context,
-    effort: Effort,
+    effort: SamplingLimits,
     contestants: Iterable[str],
     peers: Iterable[Peer],
     absent: Mapping[str, str],
@@ -147,7 +147,7 @@ def _native() -> str:
     return str(getattr(module, "__version__", "not loaded"))
 
 
-def result_data(result: Result, ceilings: Ceilings) -> ResultData:
+def result_data(result: CaseResult, ceilings: Ceilings) -> ResultData:
     """Return a result as data."""
     case = result.case
     return {
@@ -166,7 +166,7 @@ def result_data(result: Result, ceilings: Ceilings) -> ResultData:
     }
 
 
-def timings_data(result: Result) -> dict[str, TimingData]:
+def timings_data(result: CaseResult) -> dict[str, TimingData]:
     """Return the timings of a result as data."""
     return {name: _timing(each) for name, each in result.timings.items()}
 

@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, final
 
-from kerngen.bench.case import Case
+from kerngen.bench.case import BenchCase
 from kerngen.bench.measure import (
     Clock,
     Clocks,
-    Effort,
+    SamplingLimits,
     Timing,
     WallClock,
     clocks_of,
@@ -21,7 +21,7 @@ from kerngen.bench.measure import (
 from kerngen.bench.peers import Peer
 from kerngen.runtime import Context, Error
 
-Contest: TypeAlias = Callable[[Case], AbstractContextManager[Clock | str]]
+Contest: TypeAlias = Callable[[BenchCase], AbstractContextManager[Clock | str]]
 """Yields what times a case, or why nothing does; what it takes is freed behind it."""
 
 
@@ -62,10 +62,10 @@ Measured: TypeAlias = tuple[Timing, Walls | None]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Result:
+class CaseResult:
     """The result of a case: timings by contestant, and why some are missing."""
 
-    case: Case
+    case: BenchCase
     timings: Mapping[str, Timing]
     notes: Mapping[str, str]
     walls: Mapping[str, Walls] = field(default_factory=dict[str, Walls])
@@ -84,17 +84,19 @@ class Budget:
         """The seconds left."""
         return self.begin + self.seconds - time.monotonic()
 
-    def effort(self, wanted: Effort, measurements: int) -> Effort:
+    def effort(self, wanted: SamplingLimits, measurements: int) -> SamplingLimits:
         """Return the limits of the next of `measurements` that are still to come."""
         share = self.left / max(measurements, 1) / 2
-        return Effort(wanted.samples, wanted.launches, min(wanted.seconds, share))
+        return SamplingLimits(
+            wanted.samples, wanted.launches, min(wanted.seconds, share)
+        )
 
 
 def on_context(ctx: Context) -> Contestant:
     """Return the contestant that runs cases on a context."""
 
     @contextmanager
-    def contest(case: Case) -> Generator[Clock | str]:
+    def contest(case: BenchCase) -> Generator[Clock | str]:
         refusal = case.refusal(ctx)
         if refusal:
             yield refusal
@@ -111,7 +113,7 @@ def on_peer(peer: Peer) -> Contestant:
     """Return the contestant that runs cases in another library."""
 
     @contextmanager
-    def contest(case: Case) -> Generator[Clock | str]:
+    def contest(case: BenchCase) -> Generator[Clock | str]:
         try:
             with peer.clock(case) as clock:
                 yield clock or "it has no such kernel"
@@ -122,11 +124,11 @@ def on_peer(peer: Peer) -> Contestant:
 
 
 def run(
-    cases: Sequence[Case],
+    cases: Sequence[BenchCase],
     contestants: Mapping[str, Contestant],
-    effort: Effort,
+    effort: SamplingLimits,
     budget: Budget,
-) -> Iterator[Result]:
+) -> Iterator[CaseResult]:
     """Yield the result of each case when it is done."""
     for number, case in enumerate(cases):
         found: dict[str, Measured | str] = {}
@@ -141,7 +143,7 @@ def run(
         timings = {name: timing for name, (timing, _) in timed.items()}
         notes = {n: each for n, each in found.items() if isinstance(each, str)}
         walls = {name: wall for name, (_, wall) in timed.items() if wall is not None}
-        yield Result(case, timings, notes, walls)
+        yield CaseResult(case, timings, notes, walls)
 
 
 def _groups(contestants: Mapping[str, Contestant]) -> list[dict[str, Contest]]:
@@ -152,7 +154,7 @@ def _groups(contestants: Mapping[str, Contestant]) -> list[dict[str, Contest]]:
 
 
 def _together(
-    group: Mapping[str, Contest], case: Case, effort: Effort
+    group: Mapping[str, Contest], case: BenchCase, effort: SamplingLimits
 ) -> dict[str, Measured | str]:
     """Return timings, or why there are none; of a group that fails, one by one.
 
@@ -171,7 +173,7 @@ def _together(
 
 
 def _measured(
-    group: Mapping[str, Contest], case: Case, effort: Effort
+    group: Mapping[str, Contest], case: BenchCase, effort: SamplingLimits
 ) -> dict[str, Measured | str]:
     found: dict[str, Measured | str] = {}
     with ExitStack() as stack:
@@ -192,7 +194,7 @@ def _measured(
 
 
 def _by_the_wall(
-    clocks: Mapping[str, Clock], timed: Mapping[str, Timing], effort: Effort
+    clocks: Mapping[str, Clock], timed: Mapping[str, Timing], effort: SamplingLimits
 ) -> dict[str, Walls]:
     """Return the times by the host's clock, of fewer samples.
 
@@ -202,7 +204,7 @@ def _by_the_wall(
     less = replace(
         effort, samples=min(effort.samples, _SAMPLES), seconds=effort.seconds / 4
     )
-    long = Effort(samples=3, launches=_MOST_IN_LOOP, seconds=3 * _LOOP_SECONDS)
+    long = SamplingLimits(samples=3, launches=_MOST_IN_LOOP, seconds=3 * _LOOP_SECONDS)
     loops = measure_in_turn([each.loop for each in both.values()], long)
     reads = measure_in_turn([each.read for each in both.values()], less)
     found = dict(zip(both, map(Walls, loops, reads), strict=True))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 import kerngen.runtime as gpu
-from kerngen.bench.case import Case
+from kerngen.bench.case import BenchCase
 from kerngen.bench.ceilings import Ceilings, find_ceilings
-from kerngen.bench.measure import Effort
+from kerngen.bench.measure import SamplingLimits
 from kerngen.bench.peers import PEERS, asked_for, find_peers
 from kerngen.bench.record import ResultData, RunData, head, result_data
 from kerngen.bench.run import Budget, Contestant, on_context, on_peer, run
@@ -23,12 +23,12 @@ class Session:
     """A session: its contestants, and the results so far in `found`."""
 
     contestants: Mapping[str, Contestant]
-    effort: Effort
+    effort: SamplingLimits
     budget: Budget
     ceilings: Ceilings
     found: RunData
 
-    def results(self, cases: Sequence[Case]) -> Iterator[ResultData]:
+    def results(self, cases: Sequence[BenchCase]) -> Iterator[ResultData]:
         """Yield the result of each case when it is done, and record it."""
         for result in run(cases, self.contestants, self.effort, self.budget):
             data = result_data(result, self.ceilings)
@@ -45,9 +45,9 @@ def begin(
 ) -> Session:
     """Begin a session: find the peers, and measure the ceilings."""
     ctx = next(iter(contexts.values()))
-    effort = Effort(seconds=1.0 if ctx.kind == "gpu" else 0.4)
+    effort = SamplingLimits(seconds=1.0 if ctx.kind == "gpu" else 0.4)
     if quick:
-        effort = Effort(samples=7, seconds=effort.seconds / 4)
+        effort = SamplingLimits(samples=7, seconds=effort.seconds / 4)
     usual = [name for name, kinds in PEERS.items() if ctx.kind in kinds]
     names = usual if peers is None else asked_for(peers, ctx.kind)
     present, absent = find_peers(names, ctx.kind)

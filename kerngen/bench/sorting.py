@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from kerngen.bench.arguments import Sizes, random_tensor, rotations
-from kerngen.bench.case import Case, Unit
+from kerngen.bench.case import BenchCase, Unit
 from kerngen.bench.measure import Launch
 from kerngen.bench.system_sizes import (
     SORT,
@@ -19,13 +19,13 @@ from kerngen.runtime import Context, Tensor, f32
 from kerngen.sort import sort, topk
 
 
-def sort_case(sizes: Sizes) -> Case:
+def sort_case(sizes: Sizes) -> BenchCase:
     """Return the case of sorting a vector of f32."""
     (n,) = chosen_sizes(SORT, SORT_SIZES, sizes)
     return _case(SORT, sizes, (n,), 8 * n, sort)
 
 
-def topk_case(sizes: Sizes) -> Case:
+def topk_case(sizes: Sizes) -> BenchCase:
     """Return the case of the k greatest elements of rows."""
     m, n, k = chosen_sizes(TOPK, TOPK_SIZES, sizes)
     return _case(TOPK, sizes, (m, n), 4 * m * n + 8 * m * k, lambda x: topk(x, k))
@@ -37,7 +37,7 @@ def _case(
     shape: tuple[int, ...],
     moved: int,
     function: Callable[[Tensor[f32, Any]], object],
-) -> Case:
+) -> BenchCase:
     """Return the case of a function of a tensor, which moves at least `moved` bytes."""
 
     def prepare(ctx: Context) -> Launch:
@@ -52,14 +52,14 @@ def _case(
         return launch
 
     largest = 4 * max(shape[0], 1) * (shape[1] if len(shape) > 1 else 1)
-    return Case(name, sizes, Unit.BYTES, moved, 0, largest, prepare, name)
+    return BenchCase(name, sizes, Unit.BYTES, moved, 0, largest, prepare, name)
 
 
 _SIZES: Final[tuple[Sizes, ...]] = ({"m": 16384, "n": 4096, "k": 8}, {"n": 2**26})
 _SMALL: Final[tuple[Sizes, ...]] = ({"m": 64, "n": 4096, "k": 8}, {"n": 2**14})
 
 
-def sorting_cases(*, small: bool) -> Iterator[Case]:
+def sorting_cases(*, small: bool) -> Iterator[BenchCase]:
     """Yield the cases for a GPU, or small ones."""
     rows, vector = _SMALL if small else _SIZES
     yield topk_case(rows)

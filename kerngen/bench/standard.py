@@ -9,7 +9,7 @@ from math import prod
 from typing import Final, final
 
 from kerngen.bench.arguments import ANY, Integers, Sizes, own_sizes
-from kerngen.bench.case import Case, kernel_case
+from kerngen.bench.case import BenchCase, kernel_case
 from kerngen.runtime.calls.choices import KernelFunction, kernel_of
 
 
@@ -43,7 +43,7 @@ class Standard:
         module, _, name = self.path.partition(".")
         return f"{module}.{name}" if module == "half" else name
 
-    def case(self, sizes: Sizes) -> Case:
+    def case(self, sizes: Sizes) -> BenchCase:
         """Return the case for some sizes."""
         function = self.function
         own = own_sizes(kernel_of(function), sizes)
@@ -57,7 +57,7 @@ class Standard:
             integers=self.integers,
         )
 
-    def cases(self, *, small: bool) -> Iterator[Case]:
+    def cases(self, *, small: bool) -> Iterator[BenchCase]:
         """Yield the cases at a GPU's sizes, or at `small` ones."""
         return (self.case(sizes) for sizes in (self.small if small else self.sizes))
 

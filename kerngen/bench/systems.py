@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from kerngen.bench.arguments import Sizes, random_tensor, rotations
-from kerngen.bench.case import Case, Unit
+from kerngen.bench.case import BenchCase, Unit
 from kerngen.bench.measure import Launch
 from kerngen.bench.system_sizes import (
     FEED_FORWARD,
@@ -27,7 +27,7 @@ _SCALE: Final = 1e-3
 """Keeps the values of layer after layer finite."""
 
 
-def step_case(sizes: Sizes) -> Case:
+def step_case(sizes: Sizes) -> BenchCase:
     """Return the case of clipping by the global norm, then AdamW, over flat arenas."""
     lengths = step_lengths(sizes)
     total = sum(lengths)
@@ -45,12 +45,12 @@ def step_case(sizes: Sizes) -> Case:
 
         return launch
 
-    return Case(
+    return BenchCase(
         STEP, sizes, Unit.BYTES, 40 * total, 18 * total, 4 * max(lengths), prepare, STEP
     )
 
 
-def feed_forward_case(sizes: Sizes) -> Case:
+def feed_forward_case(sizes: Sizes) -> BenchCase:
     """Return the case of `down(swiglu(gate x, up x))`, layer after layer."""
     m, width, inner, layers = chosen_sizes(FEED_FORWARD, FEED_FORWARD_SIZES, sizes)
     weights = 3 * layers * width * inner
@@ -76,7 +76,7 @@ def feed_forward_case(sizes: Sizes) -> Case:
         return launch
 
     moved = 4 * (weights + layers * m * (3 * inner + 2 * width))
-    return Case(
+    return BenchCase(
         FEED_FORWARD,
         sizes,
         Unit.OPERATIONS if m > 16 else Unit.BYTES,
@@ -100,7 +100,7 @@ _QWEN3_4B: Final = {"width": 2560, "inner": 9728, "layers": 36}
 _SMALL: Final = {"width": 256, "inner": 1024, "layers": 2}
 
 
-def system_cases(*, small: bool) -> Iterator[Case]:
+def system_cases(*, small: bool) -> Iterator[BenchCase]:
     """Yield the cases for a GPU, or small ones."""
     yield step_case(
         {"tensors": 100, "shortest": 10**2, "longest": 10**4}

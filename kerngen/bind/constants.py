@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, assert_never, final
 
 from kerngen.bind import tree
-from kerngen.bind.faults import CircularDeclaration, NotConstant, UnknownWgslName
+from kerngen.bind.faults import CircularDeclaration, UnknownWgslName, WgslNotConstant
 from kerngen.source.diagnostic import CompileError
 
 Kind: TypeAlias = Literal[
@@ -82,7 +82,7 @@ _KEEPING: Final = frozenset(("abs", "min", "max", "clamp"))
 
 @final
 @dataclass(frozen=True, slots=True)
-class Value:
+class ConstantValue:
     """A typed constant: a number or a bool."""
 
     kind: Kind
@@ -101,16 +101,16 @@ class Constants:
 
     declared: Mapping[str, tree.Declaration]
     what: str = "This value"
-    _known: dict[str, Value] = field(default_factory=dict[str, Value])
+    _known: dict[str, ConstantValue] = field(default_factory=dict[str, ConstantValue])
     _open: list[str] = field(default_factory=list[str])
 
-    def value(self, node: tree.Expression) -> Value:
+    def value(self, node: tree.Expression) -> ConstantValue:
         """Return an expression's value; raise `CompileError` if it is not constant."""
         match node:
             case tree.Number(text=text):
                 return _literal(text)
             case tree.Truth(value=value):
-                return Value("bool", value)
+                return ConstantValue("bool", value)
             case tree.Name():
                 return self._named(node)
             case tree.Call():
@@ -131,7 +131,7 @@ class Constants:
             raise self._unknown(node, "it is no integer")
         return int(value.number)
 
-    def _named(self, node: tree.Name) -> Value:
+    def _named(self, node: tree.Name) -> ConstantValue:
         name = node.text
         if name in self._known:
             return self._known[name]
@@ -156,14 +156,16 @@ class Constants:
             case _:
                 raise self._unknown(node, f"'{name}' is no constant")
 
-    def _called(self, node: tree.Call) -> Value:
+    def _called(self, node: tree.Call) -> ConstantValue:
         name = node.callee.text
         values = [self.value(argument) for argument in node.arguments]
         if name in self.declared:
             raise self._unknown(node, f"'{name}' is a function of the shader")
         if name in _KINDS and len(values) <= 1:
             kind = _KINDS[name]
-            return self._converted(kind, values[0]) if values else Value(kind, 0)
+            return (
+                self._converted(kind, values[0]) if values else ConstantValue(kind, 0)
+            )
         if name == "select" and len(values) == 3:
             return values[1] if values[2].number else values[0]
         try:
@@ -175,27 +177,29 @@ class Constants:
         kind = _widest(*values)
         if name not in _KEEPING and kind == "int":
             kind = "float"
-        return Value(kind, number)
+        return ConstantValue(kind, number)
 
-    def _prefixed(self, node: tree.Expression, sign: str, value: Value) -> Value:
+    def _prefixed(
+        self, node: tree.Expression, sign: str, value: ConstantValue
+    ) -> ConstantValue:
         match sign:
             case "-" if value.kind not in {*_UNSIGNED, "bool"}:
                 return self._checked(node, value.kind, -value.number)
             case "!" if value.kind == "bool":
-                return Value("bool", not value.number)
+                return ConstantValue("bool", not value.number)
             case "~" if value.is_integer:
                 mask = _RANGES[value.kind][1] if value.kind in _UNSIGNED else -1
-                return Value(value.kind, int(value.number) ^ mask)
+                return ConstantValue(value.kind, int(value.number) ^ mask)
             case _:
                 raise self._unknown(node, f"'{sign}' does not apply to it")
 
-    def _binary(self, node: tree.Binary) -> Value:
+    def _binary(self, node: tree.Binary) -> ConstantValue:
         left, right = self.value(node.left), self.value(node.right)
         sign = node.operator
         if sign in {"&&", "||"}:
             both = left.number and right.number
             either = left.number or right.number
-            return Value("bool", bool(both if sign == "&&" else either))
+            return ConstantValue("bool", bool(both if sign == "&&" else either))
         if sign in {"<<", ">>"}:
             kind = left.kind
         else:
@@ -204,7 +208,7 @@ class Constants:
                 why = f"'{sign}' mixes {left.kind} and {right.kind}"
                 raise self._unknown(node, why)
         if sign in _COMPARISONS:
-            return Value("bool", _COMPARISONS[sign](left.number, right.number))
+            return ConstantValue("bool", _COMPARISONS[sign](left.number, right.number))
         try:
             return self._checked(node, kind, _result(sign, kind, left, right))
         except ArithmeticError:
@@ -212,37 +216,45 @@ class Constants:
         except (TypeError, ValueError):
             raise self._unknown(node, f"'{sign}' does not apply to it") from None
 
-    def _checked(self, node: tree.Expression, kind: Kind, number: float) -> Value:
+    def _checked(
+        self, node: tree.Expression, kind: Kind, number: float
+    ) -> ConstantValue:
         low, high = _RANGES.get(kind, (-math.inf, math.inf))
         if not low <= number <= high:
             raise self._unknown(node, f"{number} is no {kind}")
-        return Value(kind, number)
+        return ConstantValue(kind, number)
 
-    def _as(self, node: tree.Expression, kind: Kind, value: Value) -> Value:
+    def _as(
+        self, node: tree.Expression, kind: Kind, value: ConstantValue
+    ) -> ConstantValue:
         """Return a literal's value in the type that its constant is declared with."""
         number = float(value.number) if kind in _FLOATS else value.number
         return self._checked(node, kind, number)
 
-    def _converted(self, kind: Kind, value: Value) -> Value:
+    def _converted(self, kind: Kind, value: ConstantValue) -> ConstantValue:
         match kind:
             case "bool":
-                return Value(kind, bool(value.number))
+                return ConstantValue(kind, bool(value.number))
             case _ if kind in _WIDTHS and (value.is_integer or value.kind == "bool"):
                 modulus = 1 << _WIDTHS[kind]
                 wrapped = int(value.number) % modulus
                 is_negative = wrapped > _RANGES[kind][1]
-                return Value(kind, wrapped - modulus if is_negative else wrapped)
+                return ConstantValue(
+                    kind, wrapped - modulus if is_negative else wrapped
+                )
             case _ if kind in _WIDTHS:
                 low, high = _RANGES[kind]
-                return Value(kind, min(max(math.trunc(value.number), low), high))
+                return ConstantValue(
+                    kind, min(max(math.trunc(value.number), low), high)
+                )
             case _:
-                return Value(kind, float(value.number))
+                return ConstantValue(kind, float(value.number))
 
     def _unknown(self, node: tree.Expression, why: str) -> CompileError:
-        return CompileError([NotConstant(span=node.span, what=self.what, why=why)])
+        return CompileError([WgslNotConstant(span=node.span, what=self.what, why=why)])
 
 
-def _widest(*values: Value) -> Kind:
+def _widest(*values: ConstantValue) -> Kind:
     """Return the type that values of several have together."""
     ranked = sorted(values, key=lambda value: _RANKS.index(value.kind))
     return ranked[-1].kind
@@ -261,7 +273,7 @@ def _computed(name: str, numbers: Sequence[float]) -> float | None:
             return None
 
 
-def _result(sign: str, kind: Kind, left: Value, right: Value) -> float:
+def _result(sign: str, kind: Kind, left: ConstantValue, right: ConstantValue) -> float:
     a, b = left.number, right.number
     if sign in _ARITHMETIC:
         return _ARITHMETIC[sign](a, b)
@@ -275,7 +287,7 @@ def _result(sign: str, kind: Kind, left: Value, right: Value) -> float:
     return quotient if sign == "/" else x - y * quotient
 
 
-def _literal(text: str) -> Value:
+def _literal(text: str) -> ConstantValue:
     is_hex = text[:2] in {"0x", "0X"}
     is_real = any(mark in text for mark in (".pP" if is_hex else ".eE"))
     # In hexadecimal, 'f' is a digit, unless there is a fraction or an exponent.
@@ -286,8 +298,8 @@ def _literal(text: str) -> Value:
     plain: Kind = "float" if is_real else "int"
     kind = _SUFFIXES[suffix] if suffix else plain
     if is_hex and is_real:
-        return Value(kind, float.fromhex(digits))
+        return ConstantValue(kind, float.fromhex(digits))
     if is_hex:
-        return Value(kind, int(digits, 16))
+        return ConstantValue(kind, int(digits, 16))
     is_float = is_real or kind in _FLOATS
-    return Value(kind, float(digits) if is_float else int(digits))
+    return ConstantValue(kind, float(digits) if is_float else int(digits))

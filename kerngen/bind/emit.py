@@ -20,13 +20,13 @@ from kerngen.bind.model import (
     Texture,
     memory_of,
 )
-from kerngen.bind.names import Group, Names, names_of, struct_of
+from kerngen.bind.names import BindGroupClass, Names, names_of, struct_of
 from kerngen.emit.binding import ABI
 from kerngen.emit.docs import write_docstring
 from kerngen.emit.formatting import formatted
 from kerngen.emit.imports import import_lines
 from kerngen.emit.module_name import module_name
-from kerngen.emit.python_code import Code, Level, number, quoted, tuple_text
+from kerngen.emit.python_code import Code, Precedence, number, quoted, tuple_text
 from kerngen.emit.signature import memory_annotation
 from kerngen.emit.structs import StructPrinter, write_structs
 from kerngen.emit.writer import Writer
@@ -190,7 +190,7 @@ def _write_workgroup(
     writer.line()
 
 
-def _write_bind(writer: Writer, groups: Sequence[Group]) -> None:
+def _write_bind(writer: Writer, groups: Sequence[BindGroupClass]) -> None:
     listed = [f"group{group.index}" for group in groups]
     given = [f"{n}: {g.name}" for n, g in zip(listed, groups, strict=True)]
     parameters = ", ".join(["self", *given, "*", "ctx: Context | None = None"])
@@ -203,13 +203,13 @@ def _write_bind(writer: Writer, groups: Sequence[Group]) -> None:
 
 
 _OPERATORS: Final = {
-    "+": ("+", Level.SUM),
-    "-": ("-", Level.SUM),
-    "*": ("*", Level.PRODUCT),
-    "/": ("//", Level.PRODUCT),
-    "%": ("%", Level.PRODUCT),
-    "<<": ("<<", Level.SHIFT),
-    ">>": (">>", Level.SHIFT),
+    "+": ("+", Precedence.SUM),
+    "-": ("-", Precedence.SUM),
+    "*": ("*", Precedence.PRODUCT),
+    "/": ("//", Precedence.PRODUCT),
+    "%": ("%", Precedence.PRODUCT),
+    "<<": ("<<", Precedence.SHIFT),
+    ">>": (">>", Precedence.SHIFT),
 }
 """Of integers that are not negative; others are no sizes of workgroups."""
 
@@ -247,14 +247,14 @@ def integer(
             if override.default is not None or override.value is None:
                 return Code(own)
             rest = code(override.value)
-            text = rest and f"{rest.at(Level.OR)} if {own} is None else {own}"
-            return Code(text, Level.CONDITIONAL) if text else None
+            text = rest and f"{rest.at(Precedence.OR)} if {own} is None else {own}"
+            return Code(text, Precedence.CONDITIONAL) if text else None
         case tree.Binary(operator=sign, left=left, right=right) if sign in _OPERATORS:
             first, second = code(left), code(right)
             python, level = _OPERATORS[sign]
             if first is None or second is None:
                 return None
-            text = f"{first.at(level)} {python} {second.at(Level(level + 1))}"
+            text = f"{first.at(level)} {python} {second.at(Precedence(level + 1))}"
             return Code(text, level)
         case tree.Call(callee=callee, arguments=(argument,)) if callee.text in _CASTS:
             return code(argument)
@@ -265,7 +265,9 @@ def integer(
 # Print the classes of bind groups.
 
 
-def write_group(writer: Writer, group: Group, names: Names, *, filters: bool) -> None:
+def write_group(
+    writer: Writer, group: BindGroupClass, names: Names, *, filters: bool
+) -> None:
     """Write a bind group's class; `filters`: the module has filtering samplers."""
     fields = names.fields(group)
     writer.apart()

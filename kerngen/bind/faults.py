@@ -13,7 +13,7 @@ class WgslSyntax(Diagnostic, code="KG1401"):
     found: str
 
 
-class UnexpectedCharacter(Diagnostic, code="KG1402"):
+class UnexpectedWgslCharacter(Diagnostic, code="KG1402"):
     MESSAGE = "No token of WGSL begins with '{character}'."
     HELP = "Remove it, or run the tool first that it belongs to."
     character: str
@@ -60,7 +60,7 @@ class DeclaredTwice(Diagnostic, code="KG1408"):
     first: Span = related("the first one is here")
 
 
-class NotConstant(Diagnostic, code="KG1409"):
+class WgslNotConstant(Diagnostic, code="KG1409"):
     MESSAGE = "{what} is not known from the file alone: {why}."
     HELP = "Write numbers, names of 'const', operators on them and conversions."
     what: str
@@ -111,7 +111,7 @@ class CircularDeclaration(Diagnostic, code="KG1415"):
     name: str
 
 
-class NestedTooDeep(Diagnostic, code="KG1417"):
+class WgslNestedTooDeep(Diagnostic, code="KG1417"):
     MESSAGE = "An expression or a type is nested too deep to be read."
     HELP = "Split it by constants or aliases: no compiler takes such depths."
 

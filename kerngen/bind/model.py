@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, final
 
 from kerngen.bind import tree
-from kerngen.bind.constants import Constants, Kind, Value
+from kerngen.bind.constants import Constants, ConstantValue, Kind
 from kerngen.ir.memory import FixedArray, MemoryType, Struct
 from kerngen.source.text import Source, Span
 
@@ -108,7 +108,7 @@ class Override:
     kind: Kind
     key: str
     value: tree.Expression | None
-    default: Value | None
+    default: ConstantValue | None
 
 
 @final

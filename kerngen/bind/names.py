@@ -31,7 +31,7 @@ _ENTRY_MEMBERS = frozenset(
 
 @final
 @dataclass(frozen=True, slots=True)
-class Group:
+class BindGroupClass:
     """A bind group's class: its name, index and bindings."""
 
     name: str
@@ -47,11 +47,11 @@ class Names:
     """The class names of a module, and the field names in them."""
 
     structs: ModuleNames
-    groups: tuple[Group, ...]
-    of_entry: Mapping[str, tuple[Group, ...]]
+    groups: tuple[BindGroupClass, ...]
+    of_entry: Mapping[str, tuple[BindGroupClass, ...]]
     entries: Mapping[str, str]
 
-    def fields(self, group: Group) -> dict[str, str]:
+    def fields(self, group: BindGroupClass) -> dict[str, str]:
         """Return the field names of a bind group's bindings."""
         taken = _RESERVED | _GROUP_MEMBERS | {*self.structs.structs.values()}
         return PythonNamer(taken).claim_all(each.name for each in group.bindings)
@@ -72,8 +72,8 @@ def names_of(bound: Bound) -> Names:
     structs = {s: class_name(s) for s in map(struct_of, bound.structs)}
     namer = PythonNamer(_RESERVED | {*structs.values()})
     shaders = {e.name: namer.claim(pascal_case(e.name)) for e in bound.entries}
-    groups: dict[tuple[int, tuple[Binding, ...]], Group] = {}
-    of_entry: dict[str, tuple[Group, ...]] = {}
+    groups: dict[tuple[int, tuple[Binding, ...]], BindGroupClass] = {}
+    of_entry: dict[str, tuple[BindGroupClass, ...]] = {}
     for prefix, unit in _units(bound.entries):
         reached = {binding for entry in unit for binding in entry.bindings}
         for index in sorted({each.group for each in reached}):
@@ -81,7 +81,7 @@ def names_of(bound: Bound) -> Names:
             if (index, bindings) not in groups:
                 name = namer.claim(f"{prefix}Group{index}")
                 stages = tuple(_stages(each, bound.entries) for each in bindings)
-                groups[index, bindings] = Group(name, index, bindings, stages)
+                groups[index, bindings] = BindGroupClass(name, index, bindings, stages)
         for entry in unit:
             own = {each.group for each in entry.bindings}
             found = [

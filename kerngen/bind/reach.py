@@ -15,7 +15,7 @@ from kerngen.bind.model import Binding, EntryPoint, Override
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reach:
+class CallGraph:
     """The call graph of a module, and its bindings and overrides."""
 
     declared: Mapping[str, tree.Declaration]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, cast, final
 
 from kerngen.bind import model, tree
-from kerngen.bind.constants import Constants, Kind, Value
+from kerngen.bind.constants import Constants, ConstantValue, Kind
 from kerngen.bind.faults import (
     CircularDeclaration,
     DeclaredTwice,
@@ -15,9 +15,9 @@ from kerngen.bind.faults import (
     MissingWorkgroupSize,
     NagaMisreads,
     NativeType,
-    NestedTooDeep,
     NotShareable,
     SameBinding,
+    WgslNestedTooDeep,
     WgslSyntax,
     WrongValue,
 )
@@ -26,7 +26,7 @@ from kerngen.bind.interface import Interface
 from kerngen.bind.missing import missing
 from kerngen.bind.naga import misread
 from kerngen.bind.parser import parse
-from kerngen.bind.reach import Reach, names_in
+from kerngen.bind.reach import CallGraph, names_in
 from kerngen.bind.types import Types
 from kerngen.ir.memory import WIDE, Leaf, Struct, structs_in
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
@@ -56,7 +56,7 @@ def read(source: Source) -> model.Bound:
         return _read(source)
     except RecursionError:
         span = Span(source, 0, 0)
-        raise CompileError([NestedTooDeep(span=span)]) from None
+        raise CompileError([WgslNestedTooDeep(span=span)]) from None
 
 
 def _read(source: Source) -> model.Bound:
@@ -86,7 +86,7 @@ def _read(source: Source) -> model.Bound:
                 case _:
                     pass
     entries: list[model.EntryPoint] = []
-    reach = Reach(
+    reach = CallGraph(
         declared, {b.name: b for b in bindings}, {o.name: o for o in overrides}
     )
     for each in module.declarations:
@@ -167,7 +167,7 @@ class _Reader:
 
     def _is_reached(self, variable: tree.Variable) -> bool:
         """Whether an entry point has a use for a variable."""
-        name, reach = variable.name.text, Reach(self.declared, {}, {})
+        name, reach = variable.name.text, CallGraph(self.declared, {}, {})
         return any(
             name in reach.names(each)
             for each in self.declared.values()
@@ -244,7 +244,7 @@ class _Reader:
             fault = CircularDeclaration(span=override.name.span, name=name)
             raise CompileError([fault])
         chosen = {
-            other: Value(self._kind(found, name, *inside), 1)
+            other: ConstantValue(self._kind(found, name, *inside), 1)
             for other in names_in(override.value)
             if isinstance(found := self.declared.get(other), tree.Override)
         }
@@ -271,7 +271,7 @@ class _Reader:
             raise CompileError([fault])
         return kind
 
-    def _default(self, override: tree.Override) -> Value | None:
+    def _default(self, override: tree.Override) -> ConstantValue | None:
         if override.value is None:
             return None
         try:
@@ -280,7 +280,7 @@ class _Reader:
             return None  # it follows from other overrides, in the shader
 
     def entries(
-        self, function: tree.Function, reach: Reach
+        self, function: tree.Function, reach: CallGraph
     ) -> Iterator[model.EntryPoint]:
         """Yield the entry point that a function is, if it is one."""
         for stage in model.STAGES:
@@ -305,7 +305,7 @@ class _Reader:
                     ),
                 )
 
-    def _refuse_immediates(self, function: tree.Function, reach: Reach) -> None:
+    def _refuse_immediates(self, function: tree.Function, reach: CallGraph) -> None:
         """Refuse what a dispatch would have to set; a render pass is the caller's."""
         for name in sorted(reach.names(function)):
             variable = self.declared[name]

@@ -12,7 +12,7 @@ from kerngen.bind.faults import (
     FileOfAnotherTool,
     UnclosedBody,
     UnclosedComment,
-    UnexpectedCharacter,
+    UnexpectedWgslCharacter,
 )
 from kerngen.bind.foreign import foreign_tool
 from kerngen.source.diagnostic import CompileError
@@ -70,7 +70,7 @@ _DOUBLED: Final = frozenset(("<<", ">>", "<=", ">=", "==", "!="))
 
 @final
 @dataclass(slots=True)
-class Lexeme:
+class WgslToken:
     """A token: its terminal in the grammar, its text and its offsets."""
 
     kind: str
@@ -79,14 +79,14 @@ class Lexeme:
     end: int
 
 
-def scan(source: Source) -> list[Lexeme]:
+def scan(source: Source) -> list[WgslToken]:
     """Return the tokens of a file's declarations.
 
     A function's body is a single token BODY, whose text is the names in it; one that is
     not called is followed by its offset, as in `n:120`. Raises
     `CompileError` where no token of WGSL begins.
     """
-    lexemes: list[Lexeme] = []
+    lexemes: list[WgslToken] = []
     raw = _raw(source)
     is_function = False
     for lexeme in raw:
@@ -97,7 +97,7 @@ def scan(source: Source) -> list[Lexeme]:
     return _joined(lexemes)
 
 
-def _raw(source: Source) -> Iterator[Lexeme]:
+def _raw(source: Source) -> Iterator[WgslToken]:
     """Yield the tokens with '<' and '>' each alone."""
     text, at, end = source.text, 0, len(source.text)
     match = _LEXEME.match
@@ -127,7 +127,7 @@ def _raw(source: Source) -> Iterator[Lexeme]:
                 _refuse_foreign(source, start)
             shown = _MARKS.get(word, "OPERATOR")
         after_at = word == "@"
-        yield Lexeme(shown, word, start, at)
+        yield WgslToken(shown, word, start, at)
 
 
 def _comment_end(source: Source, start: int) -> int:
@@ -157,16 +157,16 @@ def _refuse(source: Source, start: int, found: str, tool: str) -> NoReturn:
 
 def _strange(source: Source, start: int) -> CompileError:
     span = Span(source, start, start + 1)
-    return CompileError([UnexpectedCharacter(span=span, character=span.text)])
+    return CompileError([UnexpectedWgslCharacter(span=span, character=span.text)])
 
 
-def _body(source: Source, first: Lexeme, rest: Iterator[Lexeme]) -> Lexeme:
+def _body(source: Source, first: WgslToken, rest: Iterator[WgslToken]) -> WgslToken:
     """Return the token of a body, whose names are those of the module and of WGSL."""
     names = _Names()
     for lexeme in rest:
         names.see(lexeme)
         if names.is_whole:
-            return Lexeme("BODY", str(names), first.start, lexeme.end)
+            return WgslToken("BODY", str(names), first.start, lexeme.end)
     span = Span(source, first.start, first.end)
     raise CompileError([UnclosedBody(span=span)])
 
@@ -182,8 +182,8 @@ class _Names:
         self._found: dict[str, str] = {}
         self._scopes: list[set[str]] = [set()]
         self._loops: list[int] = []
-        self._before = Lexeme("", "", 0, 0)
-        self._name: Lexeme | None = None
+        self._before = WgslToken("", "", 0, 0)
+        self._name: WgslToken | None = None
         self._declares = self._in_attribute = False
         self._declared: set[str] = set()
 
@@ -195,7 +195,7 @@ class _Names:
         """Whether the last brace was that of the body."""
         return not self._scopes
 
-    def see(self, lexeme: Lexeme) -> None:
+    def see(self, lexeme: WgslToken) -> None:
         """Take the next token."""
         before, self._before = self._before, lexeme
         name, self._name = self._name, None
@@ -210,7 +210,7 @@ class _Names:
             self._declares |= lexeme.kind in {"VAR", "CONST"}
             self._see_mark(lexeme.text)
 
-    def _see_name(self, lexeme: Lexeme) -> None:
+    def _see_name(self, lexeme: WgslToken) -> None:
         text = lexeme.text
         if text == "for":
             self._scopes.append(set())
@@ -241,15 +241,15 @@ class _Names:
                 pass
 
 
-def _find_templates(lexemes: list[Lexeme]) -> None:
+def _find_templates(lexemes: list[WgslToken]) -> None:
     """Mark the '<' and '>' that hold template arguments, by WGSL's own algorithm.
 
     It is in section 3.9 of the specification: a '<' behind a name is one of a template
     list if its '>' comes before what can't be in one.
     """
-    pending: list[tuple[Lexeme, int]] = []
+    pending: list[tuple[WgslToken, int]] = []
     depth = 0
-    before = Lexeme("", "", 0, 0)
+    before = WgslToken("", "", 0, 0)
     for lexeme, after in zip_longest(lexemes, lexemes[1:], fillvalue=before):
         text = lexeme.text if lexeme.kind not in {"NAME", "BODY"} else ""
         adjacent = after.text if after.start == lexeme.end else ""
@@ -277,9 +277,9 @@ def _find_templates(lexemes: list[Lexeme]) -> None:
         before = lexeme
 
 
-def _joined(lexemes: list[Lexeme]) -> list[Lexeme]:
+def _joined(lexemes: list[WgslToken]) -> list[WgslToken]:
     """Return the tokens with the operators of two characters put together."""
-    joined: list[Lexeme] = []
+    joined: list[WgslToken] = []
     for lexeme in lexemes:
         last = joined[-1] if joined else None
         if (

@@ -36,7 +36,7 @@ with needing("The command line", COMPILER):
 
 
 @final
-class Commands(click.Group):
+class CommandGroup(click.Group):
     """All commands, as they are used; what the system refuses is a message of theirs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -71,7 +71,7 @@ def _print_version(ctx: click.Context, _option: click.Parameter, value: bool) ->
     ctx.exit()
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "-V",
     "--version",

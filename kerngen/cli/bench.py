@@ -23,7 +23,7 @@ from kerngen.cli.settings import find_project
 from kerngen.parts import BENCH, needing
 
 if TYPE_CHECKING:
-    from kerngen.bench.case import Case
+    from kerngen.bench.case import BenchCase
     from kerngen.bench.record import RunData
     from kerngen.bench.session import Session
     from kerngen.runtime import Context
@@ -185,7 +185,7 @@ def _print_table(found: RunData) -> None:
         console.print(f"[yellow]not timed:[/] {escape(note)}")
 
 
-def _measure(session: Session, cases: list[Case], file: Path | None) -> bool:
+def _measure(session: Session, cases: list[BenchCase], file: Path | None) -> bool:
     """Time the cases, and keep what is found after each; false if interrupted."""
     from kerngen.bench.record import keep
 
@@ -215,7 +215,7 @@ def _open(stack: ExitStack, checks: Checks) -> dict[str, Context]:
     return contexts
 
 
-def _cases(stack: ExitStack, request: _Request, kind: Kind) -> Iterator[Case]:
+def _cases(stack: ExitStack, request: _Request, kind: Kind) -> Iterator[BenchCase]:
     from kerngen.runtime import ShapeError
 
     if not request.kernels:
@@ -232,7 +232,7 @@ def _cases(stack: ExitStack, request: _Request, kind: Kind) -> Iterator[Case]:
             raise click.UsageError(f"--sizes lacks {error} for '{name}'.") from None
 
 
-def _suite(request: _Request, kind: Kind) -> Iterator[Case]:
+def _suite(request: _Request, kind: Kind) -> Iterator[BenchCase]:
     with needing("'kerngen bench' without a KERNEL", BENCH):
         from kerngen.bench.choose import suite
 
@@ -241,7 +241,7 @@ def _suite(request: _Request, kind: Kind) -> Iterator[Case]:
     yield from suite(kind, quick=request.quick)
 
 
-def _standard(name: str, request: _Request, kind: Kind) -> Iterator[Case]:
+def _standard(name: str, request: _Request, kind: Kind) -> Iterator[BenchCase]:
     """Yield the cases of a standard kernel, which may not be installed."""
     with needing("'kerngen bench' of a standard kernel", BENCH):
         from kerngen.bench.choose import UnknownKernelError, named
@@ -276,7 +276,7 @@ def _mine(wanted: str) -> tuple[Path, str] | None:
 
 def _own(
     stack: ExitStack, file: Path, name: str, sizes: tuple[Sizes, ...], kind: Kind
-) -> Iterator[Case]:
+) -> Iterator[BenchCase]:
     """Yield the cases of a file's kernels, or of the one so called."""
     from kerngen.bench.own import own_cases
     from kerngen.compiler import Compiler

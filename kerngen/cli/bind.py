@@ -32,7 +32,7 @@ SUFFIX: Final = ".wgsl"
 
 @final
 @dataclass(frozen=True, slots=True)
-class Shaders:
+class WgslFiles:
     """The WGSL files of a run: those below `base`, with names relative to `origin`.
 
     `is_one` is whether the argument is a single file.
@@ -113,7 +113,7 @@ def bind_shaders(src: Path, out: Path) -> None:
             )
 
 
-def _generate(shaders: Shaders, files: Iterable[Path]) -> list[Generated]:
+def _generate(shaders: WgslFiles, files: Iterable[Path]) -> list[Generated]:
     """Return the generated files; the errors of all sources are reported together."""
     from kerngen.bind.build import bind as bound
 
@@ -128,7 +128,7 @@ def _generate(shaders: Shaders, files: Iterable[Path]) -> list[Generated]:
     return generated
 
 
-def select_shaders(src: Path) -> Shaders:
+def select_shaders(src: Path) -> WgslFiles:
     """Return the WGSL files for a path."""
     chosen = absolute(src)
     if not chosen.exists():
@@ -137,11 +137,11 @@ def select_shaders(src: Path) -> Shaders:
         files = tuple(sorted(_below(chosen)))
         if not files:
             raise click.ClickException(f"There are no {SUFFIX} files in '{src}'.")
-        return Shaders(chosen, origin_of(chosen), files, is_one=False)
+        return WgslFiles(chosen, origin_of(chosen), files, is_one=False)
     if chosen.suffix != SUFFIX:
         raise click.ClickException(f"'{src}' is not a {SUFFIX} file.")
     base = chosen.parent
-    return Shaders(base, origin_of(base), (chosen,), is_one=True)
+    return WgslFiles(base, origin_of(base), (chosen,), is_one=True)
 
 
 def _below(folder: Path) -> set[Path]:

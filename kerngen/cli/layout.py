@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from kerngen.ir.module import Module
     from kerngen.layout.order import BetterOrder
-    from kerngen.report.layout_data import Subject
+    from kerngen.report.layout_data import LayoutSubject
     from kerngen.report.layout_picture import Pieces
 
 
@@ -67,7 +67,7 @@ def _module(file: Path) -> Module:
     return Compiler(selection.library()).module(source.name)
 
 
-def _chosen(module: Module, struct: str | None) -> list[Subject]:
+def _chosen(module: Module, struct: str | None) -> list[LayoutSubject]:
     """Return the structs that a name means, or all there are without one."""
     from kerngen.report.layout_data import subjects
 
@@ -82,7 +82,7 @@ def _chosen(module: Module, struct: str | None) -> list[Subject]:
     return chosen
 
 
-def _better(module: Module, chosen: list[Subject]) -> list[BetterOrder]:
+def _better(module: Module, chosen: list[LayoutSubject]) -> list[BetterOrder]:
     from kerngen.report.layout_data import hints
 
     items = [each.item for each in chosen]

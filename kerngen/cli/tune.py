@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from kerngen.runtime import Context
     from kerngen.tune.search import Search
     from kerngen.tune.session import Found
-    from kerngen.tune.trial import Subject
+    from kerngen.tune.trial import TunedKernel
     from kerngen.tune.write import Written
 
 _PRINTED: Final = "printed by kerngen tune.kern"
@@ -262,7 +262,7 @@ class _Target:
     `used` is the path of the kernel's file from there.
     """
 
-    subject: Subject
+    subject: TunedKernel
     stages: tuple[str, ...]
     whole: bool
     selection: Selection
@@ -274,7 +274,7 @@ class _Target:
 def _find(wanted: str, out: Path | None) -> _Target:
     from kerngen.compiler import Compiler
     from kerngen.tune.session import tunable_stages
-    from kerngen.tune.trial import Subject
+    from kerngen.tune.trial import TunedKernel
 
     file, rest = split_kernel(wanted)
     project = find_project()
@@ -295,7 +295,7 @@ def _find(wanted: str, out: Path | None) -> _Target:
     module = compiler.module(name)
     found = next(each for each in module.kernels if each.name == kernel)
     others = compiler.compile_with_used(name)[:-1]
-    subject = Subject(compiler, name, found, others)
+    subject = TunedKernel(compiler, name, found, others)
     stages = tunable_stages(subject)
     if stage and stage not in stages:
         raise click.ClickException(

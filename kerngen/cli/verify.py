@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kerngen.verify.guarded import Guarded
     from kerngen.verify.meaning.programs import Subject
     from kerngen.verify.report import Report
-    from kerngen.verify.result import Result
+    from kerngen.verify.result import WayResult
 
 
 @click.command(
@@ -102,10 +102,10 @@ def verify(
     selection = select(file)
     if jobs is not None:
         from kerngen.cli.jobs.verify import verify_in_jobs
-        from kerngen.verify.farm import Asked
+        from kerngen.verify.farm import VerifyOptions
 
         with reporting(sys.stderr):
-            task = Asked(seed, only, schedule, examples, budget)
+            task = VerifyOptions(seed, only, schedule, examples, budget)
             verify_in_jobs(selection, task, jobs, as_json=as_json)
         return
     with (
@@ -192,7 +192,7 @@ def _open() -> Generator[Guarded]:
 
 def _results(
     campaign: Campaign, chosen: list[tuple[str, Subject]], progress: _Progress
-) -> tuple[list[Result], int, bool]:
+) -> tuple[list[WayResult], int, bool]:
     """Return the results, how many ways were planned, and whether Ctrl-C came.
 
     Ctrl-C ends it early: what was found so far is kept.
@@ -201,7 +201,7 @@ def _results(
     if not planned:
         raise click.ClickException(f"No schedule has '{campaign.only}' in its name.")
     progress.plan(planned)
-    results: list[Result] = []
+    results: list[WayResult] = []
     try:
         results.extend(campaign.results(chosen))
     except KeyboardInterrupt:

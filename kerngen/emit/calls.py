@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from kerngen.emit.python_code import Code, Level
+from kerngen.emit.python_code import Code, Precedence
 
 _PLACEHOLDER = re.compile(r"\{(\d)\}")
 _ARGUMENT = re.compile(r"(?:(?<=\()|(?<=, ))\{\d\}(?=[,)])")
@@ -30,10 +30,10 @@ def fill_template(template: str, arguments: Sequence[Code]) -> Code:
     return Code("".join([*pieces, template[end:]]), _level(template), fresh=True)
 
 
-def _level(template: str) -> Level:
+def _level(template: str) -> Precedence:
     """Return how tightly the template binds: a call is an atom, all else loose."""
     shape = ast.parse(re.sub(r"\{\d\}", "x", template), mode="eval").body
-    return Level.ATOM if isinstance(shape, ast.Call) else Level.CONDITIONAL
+    return Precedence.ATOM if isinstance(shape, ast.Call) else Precedence.CONDITIONAL
 
 
 @final

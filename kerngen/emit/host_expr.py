@@ -11,7 +11,7 @@ from typing import TypeAlias, final
 
 from kerngen.emit.calls import FunctionInfo, fill_template
 from kerngen.emit.members import literal_place
-from kerngen.emit.python_code import Code, Level, binary, call, number
+from kerngen.emit.python_code import Code, Precedence, binary, call, number
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.signs import is_natural
 from kerngen.ir.builtins.table import BUILTINS
@@ -128,8 +128,8 @@ class HostPrinter:
     def _unary(self, expr: ir.Unary) -> Code:
         operand = self.print(expr.operand)
         if expr.op == "not":
-            return Code(f"not {operand.at(Level.NOT)}", Level.NOT)
-        return Code(f"{expr.op}{operand.at(Level.UNARY)}", Level.UNARY)
+            return Code(f"not {operand.at(Precedence.NOT)}", Precedence.NOT)
+        return Code(f"{expr.op}{operand.at(Precedence.UNARY)}", Precedence.UNARY)
 
     def _binary(self, expr: ir.Binary) -> Code:
         left, right = self.print(expr.left), self.print(expr.right)
@@ -137,8 +137,8 @@ class HostPrinter:
         divisor = isinstance(expr.right, ir.Constant) and expr.right.value != 0
         natural = divisor and is_natural(expr, wraps=False)
         if expr.op in _OPERATORS_OF_NATURALS and natural and plain:
-            op, level = _OPERATORS_OF_NATURALS[expr.op], Level.PRODUCT
-            return Code(f"{left.at(level)} {op} {right.at(Level.UNARY)}", level)
+            op, level = _OPERATORS_OF_NATURALS[expr.op], Precedence.PRODUCT
+            return Code(f"{left.at(level)} {op} {right.at(Precedence.UNARY)}", level)
         integer = scalar_of(expr.type).is_integer
         functions = _FUNCTIONS_OF_INTEGERS if integer else _FUNCTIONS_OF_FLOATS
         if expr.op in functions:
@@ -148,10 +148,10 @@ class HostPrinter:
         return binary(expr.op, left, right)
 
     def _select(self, expr: ir.Select) -> Code:
-        condition = self.print(expr.condition).at(Level.OR)
-        then = self.print(expr.then).at(Level.OR)
+        condition = self.print(expr.condition).at(Precedence.OR)
+        then = self.print(expr.then).at(Precedence.OR)
         otherwise = self.print(expr.otherwise).text
-        return Code(f"{then} if {condition} else {otherwise}", Level.CONDITIONAL)
+        return Code(f"{then} if {condition} else {otherwise}", Precedence.CONDITIONAL)
 
     def _builtin(self, expr: ir.BuiltinCall) -> Code:
         arguments = [self.print(argument) for argument in expr.arguments]

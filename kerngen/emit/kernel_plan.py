@@ -9,9 +9,11 @@ from typing import Final, final
 from kerngen.check.items.gradients import kept_name
 from kerngen.emit.python_names import KernelNames, kernel_names
 from kerngen.emit.signature import element_name, parameter_element
-from kerngen.ir.analysis.subscript_checks import Gather as IrGather
-from kerngen.ir.analysis.subscript_checks import RangeCheck as IrRangeCheck
-from kerngen.ir.analysis.subscript_checks import checks_of
+from kerngen.ir.analysis.subscript_checks import (
+    BoundedSubscript,
+    ClampedRead,
+    checks_of,
+)
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Expr, Kernel, Role, UniformValue
 from kerngen.ir.sizes import SizeMaker
@@ -23,9 +25,9 @@ from kerngen.plan.size import (
     symbols,
 )
 from kerngen.schedule.program import (
+    DispatchShader,
     KernelProgram,
     ScheduledCase,
-    Shader,
     StageChoice,
     Variant,
 )
@@ -118,7 +120,7 @@ def _plan(
         gathers=tuple(
             tree.Gather(renamed(g.tensor), g.axis, g.extent, g.around)
             for g in checks_of(kernel)
-            if isinstance(g, IrGather)
+            if isinstance(g, ClampedRead)
         ),
     )
 
@@ -165,13 +167,16 @@ def _gradient(
 def _range_checks(kernel: Kernel, maker: SizeMaker) -> Iterator[tree.RangeCheck]:
     wrapping = replace(maker, wraps=True)
     for check in checks_of(kernel):
-        if isinstance(check, IrRangeCheck):
+        if isinstance(check, BoundedSubscript):
             yield tree.RangeCheck(
                 check.text,
                 maker.name(check.tensor),
                 check.axis,
                 check.extent,
-                tuple(tree.Term(wrapping.size(c), extent) for extent, c in check.terms),
+                tuple(
+                    tree.AffineTerm(wrapping.size(c), extent)
+                    for extent, c in check.terms
+                ),
                 check.around,
                 wrapping.size(check.offset),
                 check.is_guarded,
@@ -263,7 +268,7 @@ def _dispatches(variant: Variant, maker: SizeMaker) -> tree.Sequence:
     return (*found[:first], tree.Repeat(variant.again, found[first:]))
 
 
-def _dispatch(shader: Shader, maker: SizeMaker) -> tree.Dispatch:
+def _dispatch(shader: DispatchShader, maker: SizeMaker) -> tree.Dispatch:
     return tree.Dispatch(
         wgsl=shader.name,
         bindings=tuple(

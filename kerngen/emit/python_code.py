@@ -11,7 +11,7 @@ from kerngen.ir.nodes import BinaryOp
 
 
 @final
-class Level(IntEnum):
+class Precedence(IntEnum):
     """Precedence levels of Python's operators, lowest first."""
 
     CONDITIONAL = 0
@@ -29,20 +29,20 @@ class Level(IntEnum):
     ATOM = 12
 
 
-LEVELS: dict[BinaryOp, Level] = {
-    "or": Level.OR,
-    "and": Level.AND,
-    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), Level.COMPARISON),
-    "|": Level.BIT_OR,
-    "^": Level.BIT_XOR,
-    "&": Level.BIT_AND,
-    "<<": Level.SHIFT,
-    ">>": Level.SHIFT,
-    "+": Level.SUM,
-    "-": Level.SUM,
-    "*": Level.PRODUCT,
-    "/": Level.PRODUCT,
-    "%": Level.PRODUCT,
+LEVELS: dict[BinaryOp, Precedence] = {
+    "or": Precedence.OR,
+    "and": Precedence.AND,
+    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), Precedence.COMPARISON),
+    "|": Precedence.BIT_OR,
+    "^": Precedence.BIT_XOR,
+    "&": Precedence.BIT_AND,
+    "<<": Precedence.SHIFT,
+    ">>": Precedence.SHIFT,
+    "+": Precedence.SUM,
+    "-": Precedence.SUM,
+    "*": Precedence.PRODUCT,
+    "/": Precedence.PRODUCT,
+    "%": Precedence.PRODUCT,
 }
 """The level of each operator that Python spells as the kernel language does."""
 
@@ -57,18 +57,18 @@ class Code:
     """
 
     text: str
-    level: Level = Level.ATOM
+    level: Precedence = Precedence.ATOM
     weak: bool = False
     fresh: bool = False
 
-    def at(self, level: Level) -> str:
+    def at(self, level: Precedence) -> str:
         """Return the text, in parentheses if it binds less tightly than `level`."""
         return self.text if self.level >= level else f"({self.text})"
 
     @property
     def atom(self) -> str:
         """The text, in parentheses unless a suffix such as `[0]` may follow it."""
-        return self.at(Level.ATOM)
+        return self.at(Precedence.ATOM)
 
 
 def binary(op: BinaryOp, left: Code, right: Code, *, weak: bool = False) -> Code:
@@ -78,11 +78,11 @@ def binary(op: BinaryOp, left: Code, right: Code, *, weak: bool = False) -> Code
     An `and` beside an `or` is in parentheses, for the reader.
     """
     level = LEVELS[op]
-    left_level = Level(level + 1) if level is Level.COMPARISON else level
-    right_level = Level(level + 1)
+    left_level = Precedence(level + 1) if level is Precedence.COMPARISON else level
+    right_level = Precedence(level + 1)
     if op == "or":
-        right_level = Level.NOT
-        left_level = Level.NOT if left.level is Level.AND else level
+        right_level = Precedence.NOT
+        left_level = Precedence.NOT if left.level is Precedence.AND else level
     text = f"{left.at(left_level)} {op} {right.at(right_level)}"
     return Code(text, level, weak=weak, fresh=not weak)
 
@@ -95,7 +95,9 @@ def call(function: str, arguments: Iterable[str], *, fresh: bool = True) -> Code
 def number(value: float | bool) -> Code:
     """Return a number's literal; a negative one has a unary minus's precedence."""
     text = repr(value).replace("e+", "e").replace("inf", 'float("inf")')
-    return Code(text, Level.UNARY if text.startswith("-") else Level.ATOM, weak=True)
+    return Code(
+        text, Precedence.UNARY if text.startswith("-") else Precedence.ATOM, weak=True
+    )
 
 
 def quoted(text: str) -> str:

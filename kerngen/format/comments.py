@@ -33,7 +33,7 @@ class Comment:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Gap:
+class TokenGap:
     """The space between two tokens; `blank` if an empty line is before the second."""
 
     comments: tuple[Comment, ...] = ()
@@ -54,13 +54,13 @@ def tidy(text: str) -> str:
 
 def split_comments(
     text: str, lexemes: tuple[Token, ...]
-) -> tuple[tuple[Token, ...], dict[int, Gap]]:
+) -> tuple[tuple[Token, ...], dict[int, TokenGap]]:
     """Return a file's tokens without trailing commas, and the gaps between them.
 
     A trailing comma is not among the tokens: the formatter adds or removes it.
     """
     tokens: list[Token] = []
-    gaps: dict[int, Gap] = {}
+    gaps: dict[int, TokenGap] = {}
     comments: list[Comment] = []
     for number, lexeme in enumerate(lexemes):
         before = lexemes[number - 1].end_pos or 0 if number else 0
@@ -69,10 +69,10 @@ def split_comments(
             trailing = number > 0 and not breaks
             comments.append(Comment(tidy(lexeme), trailing, breaks > 1))
         elif not is_last_comma(lexeme, _next_token(lexemes, number)):
-            gaps[len(tokens) - 1] = Gap(tuple(comments), breaks > 1)
+            gaps[len(tokens) - 1] = TokenGap(tuple(comments), breaks > 1)
             tokens.append(lexeme)
             comments = []
-    gaps[len(tokens) - 1] = Gap(tuple(comments), False)
+    gaps[len(tokens) - 1] = TokenGap(tuple(comments), False)
     return tuple(tokens), gaps
 
 
@@ -113,20 +113,20 @@ class Gaps:
         self.around[gap] = around
         self._breaking.update(around if line.hard else ())
 
-    def place(self, source: Mapping[int, Gap]) -> dict[int, Gap]:
+    def place(self, source: Mapping[int, TokenGap]) -> dict[int, TokenGap]:
         """Return the gaps, each comment moved to where a line may break.
 
         A comment stays behind those that it follows.
         """
-        placed = {gap: Gap((), found.blank) for gap, found in source.items()}
+        placed = {gap: TokenGap((), found.blank) for gap, found in source.items()}
         comments = [(gap, c) for gap in sorted(source) for c in source[gap].comments]
         gaps = accumulate((self._place(*each, source) for each in comments), max)
         for gap, (_, comment) in zip(gaps, comments, strict=True):
             here = placed[gap]
-            placed[gap] = Gap((*here.comments, comment), here.blank)
+            placed[gap] = TokenGap((*here.comments, comment), here.blank)
         return placed
 
-    def _place(self, gap: int, comment: Comment, source: Mapping[int, Gap]) -> int:
+    def _place(self, gap: int, comment: Comment, source: Mapping[int, TokenGap]) -> int:
         if gap in self.line or gap < 0:
             return gap
         if comment.trailing:
@@ -141,12 +141,12 @@ class Gaps:
         in_branch = self.tokens[gap] == "}"
         return before is not None and (before.operator or in_branch)
 
-    def _after(self, gap: int, source: Mapping[int, Gap]) -> int:
+    def _after(self, gap: int, source: Mapping[int, TokenGap]) -> int:
         """Return the next gap with a line, passing over groups that may stay flat."""
         inside = range(gap + 1, len(self.tokens))
         return next(g for g in inside if g in self.line and self._open(g, gap, source))
 
-    def _open(self, gap: int, before: int, source: Mapping[int, Gap]) -> bool:
+    def _open(self, gap: int, before: int, source: Mapping[int, TokenGap]) -> bool:
         """Whether a comment from `before` may be in a gap with a line."""
         if source[gap].comments or not self.around[gap]:
             return True

@@ -13,7 +13,7 @@ from typing import TypeAlias, final
 
 
 @final
-class Blank(Enum):
+class Spacing(Enum):
     """Whether an empty line is wanted at a line break that is always made.
 
     Everywhere else the source's own empty lines are kept, as one.
@@ -53,7 +53,7 @@ class Line:
     hard: bool = False
     closing: bool = False
     operator: bool = False
-    blank: Blank = Blank.NONE
+    blank: Spacing = Spacing.NONE
 
 
 @final

@@ -9,7 +9,7 @@ from typing import Final
 from lark import Token, Tree
 
 from kerngen.format.comments import tidy
-from kerngen.format.document import Blank, Document, Group, Indent, LastComma, Line
+from kerngen.format.document import Document, Group, Indent, LastComma, Line, Spacing
 from kerngen.format.expressions import Node, expression, is_comma, subscripts
 from kerngen.format.pieces import (
     SPACE,
@@ -35,11 +35,11 @@ def program(tree: Tree[Token]) -> Document:
         if lines:
             together = kind == before and kind in _ONE_LINE
             lines.append(
-                Line(hard=True, blank=Blank.BETWEEN if together else Blank.BEFORE)
+                Line(hard=True, blank=Spacing.BETWEEN if together else Spacing.BEFORE)
             )
         lines.append(_laid_out(node))
         before = kind
-    return (*lines, Line(hard=True, blank=Blank.NONE_LAST)) if lines else ()
+    return (*lines, Line(hard=True, blank=Spacing.NONE_LAST)) if lines else ()
 
 
 def _kind(node: Tree[Token]) -> str:

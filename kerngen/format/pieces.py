@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import final
 
 from kerngen.format.document import (
-    Blank,
     Document,
     Group,
     Indent,
     LastComma,
     Line,
+    Spacing,
     Text,
 )
 
@@ -71,10 +71,10 @@ def block(opening: Document, lines: Sequence[Document], closing: Document) -> Gr
     """Return the document of lines in braces."""
     if not lines:
         return Group((opening, Line(closing=True), closing))
-    between = [Line(hard=True, blank=Blank.NONE_FIRST)]
-    between += [Line(hard=True, blank=Blank.BETWEEN) for _ in lines[1:]]
+    between = [Line(hard=True, blank=Spacing.NONE_FIRST)]
+    between += [Line(hard=True, blank=Spacing.BETWEEN) for _ in lines[1:]]
     inside = tuple(zip(between, lines, strict=True))
-    end = Line(hard=True, closing=True, blank=Blank.NONE_LAST)
+    end = Line(hard=True, closing=True, blank=Spacing.NONE_LAST)
     return Group((opening, Indent(inside), end, closing))
 
 

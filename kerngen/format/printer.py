@@ -7,14 +7,14 @@ from enum import Enum, auto
 from itertools import pairwise
 from typing import TypeAlias, assert_never, final
 
-from kerngen.format.comments import Comment, Gap, Gaps
+from kerngen.format.comments import Comment, Gaps, TokenGap
 from kerngen.format.document import (
-    Blank,
     Document,
     Group,
     Indent,
     LastComma,
     Line,
+    Spacing,
     Text,
     children,
     groups,
@@ -39,7 +39,9 @@ class _Mode(Enum):
 _Todo: TypeAlias = tuple[int, _Mode, Document]
 
 
-def print_document(document: Document, gaps: Gaps, placed: Mapping[int, Gap]) -> str:
+def print_document(
+    document: Document, gaps: Gaps, placed: Mapping[int, TokenGap]
+) -> str:
     """Return the text of a document, with the comments of its gaps."""
     return _Printer(document, gaps, placed).text()
 
@@ -49,7 +51,7 @@ class _Printer:
     """Prints one document."""
 
     def __init__(
-        self, document: Document, gaps: Gaps, placed: Mapping[int, Gap]
+        self, document: Document, gaps: Gaps, placed: Mapping[int, TokenGap]
     ) -> None:
         self._numbers = gaps.number
         self._placed = placed
@@ -61,7 +63,7 @@ class _Printer:
 
     def text(self) -> str:
         """Print all."""
-        self._comments(self._placed[-1].comments, Blank.NONE_FIRST, 0)
+        self._comments(self._placed[-1].comments, Spacing.NONE_FIRST, 0)
         if self._lines and self._placed[-1].blank:
             self._lines.append("")
         while self._todo:
@@ -157,7 +159,7 @@ class _Printer:
         self._line = " " * indent
 
     def _comments(
-        self, comments: tuple[Comment, ...], blank: Blank, indent: int
+        self, comments: tuple[Comment, ...], blank: Spacing, indent: int
     ) -> None:
         for number, comment in enumerate(comments):
             if _has_blank(blank, comment.blank, first=number == 0, last=False):
@@ -165,23 +167,23 @@ class _Printer:
             self._lines.append(" " * indent + comment.text)
 
 
-def _has_blank(kind: Blank, in_source: bool, *, first: bool, last: bool) -> bool:
+def _has_blank(kind: Spacing, in_source: bool, *, first: bool, last: bool) -> bool:
     """Whether an empty line comes before a comment, or before the token at last."""
     match kind:
-        case Blank.BETWEEN:
+        case Spacing.BETWEEN:
             return in_source
-        case Blank.BEFORE:
+        case Spacing.BEFORE:
             return in_source or first
-        case Blank.NONE_FIRST:
+        case Spacing.NONE_FIRST:
             return in_source and not first
-        case Blank.NONE_LAST:
+        case Spacing.NONE_LAST:
             return in_source and not last
-        case Blank.NONE:
+        case Spacing.NONE:
             return False
 
 
 def _breaking(
-    gaps: Gaps, placed: Mapping[int, Gap]
+    gaps: Gaps, placed: Mapping[int, TokenGap]
 ) -> tuple[frozenset[Group], frozenset[Group]]:
     """Return the groups that must break somewhere, and those outside of their tail."""
     broken: set[Group] = set()

@@ -17,11 +17,11 @@ from kerngen.gradient.integers.conditions import (
     conjuncts,
     negated,
 )
-from kerngen.gradient.integers.facts import Facts
+from kerngen.gradient.integers.facts import IntegerFacts
 from kerngen.gradient.integers.solve import solved, with_fixed
 from kerngen.gradient.members import key_of
 from kerngen.gradient.partials import partials
-from kerngen.gradient.taken import Guard, has_reduce, needed
+from kerngen.gradient.taken import AdjointCondition, has_reduce, needed
 from kerngen.gradient.terms import ONE, Term, as_subscript, product_of, substituted
 from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.table import BUILTINS
@@ -37,7 +37,7 @@ _ONE: Final = ir.Constant(1.0, _F32)
 
 @final
 @dataclass
-class Reads:
+class ReadAdjoints:
     """Collects the terms that a statement's reads add to adjoints.
 
     `places` returns the indices of the adjoint of a tensor or member, `scalar_places`
@@ -45,16 +45,19 @@ class Reads:
     """
 
     forward: Forward
-    facts: Facts
+    facts: IntegerFacts
     fresh: Callable[[str, ir.Expr], ir.Index]
     places: Callable[[ir.Tensor, ir.Path], tuple[ir.Index, ...]]
     scalar_places: Callable[[str, ir.Path], tuple[ir.Index, ...]]
     let: Callable[[str, tuple[ir.Index, ...], ir.Expr], ir.Load]
     found: dict[str, list[Term]] = field(default_factory=dict[str, list[Term]])
-    _guards: tuple[Guard, ...] = ()
+    _guards: tuple[AdjointCondition, ...] = ()
 
     def of(
-        self, statement: ir.Statement, adjoint: Term, guards: tuple[Guard, ...] = ()
+        self,
+        statement: ir.Statement,
+        adjoint: Term,
+        guards: tuple[AdjointCondition, ...] = (),
     ) -> None:
         """Add the terms that follow from one term of the target's adjoint.
 

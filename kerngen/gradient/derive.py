@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Final, final
 
-from kerngen.gradient.adjoint import Reads
+from kerngen.gradient.adjoint import ReadAdjoints
 from kerngen.gradient.assemble import Derived, assembled
 from kerngen.gradient.composites import (
     Number,
@@ -24,9 +24,9 @@ from kerngen.gradient.composites import (
     numbers_of,
     zero_of,
 )
-from kerngen.gradient.exchange import Program, with_sums_exchanged
+from kerngen.gradient.exchange import GradientProgram, with_sums_exchanged
 from kerngen.gradient.fault import GradientError, Kind
-from kerngen.gradient.forward import Forward, Step, base_name, made_ready
+from kerngen.gradient.forward import Forward, RecurrenceStep, base_name, made_ready
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.known import divisors, known_of
 from kerngen.gradient.match import anonymous
@@ -37,8 +37,8 @@ from kerngen.gradient.render import is_choice, rendered
 from kerngen.gradient.simplify import Simplifier, named_sums
 from kerngen.gradient.sums.keyed import Keys
 from kerngen.gradient.taken import (
+    AdjointCondition,
     ByNumber,
-    Guard,
     Guards,
     alike,
     has_pole,
@@ -154,7 +154,7 @@ class _Derivation:
             self.places[host.target.name] = ()
             self._hand_on(host, reads)
         outputs = tuple(s for wanted in self.by for s in self._output(wanted, reads))
-        program = Program(forward.statements, tuple(self.statements), outputs)
+        program = GradientProgram(forward.statements, tuple(self.statements), outputs)
         exchanged = with_sums_exchanged(program, self.simplifier)
         copies = copies_in(forward.statements)
         return Derived(
@@ -171,8 +171,8 @@ class _Derivation:
             self._fresh,
         )
 
-    def _reads(self) -> Reads:
-        return Reads(
+    def _reads(self) -> ReadAdjoints:
+        return ReadAdjoints(
             self._forward,
             self._facts,
             self._counted,
@@ -281,14 +281,14 @@ class _Derivation:
         return ir.Load(self._lets[key], tuple(map(ir.IndexValue, indices)))
 
     def _adjoint(
-        self, key: str, indices: tuple[ir.Index, ...], reads: Reads
+        self, key: str, indices: tuple[ir.Index, ...], reads: ReadAdjoints
     ) -> list[Term]:
         """Take the terms that a tensor or member has got, simplified."""
         terms = merged(self.simplifier.shortened(reads.found.pop(key, ())))
         let = partial(self._let, f"{key.translate(_NO_WORD)}_terms")
         return [part for each in terms for part in self._keys.parts(each, indices, let)]
 
-    def _hand_on(self, statement: ir.Statement, reads: Reads) -> None:
+    def _hand_on(self, statement: ir.Statement, reads: ReadAdjoints) -> None:
         """Add what a statement reads gets of its target's adjoint."""
         name = key_of(statement.target.name, statement.path)
         terms = self._adjoint(name, statement.indices, reads)
@@ -343,7 +343,11 @@ class _Derivation:
         )
 
     def _hand_back(
-        self, of: ir.Statement, along: Recurrence, terms: list[Term], reads: Reads
+        self,
+        of: ir.Statement,
+        along: Recurrence,
+        terms: list[Term],
+        reads: ReadAdjoints,
     ) -> None:
         """Add the adjoint of a let that reads itself; `terms` are of what follows it."""
         back = Back(of, along, self._gradient_name(of.target.name))
@@ -361,7 +365,7 @@ class _Derivation:
         reads.found.pop(of.target.name, None)
 
     def _living(
-        self, step: Step, terms: list[Term], own: ir.Load, reads: Reads
+        self, step: RecurrenceStep, terms: list[Term], own: ir.Load, reads: ReadAdjoints
     ) -> Term:
         """Return a step's adjoint, with zeros for numbers of the state that nothing reads."""
         living, more = frozenset[Number](), frozenset(self._guards.of(terms))
@@ -418,7 +422,7 @@ class _Derivation:
 
         return merged(added_up(named_sums(term, name) for term in terms))
 
-    def _output(self, wanted: str, reads: Reads) -> Iterator[ir.Statement]:
+    def _output(self, wanted: str, reads: ReadAdjoints) -> Iterator[ir.Statement]:
         """Yield the statement of a gradient, or those of its members."""
         tensor = next((t for t in self.kernel.tensors if t.name == wanted), None)
         own = next((p.memory for p in self.kernel.parameters if p.name == wanted), None)
@@ -445,7 +449,7 @@ class _Derivation:
             yield ir.Statement(target, indices, value, path=path)
 
     def _value(
-        self, key: str, reads: Reads, indices: tuple[ir.Index, ...]
+        self, key: str, reads: ReadAdjoints, indices: tuple[ir.Index, ...]
     ) -> ir.Expr | None:
         """Return the value of an adjoint, None if it is 0."""
         terms = self._adjoint(key, indices, reads)
@@ -482,7 +486,7 @@ class _Derivation:
 
 def _groups(
     value: ir.Expr, guards: ByNumber
-) -> dict[tuple[Guard, ...], frozenset[Number]]:
+) -> dict[tuple[AdjointCondition, ...], frozenset[Number]]:
     """Return the numbers of a let by the guards that their adjoints have.
 
     A number that nothing reads is not derived: its slope may be NaN.
@@ -494,7 +498,7 @@ def _groups(
     return {shared(guards): frozenset(numbers)}
 
 
-def _handed_to(step: Step, reads: Reads) -> list[Term]:
+def _handed_to(step: RecurrenceStep, reads: ReadAdjoints) -> list[Term]:
     """Return the terms that a step adds to the adjoint of earlier steps."""
     inside = replace(reads, found={name: [*of] for name, of in reads.found.items()})
     for let in reversed(step.lets):

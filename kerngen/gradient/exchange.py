@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from kerngen.gradient.integers.conditions import facts_of
-from kerngen.gradient.match import Pattern, renamings
+from kerngen.gradient.match import ProductPattern, renamings
 from kerngen.gradient.render import rendered
 from kerngen.gradient.simplify import Simplifier, terms_of_sum
 from kerngen.gradient.terms import (
@@ -33,7 +33,7 @@ from kerngen.ir.analysis.reads import tensors_read
 
 @final
 @dataclass(frozen=True)
-class Program:
+class GradientProgram:
     """The statements of a gradient: those of the forward kernel, its own, its outputs."""
 
     forward: tuple[ir.Statement, ...]
@@ -51,7 +51,7 @@ class Program:
 
 
 def with_sums_exchanged(
-    program: Program, simplifier: Simplifier
+    program: GradientProgram, simplifier: Simplifier
 ) -> tuple[ir.Statement, ...]:
     """Return the gradient's statements with sums in the cheaper order."""
     for place, statement in enumerate(program.own):
@@ -69,13 +69,15 @@ def with_sums_exchanged(
     return program.own
 
 
-def _with(program: Program, place: int, statement: ir.Statement) -> Program:
+def _with(
+    program: GradientProgram, place: int, statement: ir.Statement
+) -> GradientProgram:
     own = (*program.own[:place], statement, *program.own[place + 1 :])
     return replace(program, own=own)
 
 
 def _of_given(
-    statement: ir.Statement, program: Program, simplifier: Simplifier
+    statement: ir.Statement, program: GradientProgram, simplifier: Simplifier
 ) -> ir.Statement | None:
     """Return a sum of products with what the caller has kept in the place of some."""
     term = _sum_of(statement)
@@ -107,7 +109,7 @@ def _sum_of(statement: ir.Statement) -> Term | None:
 
 
 def _exchanged(
-    statement: ir.Statement, program: Program, simplifier: Simplifier
+    statement: ir.Statement, program: GradientProgram, simplifier: Simplifier
 ) -> Iterator[ir.Statement]:
     term = _sum_of(statement)
     if term is None:
@@ -123,7 +125,9 @@ def _exchanged(
                 yield replace(statement, value=rendered([found]))
 
 
-def _depends(statement: ir.Statement, on: ir.Statement, program: Program) -> bool:
+def _depends(
+    statement: ir.Statement, on: ir.Statement, program: GradientProgram
+) -> bool:
     known = (*program.forward, *program.own)
     return on.target in {statement.target, *_needed(known, (statement,))}
 
@@ -145,7 +149,9 @@ def _with_partial_sum(term: Term, other: ir.Statement) -> Term | None:
     own = {atom: e for atom, e in inner.factors.items() if atom not in divisors}
     if not own:
         return None
-    pattern = Pattern(tuple(own.items()), frozenset((*other.indices, *inner.bound)))
+    pattern = ProductPattern(
+        tuple(own.items()), frozenset((*other.indices, *inner.bound))
+    )
     for renaming, _ in renamings(pattern, term.factors, whole=False):
         if not {*other.indices, *inner.bound} <= renaming.keys():
             continue

@@ -26,7 +26,7 @@ _F32: Final = Scalar.F32
 
 @final
 @dataclass(frozen=True)
-class Step:
+class RecurrenceStep:
     """A step of a recurrence with its reductions replaced by lets that come before.
 
     Of `h[t, i] = tanh(sum[j] w[i, j] * h[t - 1, j])` there is a let of the sums, which
@@ -51,7 +51,7 @@ class Forward:
     statements: tuple[ir.Statement, ...]
     active: frozenset[str]
     functions: Mapping[str, ir.Function]
-    steps: Mapping[ir.Tensor, Step]
+    steps: Mapping[ir.Tensor, RecurrenceStep]
     named: Mapping[Hashable, ir.Tensor]
 
     def is_active(self, expr: ir.Expr) -> bool:
@@ -78,7 +78,7 @@ def made_ready(
     kernel = written_once(replace(kernel, body=body), fresh)
     active = frozenset(by) | _active_hosts(kernel, by)
     statements: list[ir.Statement] = []
-    steps: dict[ir.Tensor, Step] = {}
+    steps: dict[ir.Tensor, RecurrenceStep] = {}
     for original in kernel.body:
         target = original.target
         inlined = _by_components(_inlined(original.value, functions, active))
@@ -257,14 +257,14 @@ def _named(
 
 def _of_recurrence(
     statement: ir.Statement, active: frozenset[str], fresh: Fresh
-) -> tuple[tuple[ir.Statement, ...], Step]:
+) -> tuple[tuple[ir.Statement, ...], RecurrenceStep]:
     """Return a let that reads itself, after lets for what it reduces of others; its step."""
     others = _Namer(statement, active, fresh, kept=statement.target)
     value = others.visit(statement.value, linear=True)
     own = _Namer(statement, active, fresh, guarded=statement.target)
     step = replace(statement, value=own.visit(value, linear=True))
     before = (*others.lets, replace(statement, value=value))
-    return before, Step(step, tuple(own.lets))
+    return before, RecurrenceStep(step, tuple(own.lets))
 
 
 @final

@@ -16,7 +16,7 @@ Renaming: TypeAlias = dict[Index, Index]
 
 @final
 @dataclass(frozen=True)
-class Pattern:
+class ProductPattern:
     """Factors to find in a product; the indices in `free` may have any names."""
 
     factors: tuple[tuple[Expr, Fraction], ...]
@@ -24,7 +24,7 @@ class Pattern:
 
 
 def renamings(
-    pattern: Pattern, factors: Factors, *, whole: bool
+    pattern: ProductPattern, factors: Factors, *, whole: bool
 ) -> Iterator[tuple[Renaming, int]]:
     """Yield the renamings under which a product contains a pattern, and how many times.
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final, final
 
-from kerngen.gradient.match import Pattern, renamings
+from kerngen.gradient.match import ProductPattern, renamings
 from kerngen.gradient.terms import Term, indices_of, substituted
 from kerngen.ir.nodes import Expr, Index, IndexValue, Load, Tensor
 from kerngen.ir.walk import subscript_value
@@ -98,7 +98,7 @@ def _is_same_sum(one: Term, other: Term) -> bool:
     if len(one.bound) != len(other.bound):
         return False
     used = indices_of((*one.factors, *one.conditions))
-    pattern = Pattern(tuple(one.factors.items()), used.intersection(one.bound))
+    pattern = ProductPattern(tuple(one.factors.items()), used.intersection(one.bound))
     return any(
         _fits(one, other, renaming)
         for renaming, _ in renamings(pattern, other.factors, whole=True)

@@ -17,7 +17,7 @@ from typing import Final, final
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.conditions import conjuncts, negated
 from kerngen.gradient.integers.forms import length
-from kerngen.gradient.match import Pattern, renamings, same
+from kerngen.gradient.match import ProductPattern, renamings, same
 from kerngen.gradient.openings import Openings, cancel
 from kerngen.gradient.taken import is_never_empty
 from kerngen.gradient.terms import (
@@ -59,7 +59,7 @@ _MOST_STEPS: Final = 200
 
 @final
 @dataclass(frozen=True)
-class Definition:
+class ProductDefinition:
     """A tensor that is a product of factors: `weight = exp(score - top) / total`."""
 
     tensor: Tensor
@@ -69,9 +69,11 @@ class Definition:
     """What the product is, over `indices`."""
 
     @property
-    def pattern(self) -> Pattern:
+    def pattern(self) -> ProductPattern:
         """The factors of the product, with any names of its indices."""
-        return Pattern(tuple(self.product.factors.items()), frozenset(self.indices))
+        return ProductPattern(
+            tuple(self.product.factors.items()), frozenset(self.indices)
+        )
 
 
 @final
@@ -84,10 +86,10 @@ class NamedSum:
     value: Term
 
     @property
-    def pattern(self) -> Pattern:
+    def pattern(self) -> ProductPattern:
         """The terms of the sum, with any names of its indices."""
         free = frozenset((*self.indices, *self.product.bound))
-        return Pattern(tuple(self.product.factors.items()), free)
+        return ProductPattern(tuple(self.product.factors.items()), free)
 
 
 @final
@@ -98,14 +100,16 @@ class Simplifier:
     elementwise: dict[Tensor, Statement] = field(
         default_factory=dict[Tensor, Statement]
     )
-    definitions: list[Definition] = field(default_factory=list[Definition])
+    definitions: list[ProductDefinition] = field(
+        default_factory=list[ProductDefinition]
+    )
     sums: list[NamedSum] = field(default_factory=list[NamedSum])
     expanded: list[NamedSum] = field(default_factory=list[NamedSum])
     _expansions: dict[Expr, list[Term] | None] = field(
         default_factory=dict[Expr, list[Term] | None]
     )
-    exponentials: dict[Tensor, Definition] = field(
-        default_factory=dict[Tensor, Definition]
+    exponentials: dict[Tensor, ProductDefinition] = field(
+        default_factory=dict[Tensor, ProductDefinition]
     )
     openings: Openings = field(default_factory=Openings)
 
@@ -130,14 +134,14 @@ class Simplifier:
         if any(isinstance(node, Reduce) for node in (value,)):
             return
         self.elementwise[target] = statement
-        own = Definition(target, statement.indices, whole, result)
+        own = ProductDefinition(target, statement.indices, whole, result)
         worth = is_computed or first or _is_of_rows(whole, statement.indices)
         if worth and _is_worth(whole, statement.indices):
             self.definitions.insert(0 if first else len(self.definitions), own)
         exponential = _exponential(value)
         if exponential is not None and first:
             power = BuiltinCall("exp", (result,), _F32)
-            named = Definition(target, statement.indices, exponential, power)
+            named = ProductDefinition(target, statement.indices, exponential, power)
             self.definitions.insert(0, named)
             self.exponentials[target] = named
 
@@ -403,7 +407,7 @@ def terms_of_sum(reduce: Reduce) -> Term | None:
     return replace(term, conditions=conditions, bound=reduce.indices)
 
 
-def _with_name(term: Term, definition: Definition) -> Term:
+def _with_name(term: Term, definition: ProductDefinition) -> Term:
     for renaming, times in renamings(definition.pattern, term.factors, whole=False):
         if len(renaming) < len(definition.indices):
             continue

@@ -47,7 +47,7 @@ _WITH_POLES: Final = frozenset({
 
 @final
 @dataclass(frozen=True)
-class Guard:
+class AdjointCondition:
     """A condition outside of which an adjoint is 0.
 
     One that `counts` how many terms a sum has costs a sum of its own.
@@ -57,7 +57,7 @@ class Guard:
     counts: bool
 
 
-ByNumber: TypeAlias = Mapping[Number, tuple[Guard, ...]]
+ByNumber: TypeAlias = Mapping[Number, tuple[AdjointCondition, ...]]
 """The guards of each number of a value."""
 
 
@@ -85,7 +85,7 @@ class Guards:
     ) -> None:
         """Record how many terms a sum has, which is 0 where it has none."""
         self._counts.add(count.tensor)
-        is_any = Guard(ir.Binary(">", count, ZERO, BOOL), counts=True)
+        is_any = AdjointCondition(ir.Binary(">", count, ZERO, BOOL), counts=True)
         self.record(let, indices, dict.fromkeys(numbers_of(let.type), (is_any,)))
 
     def of(self, terms: Iterable[Term]) -> ByNumber:
@@ -101,9 +101,11 @@ class Guards:
                 ways.setdefault(number, []).extend((*way, *each) for each in more)
         return {number: self._guards(each) for number, each in ways.items() if each}
 
-    def _guards(self, ways: list[Way]) -> tuple[Guard, ...]:
+    def _guards(self, ways: list[Way]) -> tuple[AdjointCondition, ...]:
         return tuple(
-            Guard(condition, any(t in self._counts for t in tensors_read(condition)))
+            AdjointCondition(
+                condition, any(t in self._counts for t in tensors_read(condition))
+            )
             for condition in _wherever(ways)
         )
 
@@ -161,7 +163,7 @@ def _read_of(atom: ir.Expr) -> tuple[ir.Expr, Number]:
     return whole, (*number, place)
 
 
-def alike(guards: ByNumber) -> dict[tuple[Guard, ...], frozenset[Number]]:
+def alike(guards: ByNumber) -> dict[tuple[AdjointCondition, ...], frozenset[Number]]:
     """Return the numbers that have equal guards, by these."""
     return {
         each: frozenset(n for n, own in guards.items() if own == each)
@@ -169,7 +171,7 @@ def alike(guards: ByNumber) -> dict[tuple[Guard, ...], frozenset[Number]]:
     }
 
 
-def shared(guards: ByNumber) -> tuple[Guard, ...]:
+def shared(guards: ByNumber) -> tuple[AdjointCondition, ...]:
     """Return the guards that all numbers have."""
     first, *others = guards.values()
     return tuple(guard for guard in first if all(guard in each for each in others))
@@ -257,7 +259,7 @@ def _is_pole(node: ir.Expr) -> bool:
 
 
 def needed(
-    guards: Iterable[Guard], adjoint: Term, term: Term, *, is_product: bool
+    guards: Iterable[AdjointCondition], adjoint: Term, term: Term, *, is_product: bool
 ) -> tuple[ir.Expr, ...]:
     """Return the conditions that a term must have: 0 times its slope may be NaN.
 

@@ -40,7 +40,7 @@ _ON_BITS = frozenset({"&", "|", "^"})
 
 @final
 @dataclass(frozen=True)
-class Reach:
+class VisibleNames:
     """The names that an expression may use; in a `free` one, number types mix."""
 
     functions: Mapping[str, ir.Function]
@@ -69,17 +69,17 @@ def verify_kernel(kernel: ir.Kernel, functions: Mapping[str, ir.Function]) -> li
     faults = [*_header(kernel)]
     dims = frozenset(kernel.lengths)
     uniforms = {p.name: p.memory for p in kernel.parameters}
-    reach = Reach(functions, frozenset(kernel.dims), uniforms, free=True)
+    reach = VisibleNames(functions, frozenset(kernel.dims), uniforms, free=True)
     for derived in kernel.derived:
         faults += verify_expr(derived.value, reach)
     for host in kernel.hosts:
-        faults += _host(host, Reach(functions, dims, uniforms, free=True))
+        faults += _host(host, VisibleNames(functions, dims, uniforms, free=True))
         uniforms = {**uniforms, host.name: Leaf(host.type)}
     tensors = set(kernel.tensors)
     for statement in kernel.body:
         itself = {statement.target} if statement.along else set[ir.Tensor]()
         known = frozenset(tensors | itself)
-        reach = Reach(functions, dims, uniforms, tensors=known)
+        reach = VisibleNames(functions, dims, uniforms, tensors=known)
         faults += _statement(statement, reach)
         if statement.target.role is ir.Role.LET:
             tensors.add(statement.target)
@@ -92,12 +92,14 @@ def verify_kernel(kernel: ir.Kernel, functions: Mapping[str, ir.Function]) -> li
 def _function(function: ir.Function, known: Mapping[str, ir.Function]) -> Iterator[str]:
     locals_ = set(function.parameters)
     for local, value in function.lets:
-        reach = Reach(known, locals=frozenset(locals_))
+        reach = VisibleNames(known, locals=frozenset(locals_))
         yield from verify_expr(value, reach)
         if local.type != value.type:
             yield f"let '{local.name}' has the type of another value"
         locals_.add(local)
-    yield from verify_expr(function.body, Reach(known, locals=frozenset(locals_)))
+    yield from verify_expr(
+        function.body, VisibleNames(known, locals=frozenset(locals_))
+    )
     if function.body.type != function.type:
         yield "the body has another type than the function"
 
@@ -123,13 +125,13 @@ def _header(kernel: ir.Kernel) -> Iterator[str]:
         yield f"output '{tensor.name}' is never written"
 
 
-def _host(host: ir.Host, reach: Reach) -> Iterator[str]:
+def _host(host: ir.Host, reach: VisibleNames) -> Iterator[str]:
     yield from verify_expr(host.value, reach)
     if host.type not in {Scalar.I32, Scalar.F32} or host.type != host.value.type:
         yield f"host '{host.name}' is neither an i32 nor an f32 of its value's type"
 
 
-def _statement(statement: ir.Statement, reach: Reach) -> Iterator[str]:
+def _statement(statement: ir.Statement, reach: VisibleNames) -> Iterator[str]:
     target = statement.target
     if target.role is ir.Role.INPUT:
         yield f"input '{target.name}' is written"
@@ -176,7 +178,7 @@ def _is_fixed(at: ir.At) -> bool:
 
 
 def verify_expr(
-    expr: ir.Expr, reach: Reach, indices: tuple[ir.Index, ...] = ()
+    expr: ir.Expr, reach: VisibleNames, indices: tuple[ir.Index, ...] = ()
 ) -> Iterator[str]:
     """Yield the violated invariants of an expression and its parts."""
     inner = indices
@@ -188,7 +190,9 @@ def verify_expr(
         yield f"{fault} in {dump_expr(expr)}"
 
 
-def _node(expr: ir.Expr, reach: Reach, indices: tuple[ir.Index, ...]) -> Iterator[str]:
+def _node(
+    expr: ir.Expr, reach: VisibleNames, indices: tuple[ir.Index, ...]
+) -> Iterator[str]:
     match expr:
         case ir.Constant(value=value, type=scalar) | ir.ConstRef(
             value=value, type=scalar
@@ -236,7 +240,7 @@ def _node(expr: ir.Expr, reach: Reach, indices: tuple[ir.Index, ...]) -> Iterato
             assert_never(expr)
 
 
-def _uniform(expr: ir.UniformValue, reach: Reach) -> Iterator[str]:
+def _uniform(expr: ir.UniformValue, reach: VisibleNames) -> Iterator[str]:
     memory = reach.uniforms.get(expr.name)
     if memory is None:
         yield "unknown scalar"
@@ -268,7 +272,7 @@ def _constant(value: object, scalar: Scalar) -> Iterator[str]:
         yield "a constant that its type does not hold"
 
 
-def _load(load: ir.Load, reach: Reach) -> Iterator[str]:
+def _load(load: ir.Load, reach: VisibleNames) -> Iterator[str]:
     if load.tensor not in reach.tensors:
         yield "a tensor that is not there"
     if len(load.subscripts) != load.tensor.rank:
@@ -322,7 +326,7 @@ def _binary_fits(expr: ir.Binary) -> bool:
     return left.is_numeric and expr.type is left
 
 
-def _builtin(expr: ir.BuiltinCall, reach: Reach) -> Iterator[str]:
+def _builtin(expr: ir.BuiltinCall, reach: VisibleNames) -> Iterator[str]:
     builtin = BUILTINS.get(expr.builtin) or GEOMETRY.get(expr.builtin)
     if builtin is None:
         yield "an unknown built-in"
@@ -333,7 +337,7 @@ def _builtin(expr: ir.BuiltinCall, reach: Reach) -> Iterator[str]:
         yield "arguments that the built-in does not take"
 
 
-def _call(expr: ir.FunctionCall, reach: Reach) -> Iterator[str]:
+def _call(expr: ir.FunctionCall, reach: VisibleNames) -> Iterator[str]:
     function = reach.functions.get(expr.function)
     if function is None:
         yield "a function that is not there, or comes later"

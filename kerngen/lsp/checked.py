@@ -16,10 +16,10 @@ from kerngen.check.items.gradients import Functions
 from kerngen.check.model import Meaning, Model
 from kerngen.ir.nodes import Kernel
 from kerngen.lsp.columns import Columns, columns_of
-from kerngen.lsp.files import Project
+from kerngen.lsp.files import OpenProject
 from kerngen.lsp.items import FileItems
 from kerngen.lsp.names import Occurrence
-from kerngen.lsp.reading import Reading
+from kerngen.lsp.reading import ParsedLibrary
 from kerngen.report.findings import Found, Hint, Sources
 from kerngen.report.fixes import Fix, fix_of
 from kerngen.report.incremental import around
@@ -45,7 +45,7 @@ class Checked:
 
     path: Path
     source: Source
-    project: Project
+    project: OpenProject
     sources: Sources
     found: tuple[Found, ...]
     encoding: str
@@ -96,9 +96,11 @@ class Checked:
         return checker.models.get(self.name) or Model()
 
     @cached_property
-    def reading(self) -> Reading:
+    def reading(self) -> ParsedLibrary:
         """The files of the library, parsed as far as possible."""
-        return Reading(self.sources.library, self.sources.compiler.checker.programs)
+        return ParsedLibrary(
+            self.sources.library, self.sources.compiler.checker.programs
+        )
 
     @cached_property
     def items(self) -> FileItems:

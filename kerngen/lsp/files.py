@@ -20,7 +20,7 @@ _Stamp: TypeAlias = tuple[int, int, int]
 """What changes with a file on the disk: its time, size and number."""
 
 
-class Project(Protocol):
+class OpenProject(Protocol):
     """The sources around an open file; names are relative to `origin`.
 
     `build` are the files whose schedules count, `files` the one that is open.  No `use`
@@ -48,7 +48,7 @@ class Project(Protocol):
         ...
 
 
-FindProject: TypeAlias = Callable[[Path], Project]
+FindProject: TypeAlias = Callable[[Path], OpenProject]
 """Finds the project of a file; raises `ProjectError`."""
 
 
@@ -78,7 +78,7 @@ def uri_of(path: Path) -> str:
 
 @final
 @dataclass
-class Buffer:
+class OpenText:
     """An open text, with its URI."""
 
     uri: str
@@ -90,8 +90,8 @@ class Files:
     """File contents by path; each is read again only if it changes."""
 
     def __init__(self) -> None:
-        self.buffers: dict[Path, Buffer] = {}
-        self._texts: dict[tuple[Path, str], tuple[Buffer | _Stamp, str, Source]] = {}
+        self.buffers: dict[Path, OpenText] = {}
+        self._texts: dict[tuple[Path, str], tuple[OpenText | _Stamp, str, Source]] = {}
 
     def read(self, path: Path, name: str, shown: str) -> Source:
         """Return a file's source: the same object as long as it is unchanged.

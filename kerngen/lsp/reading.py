@@ -14,7 +14,7 @@ from kerngen.syntax.parser import read
 
 
 @final
-class Reading:
+class ParsedLibrary:
     """A library whose files are parsed once; `programs` are those parsed before."""
 
     def __init__(

@@ -18,7 +18,7 @@ from kerngen.lsp.checked import Checked
 from kerngen.lsp.columns import range_of
 from kerngen.lsp.names import Occurrence
 from kerngen.lsp.places import occurrences
-from kerngen.lsp.reading import Reading
+from kerngen.lsp.reading import ParsedLibrary
 from kerngen.report.findings import Sources
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.text import Source, Span
@@ -108,7 +108,7 @@ def _refuse_other_meaning(
 
     project = checked.project
     sources = Sources(Library(read_file, project.build, project.root), project.files)
-    after = Reading(sources.library, sources.compiler.checker.programs)
+    after = ParsedLibrary(sources.library, sources.compiler.checker.programs)
     moved = _Moves(found, new)
     for file in dict.fromkeys((checked.name, *texts, *project.build)):
         was = [moved.meaning(each) for each in old.names(file)]

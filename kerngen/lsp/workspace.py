@@ -18,10 +18,10 @@ from kerngen.explain.pages import FOLDER, codes
 from kerngen.lsp.checked import Checked, Key
 from kerngen.lsp.columns import range_of
 from kerngen.lsp.files import (
-    Buffer,
     Files,
     FindProject,
-    Project,
+    OpenProject,
+    OpenText,
     ProjectError,
     path_of,
     uri_of,
@@ -41,7 +41,7 @@ class Workspace:
         self.files = Files()
         self.encoding = encoding
         self._find = find
-        self._projects: dict[Path, Project | ProjectError] = {}
+        self._projects: dict[Path, OpenProject | ProjectError] = {}
         self._checked: dict[Path, Checked] = {}
         self._incremental: dict[tuple[Path, str], Incremental] = {}
         self._shown: dict[str, list[types.Diagnostic]] = {}
@@ -52,7 +52,7 @@ class Workspace:
         known = self.files.buffers.get(path)
         if known is None:
             self.forget_projects()
-        self.files.buffers[path] = Buffer(known.uri if known else uri, text)
+        self.files.buffers[path] = OpenText(known.uri if known else uri, text)
 
     def close(self, uri: str) -> None:
         """Close a file, so that the text on disk is used."""
@@ -123,7 +123,7 @@ class Workspace:
             self._checked[path] = self._fresh(path, project, library, key)
 
     def _fresh(
-        self, path: Path, project: Project, library: Library, key: Key | None
+        self, path: Path, project: OpenProject, library: Library, key: Key | None
     ) -> Checked:
         name = project.files[0].name
         known = self._incremental.setdefault((path, name), Incremental())
@@ -153,7 +153,7 @@ class Workspace:
             key,
         )
 
-    def _library(self, project: Project) -> Library:
+    def _library(self, project: OpenProject) -> Library:
         """Return the files of a project, as they are now."""
         beside = _path(project, project.files[0].name).parent
 
@@ -171,7 +171,7 @@ def _nowhere(_source: Source) -> str:
     return ""
 
 
-def _path(project: Project, name: str) -> Path:
+def _path(project: OpenProject, name: str) -> Path:
     """Return the file of a name."""
     return Path(os.path.normpath(project.origin / name))
 

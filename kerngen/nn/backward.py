@@ -64,7 +64,7 @@ def backward(
         )
     one = root.tensor.ctx.scalar(1.0, f32) if gradient is None else gradient
     check_tensor(one)
-    walk = Walk(graph_of(root, parameters), accumulate)
+    walk = BackwardWalk(graph_of(root, parameters), accumulate)
     if on_final is not None:
         walk.awaited, walk.on_final = _uses(walk.graph, root), on_final
     walk.deliver(root, one, None if accumulate else root.gradient)
@@ -75,7 +75,7 @@ def backward(
 
 @final
 @dataclass(slots=True)
-class Walk:
+class BackwardWalk:
     """A backward walk: values still to be visited, and gradients known so far.
 
     - `queue`: the numbers of the values that wait, the last computed first

@@ -26,7 +26,7 @@ Side: TypeAlias = Literal["input", "output", "neither"]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Unary:
+class UnaryFunction:
     """A function of one tensor: its kernel, and the kernel of its gradient.
 
     Both take tensors as `view` shows them: as a vector, or as a matrix of rows.
@@ -52,12 +52,12 @@ class Unary:
         return computed(y.reshape(x.shape), edge(x, pull, *kept))
 
 
-_RELU = Unary(elementwise.relu, nn.relu_gradient, "input")
-_GELU = Unary(elementwise.gelu, nn.gelu_gradient, "input")
-_GELU_TANH = Unary(elementwise.gelu_tanh, nn.gelu_tanh_gradient, "input")
-_SWISH = Unary(elementwise.swish, nn.swish_gradient, "input")
-_SIGMOID = Unary(elementwise.sigmoid, nn.sigmoid_gradient, "output")
-_TANH = Unary(elementwise.tanh, nn.tanh_gradient, "output")
+_RELU = UnaryFunction(elementwise.relu, nn.relu_gradient, "input")
+_GELU = UnaryFunction(elementwise.gelu, nn.gelu_gradient, "input")
+_GELU_TANH = UnaryFunction(elementwise.gelu_tanh, nn.gelu_tanh_gradient, "input")
+_SWISH = UnaryFunction(elementwise.swish, nn.swish_gradient, "input")
+_SIGMOID = UnaryFunction(elementwise.sigmoid, nn.sigmoid_gradient, "output")
+_TANH = UnaryFunction(elementwise.tanh, nn.tanh_gradient, "output")
 
 
 def relu(x: Value) -> Variable:
@@ -74,7 +74,7 @@ def leaky_relu(x: Value, slope: float = 0.01) -> Variable:
     def gradient(t: AnyTensor, dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
         return nn.leaky_relu_gradient(t, dy, slope=slope, out=out)
 
-    return Unary(forward, gradient, "input")(x)
+    return UnaryFunction(forward, gradient, "input")(x)
 
 
 def gelu(x: Value) -> Variable:
@@ -111,7 +111,7 @@ def scale(x: Value, alpha: float) -> Variable:
     def gradient(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
         return elementwise.scale(dy, alpha=alpha, out=out)
 
-    return Unary(forward, gradient, "neither")(x)
+    return UnaryFunction(forward, gradient, "neither")(x)
 
 
 def dropout(x: Value, rate: float, seed: int) -> Variable:
@@ -133,7 +133,7 @@ def dropout(x: Value, rate: float, seed: int) -> Variable:
     def gradient(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
         return random.dropout(dy, rate=rate, seed=seed, out=out)
 
-    return Unary(forward, gradient, "neither")(x)
+    return UnaryFunction(forward, gradient, "neither")(x)
 
 
 def add(a: Value, b: Value) -> Variable:

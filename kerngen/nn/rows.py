@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kerngen.nn.elementwise import Unary
+from kerngen.nn.elementwise import UnaryFunction
 from kerngen.nn.shapes import check_axis, check_features, check_rank, rows, view
 from kerngen.nn.variable import (
     AnyTensor,
@@ -92,8 +92,10 @@ def _check_vectors(name: str, x: Variable, **vectors: Variable) -> None:
         check_features(name, x, vector.shape[0], f"the {role} of shape {vector.shape}")
 
 
-_SOFTMAX = Unary(kernels.softmax, kernels.softmax_gradient, "output", rows)
-_LOG_SOFTMAX = Unary(kernels.log_softmax, kernels.log_softmax_gradient, "output", rows)
+_SOFTMAX = UnaryFunction(kernels.softmax, kernels.softmax_gradient, "output", rows)
+_LOG_SOFTMAX = UnaryFunction(
+    kernels.log_softmax, kernels.log_softmax_gradient, "output", rows
+)
 
 
 def softmax(x: Value) -> Variable:

@@ -34,7 +34,7 @@ _numbers = count()
 
 @final
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedTensor:
     """A tensor that an edge needs, with its write count at that moment."""
 
     tensor: Tensor[Any, Any]
@@ -77,7 +77,7 @@ class Edge:
 
     inputs: tuple[Variable, ...]
     pull: Pull
-    kept: tuple[Kept, ...]
+    kept: tuple[SavedTensor, ...]
 
 
 @final
@@ -203,7 +203,7 @@ def joint_edge(
     values: tuple[Variable, ...], pull: Pull, *kept: Tensor[Any, Any]
 ) -> Edge:
     """Return the edge to several inputs; `kept` are the tensors that `pull` reads."""
-    known = (Kept(tensor, tensor.writes, tensor.losses) for tensor in kept)
+    known = (SavedTensor(tensor, tensor.writes, tensor.losses) for tensor in kept)
     return Edge(values, pull, tuple(known))
 
 

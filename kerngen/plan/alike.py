@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, assert_never, final
 
 from kerngen.plan import size as host
-from kerngen.plan.rows import Declared, Name, Piece, Row
+from kerngen.plan.rows import Declared, Piece, ReplaceableName, Row
 
 Column: TypeAlias = tuple[Piece, ...]
 """The pieces that several rows have at one place."""
@@ -35,8 +35,8 @@ def shape(piece: Piece) -> object:
     """Return the shape of a piece: pieces of equal shapes have one template."""
     if isinstance(piece, str | Declared):
         return piece
-    if isinstance(piece, Name):
-        return Name
+    if isinstance(piece, ReplaceableName):
+        return ReplaceableName
     return host.Size if isinstance(piece, host.Size) else _shape(piece)
 
 
@@ -56,7 +56,7 @@ def _shape(guard: host.Guard) -> object:
 
 @final
 @dataclass(slots=True)
-class Template:
+class RowTemplate:
     """Collects the parameters of a template while its rows are made.
 
     `parameters` are their names by the arguments of all members, `own` the scratch
@@ -92,7 +92,7 @@ class Template:
         return (column[member] for column in self._sorted())
 
     def _sorted(self) -> list[Column]:
-        kinds: dict[type, int] = {Name: 0, host.Literal: 2}
+        kinds: dict[type, int] = {ReplaceableName: 0, host.Literal: 2}
         return sorted(self.parameters, key=lambda column: kinds.get(type(column[0]), 1))
 
     def _prepare(self, columns: Sequence[Column]) -> None:
@@ -126,10 +126,10 @@ class Template:
         first = column[0]
         if isinstance(first, str | Declared):
             return first
-        if isinstance(first, Name):
+        if isinstance(first, ReplaceableName):
             if first.text in self.own and not _differ(column):
                 return first
-            return Name(self._parameter(column, _short(first.text)))
+            return ReplaceableName(self._parameter(column, _short(first.text)))
         if isinstance(first, host.Size):
             return self._size(tuple(x for x in column if isinstance(x, host.Size)))
         return self._guard(tuple(x for x in column if isinstance(x, host.Guard)))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final, final
 
-from kerngen.plan.lines import Line
+from kerngen.plan.lines import PlanLine
 from kerngen.plan.scope import Scope
 
 MOST_LINES: Final = 10_000
@@ -31,24 +31,26 @@ _WORD: Final = re.compile(r"[\w.$-]+")
 
 @final
 @dataclass(frozen=True, slots=True)
-class Form:
+class ParsedForm:
     """A form as its file has it: its parameters, the sizes that it names, and its lines.
 
     Both kinds of names are without the `$`.
     """
 
     parameters: tuple[str, ...]
-    sizes: Mapping[str, tuple[Line, str]]
-    lines: Sequence[Line]
+    sizes: Mapping[str, tuple[PlanLine, str]]
+    lines: Sequence[PlanLine]
 
 
-def read_form(head: Line, inner: Sequence[Line], known: Mapping[str, Form]) -> Form:
+def read_form(
+    head: PlanLine, inner: Sequence[PlanLine], known: Mapping[str, ParsedForm]
+) -> ParsedForm:
     """Return a form; it may use those above it, which are known."""
     parameters = tuple(head.fields[-1].split(", "))
     if len(head.fields) != 2 or not all(map(_PARAMETER.fullmatch, parameters)):
         head.refuse("expected 'form NAME | $PARAMETERS'")
     names = tuple(x[1:] for x in parameters)
-    sizes: dict[str, tuple[Line, str]] = {}
+    sizes: dict[str, tuple[PlanLine, str]] = {}
     start = next((at for at, x in enumerate(inner) if not _is_let(x)), len(inner))
     for line in inner[:start]:
         named = _LET.fullmatch(line.fields[0])
@@ -60,18 +62,18 @@ def read_form(head: Line, inner: Sequence[Line], known: Mapping[str, Form]) -> F
             _form_of(line, known)
     if start == len(inner):
         head.refuse("nothing is in it")
-    return Form(names, sizes, inner[start:])
+    return ParsedForm(names, sizes, inner[start:])
 
 
-def _is_let(line: Line) -> bool:
+def _is_let(line: PlanLine) -> bool:
     return line.fields[0].startswith("let ")
 
 
-def _is_use(line: Line) -> bool:
+def _is_use(line: PlanLine) -> bool:
     return line.fields[0].startswith("use ")
 
 
-def _form_of(line: Line, forms: Mapping[str, Form]) -> Form:
+def _form_of(line: PlanLine, forms: Mapping[str, ParsedForm]) -> ParsedForm:
     name = line.fields[0].removeprefix("use ")
     if name not in forms:
         line.refuse(f"no form '{name}' is above it")
@@ -89,12 +91,12 @@ def _form_of(line: Line, forms: Mapping[str, Form]) -> Form:
 class Expander:
     """Replaces the `use` lines of a kernel; the sizes that forms name are added to its scope."""
 
-    forms: Mapping[str, Form]
+    forms: Mapping[str, ParsedForm]
     scope: Scope
-    lines: list[Line] = field(default_factory=list[Line])
+    lines: list[PlanLine] = field(default_factory=list[PlanLine])
     _uses: int = 0
 
-    def expand(self, lines: Sequence[Line]) -> list[Line]:
+    def expand(self, lines: Sequence[PlanLine]) -> list[PlanLine]:
         """Return lines with those of forms instead of each `use`."""
         for line, below in zip_longest(lines, lines[1:]):
             if not _is_use(line):
@@ -105,12 +107,12 @@ class Expander:
             self._expand(line)
         return self.lines
 
-    def _add(self, line: Line) -> None:
+    def _add(self, line: PlanLine) -> None:
         if len(self.lines) == MOST_LINES:
             line.refuse(f"forms make more than {MOST_LINES} lines of it")
         self.lines.append(line)
 
-    def _expand(self, line: Line) -> None:
+    def _expand(self, line: PlanLine) -> None:
         """Add the lines of a form."""
         form = _form_of(line, self.forms)
         self._uses += 1
@@ -127,14 +129,14 @@ class Expander:
         self.expand([_with_values(each, line, values) for each in form.lines])
 
 
-def _with_values(line: Line, use: Line, values: Mapping[str, str]) -> Line:
+def _with_values(line: PlanLine, use: PlanLine, values: Mapping[str, str]) -> PlanLine:
     """Return the line of a form with the values that its user has."""
     fields = tuple(_filled(line, text, values) for text in line.fields)
     user = use.used_by or use.number
-    return Line(line.number, use.depth + line.depth - 1, fields, user)
+    return PlanLine(line.number, use.depth + line.depth - 1, fields, user)
 
 
-def _filled(line: Line, text: str, values: Mapping[str, str]) -> str:
+def _filled(line: PlanLine, text: str, values: Mapping[str, str]) -> str:
     """Return a text with values for the parameters in it."""
 
     def value(found: re.Match[str]) -> str:

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, groupby, pairwise
 from typing import Final, TypeAlias, final
 
-from kerngen.plan.alike import NotAlikeError, Template, shape
-from kerngen.plan.rows import Name, Piece, Row
+from kerngen.plan.alike import NotAlikeError, RowTemplate, shape
+from kerngen.plan.rows import Piece, ReplaceableName, Row
 
 _LEAST_LINES: Final = 4
 """A form of fewer lines is no easier to read than the lines."""
@@ -104,7 +104,7 @@ def _strategy(rows: Iterable[Row]) -> str:
     shaders = (
         name for row in rows for run, name in pairwise(row.pieces) if run == "run "
     )
-    first = next((x.text for x in shaders if isinstance(x, Name)), "$choice")
+    first = next((x.text for x in shaders if isinstance(x, ReplaceableName)), "$choice")
     return first.removeprefix("$").partition("_")[0]
 
 
@@ -187,7 +187,7 @@ class _Finder:
 
     def _replace(self, members: _Members) -> None:
         """Make a form of the lines of its members, which then use it."""
-        template = Template()
+        template = RowTemplate()
         rows = template.rows([text.rows[a:b] for text, (a, b) in members])
         form = Form(str(len(self.forms)), template.names, rows)
         # From the last to the first, so that those before keep their places in a text.

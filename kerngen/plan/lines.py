@@ -31,7 +31,7 @@ class PlanSyntaxError(Exception):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Line:
+class PlanLine:
     """A line of a plan file: number, indentation and fields.
 
     `used_by` is the number of the line that uses it, for a line of a form.
@@ -58,11 +58,11 @@ class Line:
         return value
 
 
-Block: TypeAlias = tuple[Line, "Sequence[Line]"]
+Block: TypeAlias = tuple[PlanLine, "Sequence[PlanLine]"]
 """A line, and the deeper lines behind it."""
 
 
-def lines_of(text: str) -> list[Line]:
+def lines_of(text: str) -> list[PlanLine]:
     """Return the lines of a plan file after the first, once the checksum is verified."""
     body, end, last = text.rpartition("\n\nend ")
     if not end or last.count("\n") != 1:
@@ -73,17 +73,17 @@ def lines_of(text: str) -> list[Line]:
     return list(_lines(body))
 
 
-def _lines(text: str) -> Iterator[Line]:
+def _lines(text: str) -> Iterator[PlanLine]:
     for number, line in enumerate(text.split("\n")[1:], start=2):
         bare = line.lstrip(" ")
         if bare:
             depth, odd = divmod(len(line) - len(bare), 2)
             if odd:
                 raise PlanSyntaxError(number, "indented by an odd number of spaces")
-            yield Line(number, depth, tuple(bare.split(" | ")))
+            yield PlanLine(number, depth, tuple(bare.split(" | ")))
 
 
-def blocks(lines: Sequence[Line], depth: int) -> Iterator[Block]:
+def blocks(lines: Sequence[PlanLine], depth: int) -> Iterator[Block]:
     """Yield each line at a depth, with the deeper lines that follow it."""
     start = 0
     for at, line in enumerate(lines):

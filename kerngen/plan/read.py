@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Final, final
 
 from kerngen.plan import tree
-from kerngen.plan.expand import Expander, Form, read_form
-from kerngen.plan.lines import HEAD, Line, PlanSyntaxError, blocks, lines_of
+from kerngen.plan.expand import Expander, ParsedForm, read_form
+from kerngen.plan.lines import HEAD, PlanLine, PlanSyntaxError, blocks, lines_of
 from kerngen.plan.read_facts import FactReader
 from kerngen.plan.read_steps import STEPS, StepReader
 from kerngen.plan.scope import Scope
@@ -33,10 +33,10 @@ class KernelLines:
 
     facts: tree.KernelPlan
     """The plan without its steps."""
-    _head: Line
-    _steps: Sequence[Line]
+    _head: PlanLine
+    _steps: Sequence[PlanLine]
     _scope: Scope
-    _forms: Mapping[str, Form]
+    _forms: Mapping[str, ParsedForm]
 
     @cached_property
     def body(self) -> tree.Sequence:
@@ -85,7 +85,7 @@ def read_facts(text: str) -> PlanLines:
     header = _HEADER.fullmatch(first)
     if header is None or not first.startswith(f"{HEAD} |"):
         raise PlanVersionError(f"expected '{HEAD}', got '{first[:60]}'")
-    source = Line(1, 0, ()).string(header[2])
+    source = PlanLine(1, 0, ()).string(header[2])
     try:
         kernels = tuple(_kernels(lines_of(text)))
     except RecursionError:
@@ -109,9 +109,9 @@ def _too_deep() -> PlanSyntaxError:
     return PlanSyntaxError(1, "a size nests too deep")
 
 
-def _kernels(lines: Sequence[Line]) -> Iterator[KernelLines]:
+def _kernels(lines: Sequence[PlanLine]) -> Iterator[KernelLines]:
     names: set[str] = set()
-    forms: dict[str, Form] = {}
+    forms: dict[str, ParsedForm] = {}
     for head, inner in blocks(lines, 0):
         word, _, name = head.fields[0].partition(" ")
         if word == "form":
@@ -127,7 +127,7 @@ def _kernels(lines: Sequence[Line]) -> Iterator[KernelLines]:
 
 
 def _kernel(
-    head: Line, inner: Sequence[Line], forms: Mapping[str, Form]
+    head: PlanLine, inner: Sequence[PlanLine], forms: Mapping[str, ParsedForm]
 ) -> KernelLines:
     """Return a kernel: lines that declare, those that name sizes, then lines of steps."""
     name, origin = _name_and_origin(head)
@@ -155,7 +155,7 @@ def _kernel(
     return KernelLines(plan, head, inner[start:], facts.scope, forms)
 
 
-def _declare(facts: FactReader, lines: Sequence[Line]) -> None:
+def _declare(facts: FactReader, lines: Sequence[PlanLine]) -> None:
     """Read lines that declare; behind one that names a size are only such lines."""
     for line, deeper in blocks(lines, 1):
         if deeper:
@@ -165,7 +165,7 @@ def _declare(facts: FactReader, lines: Sequence[Line]) -> None:
         facts.read(line)
 
 
-def _name_and_origin(head: Line) -> tuple[str, str]:
+def _name_and_origin(head: PlanLine) -> tuple[str, str]:
     first, *rest = head.fields
     given, _, name = first.partition(" ")
     if given != "kernel" or len(rest) != 1 or not name.isidentifier():
@@ -173,9 +173,9 @@ def _name_and_origin(head: Line) -> tuple[str, str]:
     return name, head.string(rest[0])
 
 
-def _is_step(line: Line) -> bool:
+def _is_step(line: PlanLine) -> bool:
     return line.fields[0].partition(" ")[0] in STEPS
 
 
-def _is_let(line: Line) -> bool:
+def _is_let(line: PlanLine) -> bool:
     return line.fields[0].startswith("let ")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from kerngen.plan import tree
-from kerngen.plan.lines import Line
+from kerngen.plan.lines import PlanLine
 from kerngen.plan.scope import Scope
 from kerngen.plan.size import ZERO, Size
 
@@ -39,7 +39,7 @@ class FactReader:
     gathers: list[tree.Gather] = field(default_factory=list[tree.Gather])
     gradient: tree.GradientOf | None = None
 
-    def read(self, line: Line) -> None:
+    def read(self, line: PlanLine) -> None:
         """Add the declaration in a line."""
         word, _, rest = line.fields[0].partition(" ")
         match word:
@@ -74,7 +74,7 @@ class FactReader:
             case _:
                 line.refuse(f"unexpected '{word}'")
 
-    def _names(self, line: Line, rest: str) -> list[str]:
+    def _names(self, line: PlanLine, rest: str) -> list[str]:
         """Return names that sizes may have from here on: `n, step, camera.width`."""
         names = rest.split(", ")
         parts = [part for name in names for part in name.split(".")]
@@ -83,7 +83,7 @@ class FactReader:
         self.scope.symbols.update(names)
         return names
 
-    def _typed(self, line: Line, rest: str) -> tuple[str, str, tree.Axes]:
+    def _typed(self, line: PlanLine, rest: str) -> tuple[str, str, tree.Axes]:
         declared = _DECLARED.fullmatch(rest)
         if declared is None or len(line.fields) > 1:
             line.refuse(f"expected 'NAME TYPE[AXES]', got '{rest}'")
@@ -91,12 +91,12 @@ class FactReader:
         self.scope.declare(line, self.scope.tensors, [name])
         return name, element, self.scope.axes(line, axes)
 
-    def _scalar(self, line: Line, rest: str) -> None:
+    def _scalar(self, line: PlanLine, rest: str) -> None:
         name, _, element = rest.partition(" ")
         self.scope.declare(line, self.scope.scalars, [name])
         self.scalars.append(tree.ScalarPlan(name, element))
 
-    def _length(self, line: Line, name: str) -> None:
+    def _length(self, line: PlanLine, name: str) -> None:
         if len(line.fields) != 3 or not name.isidentifier():
             line.refuse("expected 'length NAME | SIZE | \"TEXT\"'")
         _, value, text = line.fields
@@ -105,7 +105,7 @@ class FactReader:
         self.scope.lengths.add(name)
         self.scope.symbols.add(name)
 
-    def _gradient(self, line: Line, kernel: str) -> None:
+    def _gradient(self, line: PlanLine, kernel: str) -> None:
         found: dict[str, list[tuple[str, str]]] = {}
         for each in line.fields[1:]:
             part = _OF_GRADIENT.fullmatch(each)
@@ -125,7 +125,7 @@ class FactReader:
             arguments=tuple(found.get("argument", ())),
         )
 
-    def _check_own(self, line: Line, word: str, name: str) -> None:
+    def _check_own(self, line: PlanLine, word: str, name: str) -> None:
         """Refuse what is no output, input or scalar of the kernel, as the word needs."""
         outputs = {each.name for each in self.tensors if each.access == "write"}
         match word:
@@ -140,13 +140,13 @@ class FactReader:
         if name not in known:
             line.refuse(f"there is no '{name}' for '{word}'")
 
-    def _require(self, line: Line, rest: str) -> None:
+    def _require(self, line: PlanLine, rest: str) -> None:
         if len(line.fields) != 2:
             line.refuse("expected 'require CONDITION | \"TEXT\"'")
         condition = self.scope.guard(line, rest, facts=frozenset())
         self.requires.append(tree.Requirement(line.string(line.fields[1]), condition))
 
-    def _checked(self, line: Line, rest: str) -> tuple[str, int, str | int]:
+    def _checked(self, line: PlanLine, rest: str) -> tuple[str, int, str | int]:
         place = _CHECKED.fullmatch(rest)
         if place is None:
             line.refuse(f"expected '\"NAME\" AXIS LENGTH', got '{rest}'")
@@ -154,26 +154,26 @@ class FactReader:
         length = self.scope.axis(line, extent)
         return line.string(name), self.scope.count(line, axis), length
 
-    def _around(self, line: Line, text: str) -> tree.Axes:
+    def _around(self, line: PlanLine, text: str) -> tree.Axes:
         around = _AROUND.fullmatch(text)
         if around is None:
             line.refuse(f"expected 'around [AXES]', got '{text}'")
         return self.scope.axes(line, around[1])
 
-    def _gather(self, line: Line, rest: str) -> None:
+    def _gather(self, line: PlanLine, rest: str) -> None:
         if len(line.fields) != 2:
             line.refuse("expected 'gather ... | around [AXES]'")
         tensor, axis, extent = self._checked(line, rest)
         around = self._around(line, line.fields[1])
         self.gathers.append(tree.Gather(tensor, axis, extent, around))
 
-    def _range(self, line: Line, rest: str) -> None:
+    def _range(self, line: PlanLine, rest: str) -> None:
         tensor, axis, extent = self._checked(line, rest)
         if len(line.fields) < 3:
             line.refuse("expected 'range ... | \"TEXT\" | around [AXES] | ...'")
         _, text, around, *others = line.fields
         offset: Size = ZERO
-        terms: list[tree.Term] = []
+        terms: list[tree.AffineTerm] = []
         for each in others:
             if each == "guarded":
                 continue
@@ -181,7 +181,7 @@ class FactReader:
                 offset = self.scope.size(line, each.removeprefix("offset "))
             elif term := _TERM.fullmatch(each):
                 length = self.scope.axis(line, term[1])
-                terms.append(tree.Term(self.scope.size(line, term[2]), length))
+                terms.append(tree.AffineTerm(self.scope.size(line, term[2]), length))
             else:
                 line.refuse(f"unexpected '{each}'")
         self.checks.append(
@@ -197,7 +197,7 @@ class FactReader:
             )
         )
 
-    def _let(self, line: Line, rest: str) -> None:
+    def _let(self, line: PlanLine, rest: str) -> None:
         named = _LET.fullmatch(rest)
         if named is None or len(line.fields) > 1:
             line.refuse("expected 'let NAME = SIZE'")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from kerngen.plan import tree
-from kerngen.plan.lines import NAMELESS, Line, blocks
+from kerngen.plan.lines import NAMELESS, PlanLine, blocks
 from kerngen.plan.scope import Scope
 from kerngen.plan.size import ALWAYS, Guard, Size
 
@@ -29,7 +29,7 @@ class StepReader:
     scope: Scope
     scratch: frozenset[str] = frozenset()
 
-    def steps(self, above: Line, lines: Sequence[Line]) -> tree.Sequence:
+    def steps(self, above: PlanLine, lines: Sequence[PlanLine]) -> tree.Sequence:
         """Return the steps in the lines below another line."""
         steps: list[tree.Step] = []
         cases: list[tree.Case] = []
@@ -56,7 +56,9 @@ class StepReader:
             above.refuse("none of its cases takes every call")
         return tuple(steps)
 
-    def _stage(self, line: Line, names: str, inner: Sequence[Line]) -> tree.Choice:
+    def _stage(
+        self, line: PlanLine, names: str, inner: Sequence[PlanLine]
+    ) -> tree.Choice:
         """Return the choice that a line begins: `stage top, total`."""
         stages = tuple(names.split(", "))
         if not all(map(str.isidentifier, stages)) or len(line.fields) > 1:
@@ -72,7 +74,9 @@ class StepReader:
             line.refuse("none of its cases takes every call")
         return tree.Choice(tuple(cases), stages)
 
-    def _repeat(self, line: Line, count: str, inner: Sequence[Line]) -> tree.Repeat:
+    def _repeat(
+        self, line: PlanLine, count: str, inner: Sequence[PlanLine]
+    ) -> tree.Repeat:
         """Return the repetition of the steps below a line: `repeat n - 1`."""
         if len(line.fields) > 1:
             line.refuse("expected 'repeat SIZE'")
@@ -83,7 +87,7 @@ class StepReader:
             line.refuse("expected lines that 'run' shaders in it")
         return tree.Repeat(size, dispatches)
 
-    def _case(self, line: Line, inner: Sequence[Line]) -> tree.Case:
+    def _case(self, line: PlanLine, inner: Sequence[PlanLine]) -> tree.Case:
         name, *fields = line.fields
         if name != NAMELESS and not name.isidentifier():
             line.refuse(f"unexpected '{name}'")
@@ -115,7 +119,7 @@ class StepReader:
         shown = "" if name == NAMELESS else name
         return tree.Case(shown, body, when, tree.Needs(**needs), tuple(scratch))
 
-    def _scratch(self, line: Line, text: str) -> tree.Scratch:
+    def _scratch(self, line: PlanLine, text: str) -> tree.Scratch:
         item = _SCRATCH.fullmatch(text)
         if item is None:
             line.refuse(f"expected 'scratch NAME[SIZE]', got '{text}'")
@@ -123,7 +127,7 @@ class StepReader:
             line.refuse(f"'{item[1]}' is declared twice")
         return tree.Scratch(item[1], self.scope.size(line, item[2]))
 
-    def _dispatch(self, line: Line, fields: Sequence[str]) -> tree.Dispatch:
+    def _dispatch(self, line: PlanLine, fields: Sequence[str]) -> tree.Dispatch:
         run = _RUN.fullmatch(fields[0])
         if run is None:
             line.refuse(f"expected 'run SHADER(BINDINGS)', got '{fields[0]}'")
@@ -147,7 +151,7 @@ class StepReader:
             run[1], bindings, uses_uniform=uses_uniform, constants=constants, **sizes
         )
 
-    def _constants(self, line: Line, text: str) -> Iterator[tuple[str, int]]:
+    def _constants(self, line: PlanLine, text: str) -> Iterator[tuple[str, int]]:
         names: set[str] = set()
         for each in text.split(", "):
             given = _CONSTANT.fullmatch(each)
@@ -156,7 +160,7 @@ class StepReader:
             self.scope.declare(line, names, [given[1]])
             yield given[1], self.scope.count(line, given[2])
 
-    def _bindings(self, line: Line, text: str) -> Iterator[tree.Binding]:
+    def _bindings(self, line: PlanLine, text: str) -> Iterator[tree.Binding]:
         for each in text.split(", ") if text else ():
             name = each.removesuffix("*")
             if name not in self.scope.tensors | self.scratch:

@@ -2,7 +2,7 @@
 
     run softmax.rows(x, y*) | groups m
 
-is `"run "`, a `Name`, `"("`, a `Name`, ..., and the size `m`.  Rows can be compared part by
+is `"run "`, a `ReplaceableName`, `"("`, a `ReplaceableName`, ..., and the size `m`.  Rows can be compared part by
 part: what lines of several kernels have in common is a form (`forms.py`).
 """
 
@@ -15,12 +15,12 @@ from typing import TypeAlias, assert_never, final
 from kerngen.plan import tree
 from kerngen.plan.lines import NAMELESS
 from kerngen.plan.size import ALWAYS, ZERO, Guard, Literal, Size
-from kerngen.plan.text import Printer
+from kerngen.plan.text import SizePrinter
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Name:
+class ReplaceableName:
     """The name of a shader, tensor or stage, which similar lines may have otherwise."""
 
     text: str
@@ -34,7 +34,7 @@ class Declared:
     text: str
 
 
-Piece: TypeAlias = str | Name | Declared | Size | Guard
+Piece: TypeAlias = str | ReplaceableName | Declared | Size | Guard
 """A part of a row; strings are fixed words, and include the blanks around them."""
 
 
@@ -59,21 +59,23 @@ def rows_of(body: tree.Sequence, depth: int) -> Iterator[Row]:
             case tree.Choice(cases, ()):
                 yield from _cases(cases, depth)
             case tree.Choice(cases, stages):
-                yield Row(depth, ("stage ", *_joined([(Name(x),) for x in stages])))
+                yield Row(
+                    depth, ("stage ", *_joined([(ReplaceableName(x),) for x in stages]))
+                )
                 yield from _cases(cases, depth + 1)
             case _:
                 assert_never(step)
 
 
-def row_text(row: Row, printer: Printer) -> str:
+def row_text(row: Row, printer: SizePrinter) -> str:
     """Return the text of a row, without its indentation."""
     return "".join(_text(piece, printer) for piece in row.pieces)
 
 
-def _text(piece: Piece, printer: Printer) -> str:
+def _text(piece: Piece, printer: SizePrinter) -> str:
     if isinstance(piece, str):
         return piece
-    if isinstance(piece, Name | Declared):
+    if isinstance(piece, ReplaceableName | Declared):
         return piece.text
     return printer.size(piece) if isinstance(piece, Size) else printer.guard(piece)
 
@@ -118,10 +120,10 @@ def _scratch(item: tree.Scratch) -> Sequence[Piece]:
 
 def _dispatch(dispatch: tree.Dispatch) -> Iterator[Piece]:
     file, colon, entry = dispatch.wgsl.partition(":")
-    yield from ("run ", Name(file), f"{colon}{entry}(")
+    yield from ("run ", ReplaceableName(file), f"{colon}{entry}(")
     yield from _joined(
         [
-            (Name(b.name), "*") if b.writes else (Name(b.name),)
+            (ReplaceableName(b.name), "*") if b.writes else (ReplaceableName(b.name),)
             for b in dispatch.bindings
         ]
     )

@@ -10,7 +10,7 @@ from typing import Final, TypeVar, final
 from kerngen.plan import size as host
 from kerngen.plan.adapter import FACTS
 from kerngen.plan.functions import FUNCTIONS, OF_ONE
-from kerngen.plan.lines import Line
+from kerngen.plan.lines import PlanLine
 from kerngen.plan.size import MOST, Guard, Size
 from kerngen.plan.text import INFIX
 from kerngen.plan.tree import Axes
@@ -29,30 +29,30 @@ class Scope:
     lengths: set[str] = field(default_factory=set[str])
     symbols: set[str] = field(default_factory=set[str])
     sizes: dict[str, Size] = field(default_factory=dict[str, Size])
-    _awaited: dict[str, Line] = field(default_factory=dict[str, Line])
+    _awaited: dict[str, PlanLine] = field(default_factory=dict[str, PlanLine])
 
     def copy(self) -> Scope:
         """Return a copy, in which further sizes may be named."""
         return replace(self, sizes=dict(self.sizes))
 
-    def declare(self, line: Line, known: set[str], names: Iterable[str]) -> None:
+    def declare(self, line: PlanLine, known: set[str], names: Iterable[str]) -> None:
         """Add new names to one of the sets of names; refuse repeated ones."""
         for name in names:
             if name in known:
                 line.refuse(f"'{name}' is declared twice")
             known.add(name)
 
-    def size(self, line: Line, text: str) -> Size:
+    def size(self, line: PlanLine, text: str) -> Size:
         """Parse a size over dims and scalars."""
         return self._parse(line, text, Parser.whole_size, _NO_FACTS)
 
-    def guard(self, line: Line, text: str, facts: frozenset[str] = FACTS) -> Guard:
+    def guard(self, line: PlanLine, text: str, facts: frozenset[str] = FACTS) -> Guard:
         """Parse a condition, which may use these facts of the adapter."""
         return self._parse(line, text, Parser.whole_guard, facts)
 
     def _parse(
         self,
-        line: Line,
+        line: PlanLine,
         text: str,
         read: Callable[[Parser], _Value],
         facts: frozenset[str],
@@ -62,11 +62,11 @@ class Scope:
         except SizeSyntaxError as error:
             line.refuse(f"'{text}': {error}")
 
-    def axes(self, line: Line, text: str) -> Axes:
+    def axes(self, line: PlanLine, text: str) -> Axes:
         """Parse a list of axis lengths, without its brackets."""
         return tuple(self.axis(line, each) for each in text.split(", ") if text)
 
-    def axis(self, line: Line, text: str) -> str | int:
+    def axis(self, line: PlanLine, text: str) -> str | int:
         """Parse the length of an axis: a number, or a dim's name.
 
         A dim may be declared further below: outputs come before the lengths that are
@@ -86,7 +86,7 @@ class Scope:
             if name not in self.lengths:
                 line.refuse(f"'{name}' is no dim")
 
-    def count(self, line: Line, text: str) -> int:
+    def count(self, line: PlanLine, text: str) -> int:
         """Parse a number that is not negative."""
         if not text.isdecimal() or int(text) > MOST:
             line.refuse(f"expected a whole number of at most 2^53, got '{text}'")

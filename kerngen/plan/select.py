@@ -54,7 +54,7 @@ class Planned:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SelectedDispatches:
     """The dispatches of a call in order, their scratch buffers, and the strategies."""
 
     strategies: list[Selected] = field(default_factory=list[Selected])
@@ -62,7 +62,7 @@ class Selection:
     scratch: list[Scratch] = field(default_factory=list[Scratch])
 
 
-def select(body: Sequence, values: Values, adapter: AdapterInfo) -> Selection:
+def select(body: Sequence, values: Values, adapter: AdapterInfo) -> SelectedDispatches:
     """Return the dispatches of a call, given its lengths, scalars and adapter.
 
     Raises:
@@ -81,7 +81,7 @@ class _Selector:
 
     values: Values
     adapter: AdapterInfo
-    selection: Selection = field(default_factory=Selection)
+    selection: SelectedDispatches = field(default_factory=SelectedDispatches)
 
     def steps(
         self, body: Sequence, origin: Selected, scratch: Mapping[str, int]

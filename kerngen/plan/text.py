@@ -48,7 +48,7 @@ KERN: Final = Words({name: name + "({})" for name in FUNCTIONS if name not in IN
 
 @final
 @dataclass(frozen=True, slots=True)
-class Printer:
+class SizePrinter:
     """Prints sizes in the words of a language; those in `names` are printed as their names."""
 
     names: Mapping[host.Size, str] = field(default_factory=dict["host.Size", str])
@@ -131,7 +131,7 @@ class Printer:
         return f"({text})" if isinstance(guard, host.All | host.AnyOf) else text
 
 
-PLAIN: Final = Printer()
+PLAIN: Final = SizePrinter()
 """Names nothing."""
 
 
@@ -152,7 +152,7 @@ def figures(guard: host.Guard, values: host.Values) -> Iterator[str]:
     numbers: dict[host.Size, str] = {
         host.Symbol(n): str(value) for n, value in known.items()
     }
-    printer = Printer(numbers)
+    printer = SizePrinter(numbers)
     for side in sides_of(guard):
         yield f"{printer.size(side)} is {host.evaluate(side, values)}"
 

@@ -70,7 +70,7 @@ class Requirement:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Term:
+class AffineTerm:
     """One term of an affine subscript: a coefficient times an index over `extent`."""
 
     coefficient: Size
@@ -90,7 +90,7 @@ class RangeCheck:
     tensor: str
     axis: int
     extent: str | int
-    terms: tuple[Term, ...]
+    terms: tuple[AffineTerm, ...]
     around: Axes
     offset: Size = ZERO
     is_guarded: bool = False

@@ -36,7 +36,7 @@ _MEMBER: Final = re.compile(r"\b\w+:")
 
 
 @final
-class Code:
+class Declarations:
     """The declarations of a WGSL text by name, in order, with the names that each uses."""
 
     def __init__(self, text: str) -> None:
@@ -124,7 +124,7 @@ def only(text: str, entry: str) -> str:
     So line numbers in messages are those of the file. A text without the entry point is
     returned unchanged: the driver refuses it.
     """
-    code = Code(text)
+    code = Declarations(text)
     if not code.is_entry_point(entry):
         return text
     kept = code.reached(entry)

@@ -52,7 +52,7 @@ from kerngen.plan.forms import Form, used_in, with_forms
 from kerngen.plan.lines import HEAD, PlanSyntaxError, checksum_line
 from kerngen.plan.read import read_plan
 from kerngen.plan.rows import Row, row_text, rows_of
-from kerngen.plan.text import Printer
+from kerngen.plan.text import SizePrinter
 
 Rows: TypeAlias = Sequence[Row]
 
@@ -130,10 +130,10 @@ def _form_lines(form: Form) -> Iterator[str]:
 
 
 def _step_lines(rows: Rows, names: Mapping[host.Size, str]) -> Iterator[str]:
-    printer = Printer()
+    printer = SizePrinter()
     for size, name in names.items():
         yield f"  let {name} = {printer.size(size)}"
-        printer = Printer({**printer.names, size: name})
+        printer = SizePrinter({**printer.names, size: name})
     for row in rows:
         yield "  " * row.depth + row_text(row, printer)
 
@@ -157,7 +157,7 @@ def _check(part: host.Size | host.Guard, kernel: str) -> None:
 
 
 def _facts(kernel: tree.KernelPlan) -> Iterator[str]:
-    plain = Printer()
+    plain = SizePrinter()
     if kernel.dims:
         yield f"dims {', '.join(kernel.dims)}"
     for tensor in kernel.tensors:
@@ -191,7 +191,7 @@ def _gradient_fields(gradient: tree.GradientOf) -> Iterator[str]:
     yield from (f"length {dim}: {scalar}" for dim, scalar in gradient.lengths)
 
 
-def _range_fields(check: tree.RangeCheck, plain: Printer) -> Iterator[str]:
+def _range_fields(check: tree.RangeCheck, plain: SizePrinter) -> Iterator[str]:
     yield f"range {_place(check)}"
     yield _quoted(check.text)
     yield f"around {_axes(check.around)}"
@@ -228,12 +228,12 @@ def named_sizes(
     for size in sizes:
         _count(size, counts)
     again = [size for size, number in counts.items() if number > 1]
-    plain = Printer()
+    plain = SizePrinter()
     again.sort(key=lambda size: len(plain.size(size)))
     free = (name for name in map("s{}".format, count(1)) if name not in taken)
     names: dict[host.Size, str] = {}
     for size in again:
-        if len(Printer(names).size(size)) >= _LONG:
+        if len(SizePrinter(names).size(size)) >= _LONG:
             names[size] = next(free)
     return names
 

@@ -127,7 +127,7 @@ def as_json(faults: Iterable[Diagnostic], hints: Iterable[Hint]) -> list[Any]:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextSource:
     """A text that is no file: its module is called as a file of its name would be."""
 
     name: str
@@ -155,7 +155,7 @@ class Text:
 
 def check_text(text: str, path: str) -> list[Any]:
     """Return the findings in a text, in the form of `kerngen check --json`."""
-    found = Sources(Library.of_text(text, path), (Text(path),)).found()
+    found = Sources(Library.of_text(text, path), (TextSource(path),)).found()
     return as_json(
         (each for each in found if isinstance(each, Diagnostic)),
         (each for each in found if isinstance(each, Hint)),

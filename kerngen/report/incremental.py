@@ -26,7 +26,7 @@ from kerngen.layout.order import better_order
 from kerngen.layout.rules import Space
 from kerngen.report.findings import Found, Hint, Sources
 from kerngen.report.python_names import NamedFile
-from kerngen.report.sections import Dependencies, Section, sections_of
+from kerngen.report.sections import Dependencies, TextSection, sections_of
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
@@ -47,10 +47,10 @@ _MOST_REMEMBERED: Final = 5000
 class _Right:
     """A section without errors, with its warnings and hints."""
 
-    section: Section
+    section: TextSection
     found: tuple[Found, ...]
 
-    def explains(self, section: Section) -> bool:
+    def explains(self, section: TextSection) -> bool:
         """Whether another section has the same findings, perhaps in another place."""
         return not self.found or section.text == self.section.text
 
@@ -63,7 +63,7 @@ class _Plan:
     `keys` are those of all sections.
     """
 
-    sections: tuple[Section, ...]
+    sections: tuple[TextSection, ...]
     keys: tuple[_Key, ...]
     kept: frozenset[int]
 
@@ -144,7 +144,7 @@ class Incremental:
         kept = (few, all_) if derives else (all_,)
         return tuple(_Plan(sections, keys, frozenset(each)) for each in kept)
 
-    def _is_right(self, section: Section, key: _Key) -> bool:
+    def _is_right(self, section: TextSection, key: _Key) -> bool:
         """Whether a section may be left out, and the findings in it are known."""
         known = self._right.get(key) if section.contents.may_be_left_out else None
         return known is not None and known.explains(section)
@@ -206,7 +206,10 @@ def around(whole: Sources, start: int, end: int) -> Sources:
 
 
 def _part(
-    whole: Sources, source: Source, sections: Sequence[Section], kept: Container[int]
+    whole: Sources,
+    source: Source,
+    sections: Sequence[TextSection],
+    kept: Container[int],
 ) -> Sources:
     """Return sources in which a file has only some sections."""
     gone = tuple((s.start, s.end) for n, s in enumerate(sections) if n not in kept)
@@ -224,7 +227,7 @@ def _part(
 
 
 def _key(
-    sections: Sequence[Section],
+    sections: Sequence[TextSection],
     number: int,
     needed: Sequence[int],
     guards: frozenset[str],
@@ -273,7 +276,7 @@ def _by_section(plan: _Plan, found: Iterable[Found]) -> dict[int, list[Found]]:
     return placed
 
 
-def _is_within(section: Section, span: Span) -> bool:
+def _is_within(section: TextSection, span: Span) -> bool:
     return section.start <= span.start and span.end <= section.end
 
 

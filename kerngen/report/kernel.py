@@ -27,7 +27,7 @@ StyledLine: TypeAlias = tuple[str, str]
 """A line of text and its style, in rich's words."""
 
 
-class FieldData(TypedDict):
+class UniformFieldData(TypedDict):
     """A field of the uniform struct, as data."""
 
     name: str
@@ -41,7 +41,7 @@ class UniformData(TypedDict):
 
     name: str
     size: int
-    fields: list[FieldData]
+    fields: list[UniformFieldData]
 
 
 class ScheduleData(TypedDict):
@@ -166,7 +166,7 @@ def _inlined(staged: StagedKernel) -> list[str]:
 
 
 def _uniform(layout: StructLayout) -> UniformData:
-    fields: list[FieldData] = [
+    fields: list[UniformFieldData] = [
         {
             "name": field.name,
             "type": field.type.spelling,

@@ -73,7 +73,7 @@ class LayoutData(TypedDict):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Subject:
+class LayoutSubject:
     """A struct, or a kernel's parameters: what `kerngen layout` shows."""
 
     item: Struct | Kernel
@@ -92,7 +92,7 @@ class Subject:
         return {self.name, self.item.name, *(laid.name for laid in self.layouts)}
 
 
-def subjects(module: Module, *, foreign: bool = False) -> list[Subject]:
+def subjects(module: Module, *, foreign: bool = False) -> list[LayoutSubject]:
     """Return the structs of a file, then its kernels with anything to lay out.
 
     With `foreign`, structs of other files that these contain are added.
@@ -101,11 +101,11 @@ def subjects(module: Module, *, foreign: bool = False) -> list[Subject]:
     if foreign:
         found |= dict.fromkeys(_used(module))
     structs = [
-        Subject(struct, tuple(struct_layout(struct, space) for space in Space))
+        LayoutSubject(struct, tuple(struct_layout(struct, space) for space in Space))
         for struct in found
     ]
     kernels = [
-        Subject(kernel, (uniform_layout(kernel),))
+        LayoutSubject(kernel, (uniform_layout(kernel),))
         for kernel in module.kernels
         if uniform_layout(kernel).fields
     ]
@@ -146,7 +146,7 @@ def hints(module: Module) -> list[BetterOrder]:
 
 
 def as_data(
-    path: str, chosen: Iterable[Subject], better: Iterable[BetterOrder]
+    path: str, chosen: Iterable[LayoutSubject], better: Iterable[BetterOrder]
 ) -> LayoutData:
     """Return the report of layouts as JSON data."""
     return {

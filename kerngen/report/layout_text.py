@@ -9,7 +9,7 @@ from kerngen.ir.memory import FixedArray
 from kerngen.layout.order import BetterOrder
 from kerngen.layout.rules import Space
 from kerngen.layout.types import LayoutField, StructLayout
-from kerngen.report.layout_data import Subject, axes_of
+from kerngen.report.layout_data import LayoutSubject, axes_of
 from kerngen.report.layout_picture import Pieces, letter_and_style, picture
 
 _MOST_NAMED: Final = 24
@@ -26,7 +26,7 @@ _PLACES: Final = {
 
 
 def as_text(
-    chosen: Iterable[Subject], better: Iterable[BetterOrder]
+    chosen: Iterable[LayoutSubject], better: Iterable[BetterOrder]
 ) -> Iterator[Pieces]:
     """Yield the lines that `kerngen layout` prints."""
     for number, subject in enumerate(chosen):
@@ -52,7 +52,7 @@ def hint_text(better: BetterOrder) -> str:
     )
 
 
-def _subject(subject: Subject) -> Iterator[Pieces]:
+def _subject(subject: LayoutSubject) -> Iterator[Pieces]:
     """Yield one table for both address spaces where these are alike."""
     first, *others = subject.layouts
     if others and all(other.name == first.name for other in others):

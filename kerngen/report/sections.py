@@ -59,7 +59,7 @@ class Contents:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Section:
+class TextSection:
     """A part of a text, from an offset on."""
 
     start: int
@@ -72,7 +72,7 @@ class Section:
         return self.start + len(self.text)
 
 
-def sections_of(text: str) -> tuple[Section, ...]:
+def sections_of(text: str) -> tuple[TextSection, ...]:
     """Return the sections of a text; the first begins with it."""
     starts = [0]
     for match in _BEGINS.finditer(text):
@@ -81,7 +81,7 @@ def sections_of(text: str) -> tuple[Section, ...]:
             starts.append(start)
     ends = (*starts[1:], len(text))
     pieces = ((start, text[start:end]) for start, end in zip(starts, ends, strict=True))
-    return tuple(Section(start, piece, _contents(piece)) for start, piece in pieces)
+    return tuple(TextSection(start, piece, _contents(piece)) for start, piece in pieces)
 
 
 def _before_comments(text: str, start: int, least: int) -> int:
@@ -123,7 +123,7 @@ def _mark(comment: re.Match[str]) -> str:
 class Dependencies:
     """Which sections depend on which."""
 
-    def __init__(self, sections: Sequence[Section]) -> None:
+    def __init__(self, sections: Sequence[TextSection]) -> None:
         self._sections = sections
         self._direct = _direct(sections)
 
@@ -138,7 +138,7 @@ class Dependencies:
         return found
 
 
-def _direct(sections: Sequence[Section]) -> list[set[int]]:
+def _direct(sections: Sequence[TextSection]) -> list[set[int]]:
     """Return the sections that each one depends on directly."""
     defined: dict[str, list[int]] = {}
     kernels = dict.fromkeys(k for each in sections for k in each.contents.kernels)

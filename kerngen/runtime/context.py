@@ -20,7 +20,12 @@ from numpy.typing import NDArray
 
 from kerngen.runtime.calling import explained, wrong_shape, wrong_upload
 from kerngen.runtime.calls.belonging import of_another_context
-from kerngen.runtime.calls.choices import Choice, KernelFunction, all_dims, kernel_of
+from kerngen.runtime.calls.choices import (
+    Choice,
+    KernelFunction,
+    all_dims,
+    kernel_of,
+)
 from kerngen.runtime.calls.habits import CONTEXT_ADVICE, missing_attribute
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError, not_copied
 from kerngen.runtime.tensor import (
@@ -57,7 +62,7 @@ if TYPE_CHECKING:
     from kerngen.runtime.profile import Profile
 
 
-class Watch(Protocol):
+class ReadCheck(Protocol):
     """A check that runs after reads, to raise errors that were found on the device."""
 
     def check(self) -> None:
@@ -79,7 +84,7 @@ class Context:
         """Wrap a backend; users call `kerngen.runtime.open` instead."""
         self.backend = backend
         self.alignment = backend.alignment
-        self._watches: list[ref[Watch]] = []
+        self._watches: list[ref[ReadCheck]] = []
 
     # ---- what it is
 
@@ -383,7 +388,7 @@ class Context:
 
     # ---- what must be known before results are believed
 
-    def watch(self, watch: Watch) -> None:
+    def watch(self, watch: ReadCheck) -> None:
         """Run `watch.check()` after every read, as long as `watch` exists.
 
         This is how an error that is found on the device gets to its user: at the next

@@ -19,7 +19,7 @@ from kerngen.runtime.errors import StateError
 
 @final
 @dataclass(frozen=True, slots=True)
-class Copied:
+class FinishedCopy:
     """A finished copy, which needs no waiting."""
 
     data: Bytes

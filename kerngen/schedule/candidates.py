@@ -9,7 +9,7 @@ from typing import final
 
 from kerngen.ir.analysis.requirements import known_of
 from kerngen.ir.nodes import Kernel, Schedule
-from kerngen.schedule.choice import Choice
+from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.defaults import default_choices
 from kerngen.schedule.strategies import STRATEGIES
 from kerngen.schedule.task import Task
@@ -21,7 +21,7 @@ class Candidate:
     """A strategy with its options for a task's stage, and those it runs with that."""
 
     task: Task
-    choice: Choice
+    choice: ScheduleChoice
 
     @cached_property
     def stages(self) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ class Candidates:
                 continue
             options = dict(schedule.options)
             reason = _reason(schedule, self.tasks[number].kernel)
-            choice = Choice(schedule.strategy, reason, schedule.guard, options)
+            choice = ScheduleChoice(schedule.strategy, reason, schedule.guard, options)
             yield Candidate(task, choice)
         end = self._end(number, None)
         for choice in default_choices(replace(self.tasks[number], end=end)):

@@ -12,7 +12,7 @@ from kerngen.schedule.task import Options
 
 @final
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ScheduleChoice:
     """A strategy with its options, the guard under which it applies, and the reason.
 
     It runs up to that many stages together, the first one included.

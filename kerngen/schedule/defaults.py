@@ -16,7 +16,14 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.types import Scalar
-from kerngen.schedule.choice import Choice, both, compare, either, extent_of, size_of
+from kerngen.schedule.choice import (
+    ScheduleChoice,
+    both,
+    compare,
+    either,
+    extent_of,
+    size_of,
+)
 from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.flash.choices import attention_choices
 from kerngen.schedule.gemm.choices import tiled_choices
@@ -35,7 +42,7 @@ from kerngen.schedule.recurrence.fold import fits_fold
 from kerngen.schedule.recurrence.in_steps import fits_steps
 from kerngen.schedule.recurrence.strategy import fits_loop
 from kerngen.schedule.recurrence.turn import loop_of
-from kerngen.schedule.rows.run import Part, Run, run_of
+from kerngen.schedule.rows.run import RowRole, Run, run_of
 from kerngen.schedule.rows.strategy import fits_rows, values_held
 from kerngen.schedule.scalar_only import is_scalar_only
 from kerngen.schedule.scan.affine_form import affine_step
@@ -97,7 +104,7 @@ LONG_HEAVY: Final = 8192
 lanes can hold them, and where those have to hold several values of each element."""
 
 
-def default_choices(task: Task) -> Iterator[Choice]:
+def default_choices(task: Task) -> Iterator[ScheduleChoice]:
     """Yield the compiler's own schedules, best first; the last has no guard.
 
     All of them stay within WebGPU's default limits, unless a guard asks for more.
@@ -112,7 +119,7 @@ def default_choices(task: Task) -> Iterator[Choice]:
         yield choice
 
 
-def _of_many(task: Task) -> Iterator[Choice]:
+def _of_many(task: Task) -> Iterator[ScheduleChoice]:
     """Yield the candidates: serial sums of neighbours together where there are many."""
     reduction = task.reduction
     keyed = reduction and is_conditional(reduction) and not fits_scatter(task)
@@ -150,7 +157,7 @@ def _joined(guard: Binary, *, decisive: bool) -> bool | None:
     return None if None in sides else not decisive
 
 
-def _candidates(task: Task) -> Iterator[Choice]:
+def _candidates(task: Task) -> Iterator[ScheduleChoice]:
     if task.stage.loop:
         yield from _in_order(task)
         return
@@ -169,7 +176,7 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if len(task.following) > 1:
         yield from _together(task)
     if task.reduction is None:
-        yield Choice("map", "the stage holds no reduction")
+        yield ScheduleChoice("map", "the stage holds no reduction")
         return
     if fits_gemm(task):
         yield from _untiled(task)
@@ -181,16 +188,16 @@ def _candidates(task: Task) -> Iterator[Choice]:
     yield from tiled_choices(task)
 
 
-def _by_condition(task: Task) -> Iterator[Choice]:
+def _by_condition(task: Task) -> Iterator[ScheduleChoice]:
     """Yield the strategies for reductions under conditions: of prefixes, orders and keys."""
     if not fits_scan(task):
-        yield Choice("scan", "each prefix from the one before")
+        yield ScheduleChoice("scan", "each prefix from the one before")
         return
     yield from _sorted(task)
     yield from _keyed(task)
 
 
-def _keyed(task: Task) -> Iterator[Choice]:
+def _keyed(task: Task) -> Iterator[ScheduleChoice]:
     """Yield `scatter` for keyed reductions of many terms and results."""
     found = scatter_of(task)
     if isinstance(found, str) or fits_scatter(task):
@@ -200,37 +207,37 @@ def _keyed(task: Task) -> Iterator[Choice]:
     if by_lists(found):
         many = compare(comparisons, ">", MANY_TO_SORT)
         guard = both(compare(size_of(found.bins), ">", FEW_BINS), many)
-        yield Choice("scatter", reason, guard)
+        yield ScheduleChoice("scatter", reason, guard)
         return
-    yield Choice("scatter", reason, compare(comparisons, ">", MANY_COMPARISONS))
-    yield Choice("generic", "few terms and results")
+    yield ScheduleChoice("scatter", reason, compare(comparisons, ">", MANY_COMPARISONS))
+    yield ScheduleChoice("generic", "few terms and results")
 
 
-def _sorted(task: Task) -> Iterator[Choice]:
+def _sorted(task: Task) -> Iterator[ScheduleChoice]:
     """Yield `sort` for places in an order, and what moves elements there."""
     if not fits_sort(task):
         many = compare(size_of(task.domain), ">=", MANY_TO_ORDER)
         together = len(sort_run(task))
-        yield Choice("sort", "elements in their order", many, together=together)
+        yield ScheduleChoice("sort", "elements in their order", many, together=together)
 
 
-def _in_order(task: Task) -> Iterator[Choice]:
+def _in_order(task: Task) -> Iterator[ScheduleChoice]:
     """Yield the strategies for a recurrence."""
     if not fits_loop(task):
-        yield Choice("loop", "only what is left of a recurrence is stored")
+        yield ScheduleChoice("loop", "only what is left of a recurrence is stored")
         return
     if not fits_steps(task):
-        yield Choice("steps", "a step reads other elements of the one before")
+        yield ScheduleChoice("steps", "a step reads other elements of the one before")
         return
     if not fits_fold(task):
         reason = "a recurrence whose states are reduced, and not stored"
-        yield Choice("fold", reason, together=2)
+        yield ScheduleChoice("fold", reason, together=2)
         return
     yield from _scan_of_steps(task)
-    yield Choice("recur", "a recurrence at each element of the other indices")
+    yield ScheduleChoice("recur", "a recurrence at each element of the other indices")
 
 
-def _scan_of_steps(task: Task) -> Iterator[Choice]:
+def _scan_of_steps(task: Task) -> Iterator[ScheduleChoice]:
     """Yield `scan` for recurrences of long rows whose steps are `a * h + b`.
 
     Products of factors may overflow where a loop's steps don't: rows of such are done
@@ -246,7 +253,9 @@ def _scan_of_steps(task: Task) -> Iterator[Choice]:
     long = compare(domain[loop.axis].extent, ">=", LONG_SERIES)
     if domain[-1] != domain[loop.axis]:
         long = both(long, compare(size_of(task.stage.others), "<", FEW_SERIES))
-    yield Choice("scan", "long rows, of which lanes share the steps", long, options)
+    yield ScheduleChoice(
+        "scan", "long rows, of which lanes share the steps", long, options
+    )
 
 
 def _is_whole_product(task: Task) -> bool:
@@ -258,44 +267,46 @@ def _is_of_windows(task: Task) -> bool:
     return task.reduction is not None and is_window(task.reduction)
 
 
-def _of_windows(task: Task) -> Choice:
+def _of_windows(task: Task) -> ScheduleChoice:
     """Return the loop over what each result takes, not over all terms to leave most out."""
     enough = compare(size_of(task.domain), ">=", MANY_WINDOWS)
     short = compare(size_of(reduction_of(task).indices), "<=", LONGEST_ROW_OF_WINDOWS)
-    return Choice("generic", "a few terms for each result", both(enough, short))
+    return ScheduleChoice("generic", "a few terms for each result", both(enough, short))
 
 
-def _with_vectors(task: Task) -> Iterator[Choice]:
+def _with_vectors(task: Task) -> Iterator[ScheduleChoice]:
     """Yield the strategies for stages with vectors: in parts where rows are few."""
     if task.reduction is None:
-        yield Choice("map", "the stage holds no reduction")
+        yield ScheduleChoice("map", "the stage holds no reduction")
         return
     long = compare(size_of(task.reduction.indices), ">", LONG_ROW)
     reason = "a long reduction for few results"
     if not task.domain:
         few_terms = compare(size_of(task.reduction.indices), "<", SHORT_ROW)
-        yield Choice("generic", f"below {SHORT_ROW} terms", few_terms)
-        yield Choice("reduce", "there is one result")
+        yield ScheduleChoice("generic", f"below {SHORT_ROW} terms", few_terms)
+        yield ScheduleChoice("reduce", "there is one result")
         return
     few = compare(size_of(task.domain), "<", FEW_ROWS)
-    yield Choice("reduce", reason, both(few, long))
+    yield ScheduleChoice("reduce", reason, both(few, long))
     some = compare(size_of(task.domain), "<", FEW_WITH_VECTORS)
     enough = compare(size_of(task.reduction.indices), ">=", LANES_OF_VECTORS)
-    yield Choice("reduce", "lanes share the terms of each result", both(some, enough))
-    yield Choice("generic", "an invocation per result")
+    yield ScheduleChoice(
+        "reduce", "lanes share the terms of each result", both(some, enough)
+    )
+    yield ScheduleChoice("generic", "an invocation per result")
 
 
-def _of_one_row(task: Task) -> Iterator[Choice]:
+def _of_one_row(task: Task) -> Iterator[ScheduleChoice]:
     one_row = compare(row_of(task).extent, "==", 1)
     if not fits_gemv(task):
         yield from gemv_choices(
             task, "a product with one row reads the matrix once", one_row
         )
         return
-    yield Choice(_alone(task), "there is one row, and no tile to fill", one_row)
+    yield ScheduleChoice(_alone(task), "there is one row, and no tile to fill", one_row)
 
 
-def _unless_tiles_fill(task: Task) -> Iterator[Choice]:
+def _unless_tiles_fill(task: Task) -> Iterator[ScheduleChoice]:
     """Yield candidates without tiles, where windows would leave tiles empty.
 
     A tile pays off where it is as deep as the terms are many, at most, and where a
@@ -312,9 +323,9 @@ def _unless_tiles_fill(task: Task) -> Iterator[Choice]:
         yield replace(choice, guard=guard)
 
 
-def _untiled(task: Task) -> Iterator[Choice]:
+def _untiled(task: Task) -> Iterator[ScheduleChoice]:
     if not is_contiguous_at_all(task):
-        yield Choice("generic", "nothing is read contiguously")
+        yield ScheduleChoice("generic", "nothing is read contiguously")
         return
     alone, over = _alone(task), reduction_of(task).indices
     ragged = ragged_of(task)
@@ -327,24 +338,26 @@ def _untiled(task: Task) -> Iterator[Choice]:
     is_gemv = not fits_gemv(task)
     # Strategy rows has a way of its own for short ones, but not for windows.
     if task.domain and (is_gemv or alone != "rows" or len(over) > 1):
-        yield Choice("generic", f"below {short} terms in a row", _short(task, short))
+        yield ScheduleChoice(
+            "generic", f"below {short} terms in a row", _short(task, short)
+        )
     if is_gemv:
         yield from gemv_choices(task, "a product of a matrix and a vector", None)
         return
     if alone == "rows":
         yield _on_many_lanes(task, over, together=1)
-    yield Choice(alone, "a reduction over contiguous memory")
+    yield ScheduleChoice(alone, "a reduction over contiguous memory")
 
 
-def _ragged(found: RaggedRows) -> Iterator[Choice]:
+def _ragged(found: RaggedRows) -> Iterator[ScheduleChoice]:
     """Yield as many lanes for a row as the ranges that are read have terms on average."""
     for mean, lanes in LANES_BY_MEAN:
         rows = Binary("*", extent_of(found.along.extent), extent_of(mean), Scalar.I32)
         terms = extent_of(found.index.extent)
         guard = Binary("<=", terms, rows, Scalar.BOOL)
         reason = f"ranges of up to {mean} terms on average"
-        yield Choice("ragged", reason, guard, {"lanes": (lanes,)})
-    yield Choice("ragged", "ranges of many terms on average")
+        yield ScheduleChoice("ragged", reason, guard, {"lanes": (lanes,)})
+    yield ScheduleChoice("ragged", "ranges of many terms on average")
 
 
 def _alone(task: Task) -> str:
@@ -355,14 +368,14 @@ def _alone(task: Task) -> str:
 
 def _in_parts(
     task: Task, rows: tuple[Index, ...], columns: tuple[Index, ...]
-) -> Choice:
+) -> ScheduleChoice:
     """Give few and long rows to several workgroups each, one stage after the other."""
     guard = compare(size_of(columns), ">", LONG_ROW)
     if rows:
         few = compare(size_of(rows), "<", FEW_ROWS)
         guard = both(few, guard)
     strategy = "map" if task.reduction is None else "reduce"
-    return Choice(strategy, "few rows, too long for a workgroup each", guard)
+    return ScheduleChoice(strategy, "few rows, too long for a workgroup each", guard)
 
 
 def _short(task: Task, most: int) -> Expr:
@@ -379,7 +392,7 @@ def _short(task: Task, most: int) -> Expr:
     return either(few_terms, both(short_row, many))
 
 
-def _together(task: Task) -> Iterator[Choice]:
+def _together(task: Task) -> Iterator[ScheduleChoice]:
     """Yield `rows` for several stages, unless the rows are few and long."""
     run = _run_together(task)
     if run is not None:
@@ -387,17 +400,19 @@ def _together(task: Task) -> Iterator[Choice]:
         together = len(run.stages)
         yield _on_many_lanes(task, run.columns, together=together)
         reason = f"{together} stages share their rows"
-        yield Choice("rows", reason, together=together)
+        yield ScheduleChoice("rows", reason, together=together)
 
 
-def _on_many_lanes(task: Task, columns: tuple[Index, ...], *, together: int) -> Choice:
+def _on_many_lanes(
+    task: Task, columns: tuple[Index, ...], *, together: int
+) -> ScheduleChoice:
     """Give long rows as many lanes as large adapters have in a workgroup."""
     light = values_held(task.at_most(together)) <= 1
     most = LONG_LIGHT if light else LONG_HEAVY
     long = compare(size_of(columns), ">", most)
     enough = compare(UniformValue("adapter.invocations", Scalar.I32), ">=", MANY_LANES)
     subgroups = UniformValue("adapter.subgroups", Scalar.BOOL)
-    return Choice(
+    return ScheduleChoice(
         "rows",
         "long rows, and an adapter with many lanes",
         both(both(long, enough), subgroups),
@@ -417,7 +432,7 @@ def _run_together(task: Task) -> Run | None:
         tasks = [replace(task, stage=stage) for stage in run.stages]
         tiled = [not fits_gemm(each) or not fits_scan(each) for each in tasks]
         if not any(tiled):
-            sharing = sum(run.part(stage) is not Part.ONE for stage in run.stages)
+            sharing = sum(run.part(stage) is not RowRole.ONE for stage in run.stages)
             return run if sharing > 1 else None
         end = tiled.index(True)
         run = run_of(task.at_most(end)) if end else ""

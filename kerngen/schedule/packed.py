@@ -23,7 +23,7 @@ from kerngen.schedule.lowering.steps import (
 )
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.per_element import start_invocation, unravel
-from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.scalar_only import has_scalars_alone
 from kerngen.schedule.sizes import (
     all_divisible,
@@ -83,7 +83,7 @@ class _Packing:
     width: int
     body: list[t.Stmt] = field(default_factory=list)
 
-    def shader(self) -> Shader:
+    def shader(self) -> DispatchShader:
         """Return the whole shader."""
         task, count = self.task, _per_word(self.task)
         names = _vectors(task) if self.width > 1 else set[str]()

@@ -21,7 +21,7 @@ from kerngen.schedule.lowering.steps import (
     write_steps,
 )
 from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.scalar_only import is_scalar_only
 from kerngen.schedule.sizes import all_divisible, domain_size, loop_trips
 from kerngen.schedule.task import Options, Task
@@ -111,7 +111,7 @@ def _vector_variant(task: Task) -> Variant | None:
 
 def _scalar_shader(
     task: Task, size: int, variant: str, *, named: bool = False
-) -> Shader:
+) -> DispatchShader:
     """Return the shader of one element each; the pipeline may have the `named` size."""
     shader = ShaderBuilder(task, {})
     workgroup = shader.override("WORKGROUP", size) if named else None
@@ -134,7 +134,7 @@ def _scalar_shader(
     )
 
 
-def _flat_vector_shader(task: Task) -> Shader:
+def _flat_vector_shader(task: Task) -> DispatchShader:
     tensors = vector_tensors(task.stage, task.values, task.domain[-1])
     shader = ShaderBuilder(task, dict.fromkeys(tensors, LANES))
     total = shader.size(task.domain) // LANES
@@ -150,7 +150,7 @@ def _flat_vector_shader(task: Task) -> Shader:
     )
 
 
-def _row_vector_shader(task: Task, names: set[str]) -> Shader:
+def _row_vector_shader(task: Task, names: set[str]) -> DispatchShader:
     shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
     *outer, lane = task.domain
     per_row = shader.extent(lane.extent) // LANES

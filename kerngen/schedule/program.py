@@ -28,7 +28,7 @@ class ShaderFile:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Shader:
+class DispatchShader:
     """One dispatch: its WGSL, its bindings and its number of workgroups.
 
     - `stem`, `title`: the name of its file, after kernel, stage and schedule; the file's
@@ -81,7 +81,7 @@ class Variant:
 
     name: str
     when: Guard
-    shaders: tuple[Shader, ...]
+    shaders: tuple[DispatchShader, ...]
     scratch: tuple[Scratch, ...] = ()
     again: Size | None = None
     repeated: int = 1
@@ -116,7 +116,7 @@ class ScheduledStage:
         )
 
     @property
-    def _shaders(self) -> list[Shader]:
+    def _shaders(self) -> list[DispatchShader]:
         return [shader for variant in self.variants for shader in variant.shaders]
 
 
@@ -219,7 +219,7 @@ class KernelProgram:
         yield from (replace(by_rank[rank], guard=None) for rank in ranks[-1:])
 
     @property
-    def shaders(self) -> Iterator[Shader]:
+    def shaders(self) -> Iterator[DispatchShader]:
         """All shaders, in order; those of several schedules repeat."""
         for stage in self.stages:
             for schedule in stage.schedules:

@@ -21,7 +21,7 @@ from kerngen.plan.facts import Facts
 from kerngen.plan.size import ALWAYS, NEVER
 from kerngen.plan.tree import NOTHING, Needs
 from kerngen.schedule.candidates import Candidate, Candidates
-from kerngen.schedule.choice import Choice
+from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.program import (
     EVERYWHERE,
     ScheduledCase,
@@ -187,7 +187,7 @@ def _common(sets: Iterable[frozenset[int]]) -> frozenset[int]:
     return first.intersection(*others)
 
 
-def _label(choice: Choice, taken: AbstractSet[str]) -> str:
+def _label(choice: ScheduleChoice, taken: AbstractSet[str]) -> str:
     """Name a schedule by its options: `gemv_rows4`, `gemm_tile128x64x16_micro8x4`.
 
     Those that differ by how many stages they run alone are numbered.

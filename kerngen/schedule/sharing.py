@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Final, final
 
-from kerngen.plan.wgsl import MAIN, Code, renamed
+from kerngen.plan.wgsl import MAIN, Declarations, renamed
 from kerngen.schedule.program import (
+    DispatchShader,
     KernelProgram,
     ScheduledCase,
-    Shader,
     ShaderFile,
     StageChoice,
     Variant,
@@ -44,7 +44,7 @@ def shared(programs: Sequence[KernelProgram], origin: str) -> tuple[KernelProgra
 
     An entry point is named after its first user; `origin` is the source's name.
     """
-    users: dict[str, list[Shader]] = {}
+    users: dict[str, list[DispatchShader]] = {}
     for program in programs:
         for shader in program.shaders:
             users.setdefault(shader.code, []).append(shader)
@@ -55,7 +55,7 @@ def shared(programs: Sequence[KernelProgram], origin: str) -> tuple[KernelProgra
         of_file = [users[code] for code in codes]
         places |= zip(codes, _places(name, of_file, origin), strict=True)
 
-    def placed(shader: Shader) -> Shader:
+    def placed(shader: DispatchShader) -> DispatchShader:
         place = places[shader.code]
         names = place.names
         given = ((names[x], value) for x, value in shader.constants if x in names)
@@ -66,7 +66,7 @@ def shared(programs: Sequence[KernelProgram], origin: str) -> tuple[KernelProgra
     return tuple(_mapped(program, placed) for program in programs)
 
 
-def _files(users: Mapping[str, Sequence[Shader]]) -> dict[str, list[str]]:
+def _files(users: Mapping[str, Sequence[DispatchShader]]) -> dict[str, list[str]]:
     """Return the codes of each file: those that need different extensions are apart."""
     names: dict[tuple[str, str], str] = {}
     files: dict[str, list[str]] = {}
@@ -85,7 +85,7 @@ def _enables(code: str) -> str:
 
 
 def _places(
-    name: str, users: Sequence[Sequence[Shader]], origin: str
+    name: str, users: Sequence[Sequence[DispatchShader]], origin: str
 ) -> Iterator[_Place]:
     """Yield where the codes of a file are; `users` has the shaders of each."""
     firsts = [first for first, *_ in users]
@@ -108,7 +108,7 @@ def _places(
         yield _Place(file, entry, shown)
 
 
-def _comment(users: Sequence[Shader], of_file: Shader) -> Iterator[str]:
+def _comment(users: Sequence[DispatchShader], of_file: DispatchShader) -> Iterator[str]:
     """Yield the comment above an entry point; `of_file` is described in the header."""
     first = users[0]
     if (first.title, first.equations) == (of_file.title, of_file.equations):
@@ -120,11 +120,13 @@ def _comment(users: Sequence[Shader], of_file: Shader) -> Iterator[str]:
     yield from (f"Also run for {title}." for title in dict.fromkeys(titles))
 
 
-def _equations(shader: Shader) -> Iterator[str]:
+def _equations(shader: DispatchShader) -> Iterator[str]:
     return (f"    {text}" for text in shader.equations)
 
 
-def _mapped(program: KernelProgram, f: Callable[[Shader], Shader]) -> KernelProgram:
+def _mapped(
+    program: KernelProgram, f: Callable[[DispatchShader], DispatchShader]
+) -> KernelProgram:
     def variant(one: Variant) -> Variant:
         return replace(one, shaders=tuple(map(f, one.shaders)))
 
@@ -153,7 +155,7 @@ class FileWriter:
     def __init__(self, codes: Sequence[str]) -> None:
         """Start a file for shaders of these codes."""
         self._codes = codes
-        self._parts = {code: Code(code) for code in codes}
+        self._parts = {code: Declarations(code) for code in codes}
         self._known: dict[tuple[str, str], str] = {}
         self._claimed = set[str]()
         self._texts: list[str] = []
@@ -198,7 +200,9 @@ class FileWriter:
         self._texts.append(comment + text.replace(f"fn {MAIN}(", f"fn {entry}(", 1))
         return shown
 
-    def _place(self, found: Code, name: str, entry: str, shown: dict[str, str]) -> None:
+    def _place(
+        self, found: Declarations, name: str, entry: str, shown: dict[str, str]
+    ) -> None:
         """Add a declaration after those that it uses, unless an equal one is there."""
         if name in shown:
             return

@@ -14,7 +14,7 @@ from kerngen.ir.nodes import Expr, Function, Index, Kernel, Reduce
 from kerngen.ir.staging.stages import Stage, StagedKernel
 from kerngen.layout.types import StructLayout
 from kerngen.plan.facts import Facts
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.scalar_only import is_scalar_only, plain_functions
 
 Options = dict[str, tuple[int, ...]]
@@ -38,11 +38,13 @@ class Task:
     stem: str
     label: str = ""
     end: int = sys.maxsize
-    _written: dict[Hashable, Shader] = field(
-        default_factory=dict[Hashable, Shader], repr=False, compare=False
+    _written: dict[Hashable, DispatchShader] = field(
+        default_factory=dict[Hashable, DispatchShader], repr=False, compare=False
     )
 
-    def once(self, key: Hashable, write: Callable[[], Shader]) -> Shader:
+    def once(
+        self, key: Hashable, write: Callable[[], DispatchShader]
+    ) -> DispatchShader:
         """Return a shader that several variants or schedules of the stage run.
 
         It is written at first; `key` is what it depends on, beside stage and label.

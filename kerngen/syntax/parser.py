@@ -33,7 +33,7 @@ from kerngen.syntax.lexemes import lexemes
 from kerngen.syntax.mistakes.diagnose import diagnose
 from kerngen.syntax.mistakes.mistake import Mistake, find_mistake
 from kerngen.syntax.recovery import outermost, resume
-from kerngen.syntax.transform import Rules
+from kerngen.syntax.transform import GrammarActions
 
 _FORBIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f"
@@ -113,7 +113,7 @@ def _refuse_forbidden_characters(source: Source) -> None:
 def _parsed(source: Source, faults: Faults) -> tuple[ast.Program, tuple[ast.Gap, ...]]:
     """Parse a file; what is passed over after an error is not in the program."""
     tables, found, gaps = _tables(), Faults(), list[ast.Gap]()
-    make = Rules(source, found).make
+    make = GrammarActions(source, found).make
     text, stack, begin = source.parsed_text, tables.begin(), 0
     tokens = tables.tokens(text)
     while True:

@@ -73,7 +73,7 @@ OPTIONAL_LISTS: Final = frozenset("kernel gradient let".split())
 
 
 @final
-class Rules:
+class GrammarActions:
     """The functions that make nodes: one for each rule of the grammar."""
 
     def __init__(self, source: Source, faults: Faults) -> None:

@@ -159,7 +159,10 @@ class Arena:
     """Named f32 tensors in shared buffers."""
 
     def __init__(
-        self, ctx: Context, layout: Layout, held: Sequence[Span] | None = None
+        self,
+        ctx: Context,
+        layout: Layout,
+        held: Sequence[Span] | None = None,
     ) -> None:
         """Allocate zeros: for all of the layout, or what is `held` of each segment."""
         self.layout = layout

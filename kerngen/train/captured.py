@@ -15,7 +15,7 @@ NUMBER: Final = "step_number"
 
 @final
 @dataclass(slots=True)
-class Part:
+class StepPart:
     """The calls of a step up to an exchange with other processes, or to its end."""
 
     capture: Capture
@@ -41,8 +41,8 @@ class Take(Protocol):
 
     def __call__(
         self,
-        parts: Sequence[Part],
-        record: Callable[[Part, int], None],
+        parts: Sequence[StepPart],
+        record: Callable[[StepPart, int], None],
         *,
         replaces: bool,
     ) -> None:
@@ -62,7 +62,7 @@ class CapturedStep:
         self.replaces = False
         """Whether the block computes the gradients from nothing."""
         self._number = number
-        self._parts = [Part(capture)]
+        self._parts = [StepPart(capture)]
         self._take = take
         self._settings: dict[str, str] = {}
         self._updates = False
@@ -108,7 +108,7 @@ class CapturedStep:
             others = scalars.keys() - (known - part.names)
             part.capture.replay(0, **{name: scalars[name] for name in others})
 
-        def record(part: Part, number: int) -> None:
+        def record(part: StepPart, number: int) -> None:
             part.record(number, scalars)
 
         for _ in range(times):
@@ -129,7 +129,7 @@ class CapturedStep:
     def split(self, wait: Callable[[], None], capture: Capture) -> None:
         """End a part by an exchange with other processes; later calls are another part."""
         self._parts[-1].wait = wait
-        self._parts.append(Part(capture))
+        self._parts.append(StepPart(capture))
 
     def note_update(self, where: str, groups: Iterable[Settings]) -> int:
         """Record the update of the step, and return the step's number.

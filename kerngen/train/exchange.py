@@ -83,7 +83,9 @@ class Identity:
 
 
 def identity_of(
-    layout: Layout, options: Sequence[object], arrays: Sequence[Mapping[str, Array]]
+    layout: Layout,
+    options: Sequence[object],
+    arrays: Sequence[Mapping[str, Array]],
 ) -> Identity:
     """Return the checksums of a layout, and of a trainer's initial state."""
     about = zlib.crc32(repr((*options, layout.segments, [*layout.places])).encode())
@@ -124,7 +126,10 @@ class Exchanger:
     """Exchanges gradients through the host, in arrays that it reuses."""
 
     def __init__(
-        self, layout: Layout, group: ProcessGroup | None, held: Sequence[Span]
+        self,
+        layout: Layout,
+        group: ProcessGroup | None,
+        held: Sequence[Span],
     ) -> None:
         """Allocate nothing yet; of what is exchanged, this rank needs what is `held`."""
         self._layout = layout

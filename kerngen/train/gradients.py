@@ -37,7 +37,10 @@ class Gradients:
     """The arena of gradients, and the state that is known of them."""
 
     def __init__(
-        self, ctx: Context, layout: Layout, held: Sequence[Span] | None = None
+        self,
+        ctx: Context,
+        layout: Layout,
+        held: Sequence[Span] | None = None,
     ) -> None:
         """Start with zeros; of sharded ones, an exchange leaves only what is `held`."""
         self.arena = Arena(ctx, layout)

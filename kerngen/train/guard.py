@@ -16,7 +16,7 @@ from kerngen_kernels import clip
 
 
 @final
-class Guard:
+class StepGuard:
     """The number of the first failed step, on the device; updates check it there.
 
     Updates read `failed` on the device.  It is armed from a note on, until a look has

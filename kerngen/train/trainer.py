@@ -24,7 +24,7 @@ from kerngen.runtime import (
 )
 from kerngen.runtime.context import check_context
 from kerngen.train.arena import Arena, Array, Layout, Span, lay_out
-from kerngen.train.captured import CapturedStep, Part
+from kerngen.train.captured import CapturedStep, StepPart
 from kerngen.train.checkpoint import read_checkpoint, write_checkpoint
 from kerngen.train.errors import CheckpointError, NonFiniteError, TornStateError
 from kerngen.train.exchange import (
@@ -37,7 +37,7 @@ from kerngen.train.exchange import (
 )
 from kerngen.train.gradients import Gradients
 from kerngen.train.group import Exchange, ProcessGroup
-from kerngen.train.guard import Guard
+from kerngen.train.guard import StepGuard
 from kerngen.train.integrity import Integrity
 from kerngen.train.names import Named
 from kerngen.train.optimizers import (
@@ -118,7 +118,7 @@ class Trainer(Steps, Products):
                 for name in shapes
             }
         )
-        self._guard = Guard(ctx)
+        self._guard = StepGuard(ctx)
         self._exchanger = Exchanger(layout, group, self._gradients.held)
         self._identity = self._identity_of([arrays])
         self._step = 0
@@ -400,8 +400,8 @@ class Trainer(Steps, Products):
 
     def _take(
         self,
-        parts: Sequence[Part],
-        record: Callable[[Part, int], None],
+        parts: Sequence[StepPart],
+        record: Callable[[StepPart, int], None],
         *,
         replaces: bool,
     ) -> None:

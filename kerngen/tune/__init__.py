@@ -45,10 +45,10 @@ def tune(
         NoAdapter: If there is no adapter.
     """
     # Imported here because the modules of this folder are imported one by one.
-    from kerngen.tune.farm import Asked, tune_source  # noqa: PLC0415
+    from kerngen.tune.farm import TuneOptions, tune_source  # noqa: PLC0415
 
     shapes = tuple(dict(each) for each in sizes)
-    asked = Asked(kernel, shapes, stage, budget, adapter, unchecked)
+    asked = TuneOptions(kernel, shapes, stage, budget, adapter, unchecked)
     return tune_source(source, asked)
 
 

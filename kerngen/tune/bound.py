@@ -22,7 +22,7 @@ from kerngen.runtime import Context, Tensor, f16, f32
 from kerngen.runtime.calls.kernel import Kernel, TensorSpec
 from kerngen.runtime.calls.ranges import shape_of
 from kerngen.runtime.values.fields import is_leaf
-from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.number import BoundedArray
 
 Array: TypeAlias = NDArray[Any]
 
@@ -111,7 +111,7 @@ class Expected:
                 return f"{int(wrong.sum())} of {wrong.size} elements are wrong"
         return ""
 
-    def widened(self, oracle: Sequence[Sequence[Number]]) -> Expected:
+    def widened(self, oracle: Sequence[Sequence[BoundedArray]]) -> Expected:
         """Return the expected results with bounds at least as wide as an oracle's.
 
         The oracle is `kerngen.verify.meaning.programs`. Where it has no bound, the
@@ -125,7 +125,7 @@ class Expected:
         return Expected(self.values, allowed, is_widened=True)
 
 
-def _wider(value: Array, own: Array, oracle: Number) -> Array:
+def _wider(value: Array, own: Array, oracle: BoundedArray) -> Array:
     with np.errstate(all="ignore"):
         bound = oracle.error + np.abs(oracle.value - value)
     return np.asarray(np.maximum(own, np.where(np.isfinite(bound), bound, 0.0)))

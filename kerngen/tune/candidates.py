@@ -22,7 +22,7 @@ TOGETHER: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 
 @final
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class TuneCandidate:
     """A strategy with options; others have the strategy's defaults."""
 
     strategy: str
@@ -34,18 +34,20 @@ class Candidate:
         given = (f"{name}({', '.join(map(str, v))})" for name, v in self.options)
         return " ".join((self.strategy, *given))
 
-    def having(self, changes: Mapping[str, Values]) -> Candidate:
+    def having(self, changes: Mapping[str, Values]) -> TuneCandidate:
         """Return the candidate with some options changed."""
         known = {**dict(self.options), **changes}
         order = [name for name in OPTIONS[self.strategy] if name in known]
-        return Candidate(self.strategy, tuple((name, known[name]) for name in order))
+        return TuneCandidate(
+            self.strategy, tuple((name, known[name]) for name in order)
+        )
 
     def schedule(self, stage: str, span: Span) -> Schedule:
         """Return the candidate as a schedule for a stage."""
         return Schedule(stage, None, self.strategy, self.options, span)
 
 
-def named(label: str) -> Candidate:
+def named(label: str) -> TuneCandidate:
     """Return the candidate with a label such as `gemm_tile64x64x16_micro4x4`."""
     strategy, *parts = label.split("_")
     options: dict[str, Values] = {}
@@ -53,7 +55,7 @@ def named(label: str) -> Candidate:
         name = part.rstrip("0123456789x")
         if name in OPTIONS[strategy]:
             options[name] = tuple(map(int, part.removeprefix(name).split("x")))
-    return Candidate(strategy).having(options)
+    return TuneCandidate(strategy).having(options)
 
 
 def groups(strategy: str) -> Iterator[tuple[str, ...]]:
@@ -66,7 +68,9 @@ def groups(strategy: str) -> Iterator[tuple[str, ...]]:
             yield (name,)
 
 
-def variations(candidate: Candidate, group: tuple[str, ...]) -> Iterator[Candidate]:
+def variations(
+    candidate: TuneCandidate, group: tuple[str, ...]
+) -> Iterator[TuneCandidate]:
     """Yield the candidate with every other combination of a group's values."""
     rules = OPTIONS[candidate.strategy]
     for values in product(*(rules[name].tried for name in group)):

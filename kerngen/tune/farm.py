@@ -22,8 +22,8 @@ from kerngen.runtime import Context
 from kerngen.runtime.calls.unknown import unknown_name
 from kerngen.tune.search import Search
 from kerngen.tune.session import Found, tunable_stages, tune
-from kerngen.tune.trial import Subject, kernel_of_subject
-from kerngen.tune.write import Line, line_of, write_lines
+from kerngen.tune.trial import TunedKernel, kernel_of_subject
+from kerngen.tune.write import WinnerData, line_of, write_lines
 
 Data: TypeAlias = dict[str, Any]
 """What was found, as data: what JSON can have, and nothing else."""
@@ -31,7 +31,7 @@ Data: TypeAlias = dict[str, Any]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TuneOptions:
     """The options of one task: kernel, stage, sizes, adapter."""
 
     kernel: str
@@ -42,7 +42,7 @@ class Asked:
     unchecked: bool = False
 
 
-def tune_source(source: str | Path, asked: Asked) -> Data:
+def tune_source(source: str | Path, asked: TuneOptions) -> Data:
     """Tune a kernel of a program; see `kerngen.tune.tune`."""
     library, name = library_of(source)
     compiler = Compiler(library, formatted=False)
@@ -50,7 +50,7 @@ def tune_source(source: str | Path, asked: Asked) -> Data:
     if asked.kernel not in kernels:
         raise unknown_name("tune", "kernel", asked.kernel, kernels)
     others = compiler.compile_with_used(name)[:-1]
-    subject = Subject(compiler, name, kernels[asked.kernel], others)
+    subject = TunedKernel(compiler, name, kernels[asked.kernel], others)
     stages = tunable_stages(subject)
     if asked.stage and asked.stage not in stages:
         raise unknown_name("tune", "stage", asked.stage, dict.fromkeys(stages))
@@ -67,7 +67,9 @@ def tune_source(source: str | Path, asked: Asked) -> Data:
         return data_of(ctx, asked.kernel, found, whole=len(stages) == 1)
 
 
-def _shapes(ctx: Context, subject: Subject, asked: Asked) -> list[Mapping[str, int]]:
+def _shapes(
+    ctx: Context, subject: TunedKernel, asked: TuneOptions
+) -> list[Mapping[str, int]]:
     """Return the sizes that are asked for, each once, or default ones."""
     kernel = kernel_of_subject(subject)
     chosen = [*asked.sizes] or [default_sizes(kernel, ctx.kind)]
@@ -155,10 +157,10 @@ def text_of(found: Data, used: str, present: str = "") -> str:
     ).text
 
 
-def lines_of(found: Data) -> list[Line]:
+def lines_of(found: Data) -> list[WinnerData]:
     """Return the winners in data."""
     names = ("stage", "sizes", "schedule", "before", "after")
     return [
-        Line(needs=tuple(row["needs"]), **{name: row[name] for name in names})
+        WinnerData(needs=tuple(row["needs"]), **{name: row[name] for name in names})
         for row in found["results"]
     ]

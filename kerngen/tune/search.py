@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
-from kerngen.tune.candidates import Candidate, groups, variations
-from kerngen.tune.trial import Outcome, Verdict
+from kerngen.tune.candidates import TuneCandidate, groups, variations
+from kerngen.tune.trial import Outcome, TrialVerdict
 
-Attempt: TypeAlias = Callable[[Candidate | None, float], Outcome]
+Attempt: TypeAlias = Callable[[TuneCandidate | None, float], Outcome]
 """Tries a candidate (None: the schedule so far), given the best seconds so far."""
 
 
@@ -22,10 +22,10 @@ class Search:
 
     attempt: Attempt
     end: float
-    found: dict[Candidate | None, Outcome] = field(default_factory=dict)
+    found: dict[TuneCandidate | None, Outcome] = field(default_factory=dict)
 
     @property
-    def best(self) -> Candidate | None:
+    def best(self) -> TuneCandidate | None:
         """The fastest candidate with right results, or None."""
         return min(self.found, key=lambda candidate: self.found[candidate].seconds)
 
@@ -35,17 +35,17 @@ class Search:
         return min((o.seconds for o in self.found.values()), default=float("inf"))
 
     @property
-    def verdicts(self) -> Counter[Verdict]:
+    def verdicts(self) -> Counter[TrialVerdict]:
         """The number of candidates with each verdict."""
         return Counter(outcome.verdict for outcome in self.found.values())
 
-    def fastest(self, count: int) -> list[Candidate]:
+    def fastest(self, count: int) -> list[TuneCandidate]:
         """Return the fastest candidates."""
-        timed = [c for c, o in self.found.items() if o.verdict is Verdict.TIMED]
+        timed = [c for c, o in self.found.items() if o.verdict is TrialVerdict.TIMED]
         ordered = sorted(timed, key=lambda candidate: self.found[candidate].seconds)
         return [candidate for candidate in ordered if candidate is not None][:count]
 
-    def run(self, starts: Iterable[Candidate]) -> Iterator[None]:
+    def run(self, starts: Iterable[TuneCandidate]) -> Iterator[None]:
         """Try the present schedule, the starts, and variations of the best candidates.
 
         Those come first that did best as they are; each is varied, option by option, until no change helps.  It stops after every trial, for who watches.
@@ -55,7 +55,7 @@ class Search:
         for start in sorted(filter(self._is_fit, given), key=self._seconds):
             yield from self._descend(start)
 
-    def _descend(self, start: Candidate) -> Iterator[None]:
+    def _descend(self, start: TuneCandidate) -> Iterator[None]:
         here = start
         while True:
             before = here
@@ -66,7 +66,7 @@ class Search:
             if here == before or self._is_over():
                 return
 
-    def _try(self, candidates: Iterable[Candidate | None]) -> Iterator[None]:
+    def _try(self, candidates: Iterable[TuneCandidate | None]) -> Iterator[None]:
         for candidate in candidates:
             if self._is_over() and self.found:
                 return
@@ -74,13 +74,13 @@ class Search:
                 self.found[candidate] = self.attempt(candidate, self.seconds)
                 yield
 
-    def _is_fit(self, candidate: Candidate) -> bool:
+    def _is_fit(self, candidate: TuneCandidate) -> bool:
         outcome = self.found.get(candidate)
-        return outcome is not None and outcome.verdict is not Verdict.UNFIT
+        return outcome is not None and outcome.verdict is not TrialVerdict.UNFIT
 
     def _is_over(self) -> bool:
         return time.monotonic() >= self.end
 
-    def _seconds(self, candidate: Candidate) -> float:
+    def _seconds(self, candidate: TuneCandidate) -> float:
         outcome = self.found.get(candidate)
         return outcome.seconds if outcome else float("inf")

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, final
 
 from kerngen.bench.arguments import Sizes, own_sizes
-from kerngen.bench.measure import Effort
+from kerngen.bench.measure import SamplingLimits
 from kerngen.ir.strategies import OPTIONS
 from kerngen.runtime import Context, ShapeError
-from kerngen.tune.candidates import Candidate
+from kerngen.tune.candidates import TuneCandidate
 from kerngen.tune.search import Search
-from kerngen.tune.trial import Inputs, Outcome, Subject, Trials, Verdict, fits
+from kerngen.tune.trial import Inputs, Outcome, Trials, TrialVerdict, TunedKernel, fits
 from kerngen.tune.write import Winner
 
 WORTH: Final = 0.98
@@ -49,11 +49,11 @@ class Found:
     """The winner of a stage at some sizes, and statistics of the search."""
 
     winner: Winner
-    verdicts: Counter[Verdict]
-    wrong: tuple[tuple[Candidate, str], ...]
+    verdicts: Counter[TrialVerdict]
+    wrong: tuple[tuple[TuneCandidate, str], ...]
 
 
-def tunable_stages(subject: Subject) -> tuple[str, ...]:
+def tunable_stages(subject: TunedKernel) -> tuple[str, ...]:
     """Return the stages that have schedules of their own."""
     (program,) = subject.compiled("", None).programs
     return tuple(stage.name for stage in program.stages if stage.schedules)
@@ -61,7 +61,7 @@ def tunable_stages(subject: Subject) -> tuple[str, ...]:
 
 def tune(
     ctx: Context,
-    subject: Subject,
+    subject: TunedKernel,
     stages: Sequence[str],
     shapes: Sequence[Sizes],
     budget: float,
@@ -137,10 +137,10 @@ def _search(trials: Trials, sizes: Sizes, seconds: float, watch: Watch) -> Found
         end,
     )
     try:
-        for _ in search.run([present, *map(Candidate, _strategies())]):
+        for _ in search.run([present, *map(TuneCandidate, _strategies())]):
             trials.keep(search.fastest(_FINALISTS + 1))
             watch(trials.stage, own, search)
-        effort = Effort(samples=11, seconds=min(each / 2, 0.5))
+        effort = SamplingLimits(samples=11, seconds=min(each / 2, 0.5))
         others = [c for c in search.fastest(_FINALISTS + 1) if c != present]
         winner = _final(trials, own, inputs, others[:_FINALISTS], effort)
     except KeyboardInterrupt:
@@ -152,7 +152,7 @@ def _found(winner: Winner, search: Search) -> Found:
     wrong = tuple(
         (candidate, outcome.why)
         for candidate, outcome in search.found.items()
-        if outcome.verdict is Verdict.WRONG and candidate is not None
+        if outcome.verdict is TrialVerdict.WRONG and candidate is not None
     )
     return Found(winner, search.verdicts, wrong)
 
@@ -168,14 +168,14 @@ def _so_far(stage: str, sizes: Sizes, search: Search) -> list[Found]:
 
 def _attempt(
     trials: Trials,
-    candidate: Candidate | None,
+    candidate: TuneCandidate | None,
     sizes: Sizes,
     inputs: Inputs,
     best: float,
 ) -> Outcome:
     """Try a candidate; what there is must be right, or nothing can be compared with it."""
     outcome = trials.attempt(candidate, sizes, inputs, best)
-    if candidate is None and outcome.verdict is not Verdict.TIMED:
+    if candidate is None and outcome.verdict is not TrialVerdict.TIMED:
         present = trials.present(sizes)
         schedule = present.text if present else "none"
         reason = outcome.why.rstrip(".")
@@ -196,8 +196,8 @@ def _final(
     trials: Trials,
     sizes: Sizes,
     inputs: Inputs,
-    finalists: Sequence[Candidate],
-    effort: Effort,
+    finalists: Sequence[TuneCandidate],
+    effort: SamplingLimits,
 ) -> Winner:
     """Return the best of the finalists, timed anew beside what there was."""
     before, *after = trials.time([None, *finalists], sizes, inputs, effort)

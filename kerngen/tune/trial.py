@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias, final
 from kerngen.bench.arguments import Sizes, all_lengths, scalars, sets, tensor_bytes
 from kerngen.bench.measure import (
     Clock,
-    Effort,
+    SamplingLimits,
     clock_of,
     measure,
     measure_in_turn,
@@ -34,14 +34,14 @@ from kerngen.runtime.calls.kernel import Kernel as RuntimeKernel
 from kerngen.schedule.program import ScheduledStage
 from kerngen.source.diagnostic import CompileError
 from kerngen.tune import bound
-from kerngen.tune.candidates import Candidate, named
+from kerngen.tune.candidates import TuneCandidate, named
 from kerngen.tune.checked import all_checked, shortened, words
 from kerngen.verify.meaning import programs as oracle
 
-_PLAIN: Final = Candidate("generic")
+_PLAIN: Final = TuneCandidate("generic")
 
 
-class Verdict(Enum):
+class TrialVerdict(Enum):
     """The outcome of a candidate's trial: timed, wrong, or refused."""
 
     TIMED = "timed"
@@ -55,14 +55,14 @@ class Verdict(Enum):
 class Outcome:
     """A candidate's verdict, with its time or the reason."""
 
-    verdict: Verdict
+    verdict: TrialVerdict
     seconds: float = float("inf")
     why: str = ""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Subject:
+class TunedKernel:
     """The kernel to tune, with its present schedules.
 
     `others` are the modules that the kernel's module imports.
@@ -73,13 +73,13 @@ class Subject:
     kernel: Kernel
     others: tuple[CompiledModule, ...] = ()
 
-    def compiled(self, stage: str, candidate: Candidate | None) -> CompiledModule:
+    def compiled(self, stage: str, candidate: TuneCandidate | None) -> CompiledModule:
         """Compile the kernel with a candidate as its first schedule, or without."""
         subject = self if candidate is None else self.having(stage, candidate)
         schedules = subject.kernel.schedules
         return self.compiler.with_schedules(self.name, self.kernel, schedules)
 
-    def having(self, stage: str, candidate: Candidate) -> Subject:
+    def having(self, stage: str, candidate: TuneCandidate) -> TunedKernel:
         """Return the subject with one more schedule, before its others."""
         schedule = candidate.schedule(stage, self.kernel.span)
         schedules = (schedule, *self.kernel.schedules)
@@ -120,22 +120,22 @@ class Trials:
     """Tries candidates for one stage on a context; `stack` owns what is compiled."""
 
     ctx: Context
-    subject: Subject
+    subject: TunedKernel
     stage: str
     stack: ExitStack
-    _versions: dict[Candidate | None, Version | str] = field(default_factory=dict)
-    _stacks: dict[Candidate | None, ExitStack] = field(default_factory=dict)
+    _versions: dict[TuneCandidate | None, Version | str] = field(default_factory=dict)
+    _stacks: dict[TuneCandidate | None, ExitStack] = field(default_factory=dict)
     _expected: dict[
         tuple[tuple[str, int], ...], tuple[list[bound.Array], bound.Expected]
     ] = field(default_factory=dict)
 
-    def version(self, candidate: Candidate | None) -> Version | str:
+    def version(self, candidate: TuneCandidate | None) -> Version | str:
         """Return the kernel compiled with a candidate, or why it can't be."""
         if candidate not in self._versions:
             self._versions[candidate] = self._compile(candidate)
         return self._versions[candidate]
 
-    def _compile(self, candidate: Candidate | None) -> Version | str:
+    def _compile(self, candidate: TuneCandidate | None) -> Version | str:
         try:
             compiled = self.subject.compiled(self.stage, candidate)
         except CompileError as error:
@@ -154,41 +154,43 @@ class Trials:
         return [*sets(self.ctx, version.kernel, sizes)]
 
     def attempt(
-        self, candidate: Candidate | None, sizes: Sizes, inputs: Inputs, best: float
+        self, candidate: TuneCandidate | None, sizes: Sizes, inputs: Inputs, best: float
     ) -> Outcome:
         """Compile, check and time a candidate; a very slow one is timed only briefly."""
         version = self.version(candidate)
         if isinstance(version, str):
-            return Outcome(Verdict.UNFIT, why=version)
+            return Outcome(TrialVerdict.UNFIT, why=version)
         try:
             if candidate is not None and not self._runs(version, sizes):
-                return Outcome(Verdict.OVER_LIMITS)
+                return Outcome(TrialVerdict.OVER_LIMITS)
             fault = self._fault(version, sizes)
             if fault:
-                return Outcome(Verdict.WRONG, why=fault)
+                return Outcome(TrialVerdict.WRONG, why=fault)
             clock = clock_of(self.ctx, _launcher(self.ctx, version, sizes, inputs))
-            effort = Effort(samples=5, launches=50, seconds=0.05)
+            effort = SamplingLimits(samples=5, launches=50, seconds=0.05)
             first = warm_up(clock, effort)
             if first > 2 * best:
-                return Outcome(Verdict.TIMED, first)
-            return Outcome(Verdict.TIMED, measure(clock, effort).median)
+                return Outcome(TrialVerdict.TIMED, first)
+            return Outcome(TrialVerdict.TIMED, measure(clock, effort).median)
         except LimitError as error:
-            return Outcome(Verdict.OVER_LIMITS, why=str(error))
+            return Outcome(TrialVerdict.OVER_LIMITS, why=str(error))
         except (FeatureError, ValidationError, OutOfMemoryError) as error:
-            return Outcome(Verdict.UNFIT, why=str(error))
+            return Outcome(TrialVerdict.UNFIT, why=str(error))
 
     def time(
         self,
-        candidates: Sequence[Candidate | None],
+        candidates: Sequence[TuneCandidate | None],
         sizes: Sizes,
         inputs: Inputs,
-        effort: Effort,
+        effort: SamplingLimits,
     ) -> list[float]:
         """Return more precise times of candidates that were timed before."""
         clocks = [self.clock(each, sizes, inputs) for each in candidates]
         return [timing.median for timing in measure_in_turn(clocks, effort)]
 
-    def clock(self, candidate: Candidate | None, sizes: Sizes, inputs: Inputs) -> Clock:
+    def clock(
+        self, candidate: TuneCandidate | None, sizes: Sizes, inputs: Inputs
+    ) -> Clock:
         """Return a clock for a candidate that compiles."""
         return clock_of(
             self.ctx, _launcher(self.ctx, self.known(candidate), sizes, inputs)
@@ -199,21 +201,21 @@ class Trials:
         """The kernel compiled with its present schedules."""
         return self.known(None)
 
-    def known(self, candidate: Candidate | None) -> Version:
+    def known(self, candidate: TuneCandidate | None) -> Version:
         """Return the kernel compiled with a candidate that is known to compile."""
         version = self.version(candidate)
         if isinstance(version, str):
             raise TypeError(version)
         return version
 
-    def keep(self, candidates: Iterable[Candidate]) -> None:
+    def keep(self, candidates: Iterable[TuneCandidate]) -> None:
         """Drop compiled kernels, but for some candidates' and those to compare with."""
         kept = {None, _PLAIN, *candidates}
         for candidate in self._stacks.keys() - kept:
             self._stacks.pop(candidate).close()
             del self._versions[candidate]
 
-    def present(self, sizes: Sizes) -> Candidate | None:
+    def present(self, sizes: Sizes) -> TuneCandidate | None:
         """Return the present schedule of the stage, or None."""
         label = self._label(self.now, sizes)
         return None if label is None else named(label)
@@ -318,7 +320,7 @@ def fits(ctx: Context, kernel: RuntimeKernel, sizes: Sizes) -> bool:
     return largest <= ctx.max_tensor_bytes
 
 
-def kernel_of_subject(subject: Subject) -> RuntimeKernel:
+def kernel_of_subject(subject: TunedKernel) -> RuntimeKernel:
     """Return the runtime form of the kernel that is tuned."""
     with subject.imported(subject.compiled("", None)) as function:
         return kernel_of(function)

@@ -12,7 +12,7 @@ from kerngen.bench.words import duration
 from kerngen.format.form import formatted
 from kerngen.schedule.program import EVERYWHERE, ScheduledStage
 from kerngen.source.text import Source
-from kerngen.tune.candidates import Candidate
+from kerngen.tune.candidates import TuneCandidate
 from kerngen.tune.checked import EXACT_BELOW, words
 from kerngen.tune.merge import earlier, subject_of
 
@@ -29,7 +29,7 @@ class Winner:
 
     stage: str
     sizes: Sizes
-    candidate: Candidate | None
+    candidate: TuneCandidate | None
     scheduled: ScheduledStage | None
     before: float
     after: float
@@ -37,7 +37,7 @@ class Winner:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Line:
+class WinnerData:
     """A winner as plain data: its `schedule` as text, "" if nothing was faster.
 
     `needs` are the schedule's requirements of the adapter.
@@ -51,14 +51,14 @@ class Line:
     after: float
 
 
-def line_of(winner: Winner) -> Line:
+def line_of(winner: Winner) -> WinnerData:
     """Return a winner as plain data."""
     stage, sizes, found = winner.stage, dict(winner.sizes), winner.scheduled
     if winner.candidate is None or found is None:
-        return Line(stage, sizes, "", (), winner.before, winner.after)
+        return WinnerData(stage, sizes, "", (), winner.before, winner.after)
     needs = tuple(_needs(found))
     text = winner.candidate.text
-    return Line(stage, sizes, text, needs, winner.before, winner.after)
+    return WinnerData(stage, sizes, text, needs, winner.before, winner.after)
 
 
 @final
@@ -71,7 +71,7 @@ class Written:
 
 
 def write_lines(
-    lines: Sequence[Line],
+    lines: Sequence[WinnerData],
     *,
     kernel: str,
     used: str,
@@ -108,7 +108,7 @@ def _target(kernel: str, stage: str, *, whole: bool) -> str:
 
 
 def _item(
-    winner: Line, kernel: str, shapes: Iterable[Sizes], *, whole: bool
+    winner: WinnerData, kernel: str, shapes: Iterable[Sizes], *, whole: bool
 ) -> Iterator[str]:
     target = _target(kernel, winner.stage, whole=whole)
     at = subject(kernel, winner.stage, winner.sizes, whole=whole)

@@ -37,7 +37,7 @@ def is_integer(expr: ir.Expr) -> bool:
 
 @final
 @dataclass(frozen=True, slots=True)
-class HostPrinter:
+class JsHostPrinter:
     """Prints host expressions of a kernel in JavaScript.
 
     With `wraps`, quotients are those of 32-bit integers, as a kernel computes them, and

@@ -30,7 +30,7 @@ from kerngen.ir.module import Module
 from kerngen.ir.nodes import DimValue, Expr, Function, Kernel, UniformValue
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout, uniform_layout
-from kerngen.typescript.hosts import HostPrinter
+from kerngen.typescript.hosts import JsHostPrinter
 from kerngen.typescript.names import RUNTIME, js_module, js_name, js_string
 from kerngen.typescript.plans import Additions, plan_function
 from kerngen.typescript.structs import struct_text
@@ -202,7 +202,7 @@ def host_text(
         return attributes(memories[node.name], node.path, text)
 
     place = f"{kernel.name} ({kernel.span.source.name}:{kernel.span.line})"
-    plain_printer = HostPrinter(place, value, functions)
+    plain_printer = JsHostPrinter(place, value, functions)
     return replace(plain_printer, wraps=wraps).print(expr)
 
 

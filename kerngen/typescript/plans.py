@@ -27,7 +27,7 @@ from kerngen.plan.size import (
     negate,
     symbols,
 )
-from kerngen.plan.text import Printer, Words, sides_of, to_text
+from kerngen.plan.text import SizePrinter, Words, sides_of, to_text
 from kerngen.plan.write import named_sizes, taken_names
 from kerngen.typescript.names import js_string
 
@@ -52,7 +52,7 @@ class Additions:
 
 def plan_function(plan: tree.KernelPlan, module: Additions, indent: int = 0) -> str:
     """Return a function that makes a kernel's plan, so that it is made when it is needed."""
-    printer, lets = Printer(words=JAVASCRIPT), list[str]()
+    printer, lets = SizePrinter(words=JAVASCRIPT), list[str]()
     for size, name in named_sizes(tree.sizes_in(plan.body), taken_names(plan)).items():
         lets.append(f"const {name} = {as_function(size, printer)};")
         printer = replace(printer, names={**printer.names, size: f"{name}(d)"})
@@ -70,7 +70,7 @@ class _Plan:
     """Prints the entries of one plan."""
 
     module: Additions
-    printer: Printer
+    printer: SizePrinter
 
     def entries(self, plan: tree.KernelPlan) -> Iterator[tuple[str, Literal]]:
         """Yield the entries, without those that are empty."""
@@ -82,7 +82,7 @@ class _Plan:
             "temporaries": [*map(self._tensor, plan.temporaries)],
             "scalars": [*map(self._scalar, plan.scalars)],
             "guards": plan.guards,
-            "computed": [[n, Code(self.module.computed[n])] for n in plan.computed],
+            "computed": [[n, JsCode(self.module.computed[n])] for n in plan.computed],
             "requires": [*map(self._require, plan.requires)],
             "lengths": [[x.name, x.text, self._size(x.value)] for x in plan.derived],
             "ranges": [dict(self._range(each)) for each in plan.checks],
@@ -93,15 +93,15 @@ class _Plan:
         if is_zero not in (ALWAYS, NEVER):
             yield "zero", self._size(is_zero)
         yield from ((name, each) for name, each in lists.items() if each)
-        yield from ((name, Code(text)) for name, text in self.module.parts.items())
+        yield from ((name, JsCode(text)) for name, text in self.module.parts.items())
         yield "body", [*map(self._step, plan.body)]
 
-    def _size(self, size: Size | Guard) -> Code:
-        return Code(as_function(size, self.printer))
+    def _size(self, size: Size | Guard) -> JsCode:
+        return JsCode(as_function(size, self.printer))
 
     def _element(self, name: str) -> Literal:
         own = self.module.structs.get(name)
-        return Code(own) if own else name
+        return JsCode(own) if own else name
 
     def _tensor(self, tensor: tree.TensorPlan | tree.TemporaryPlan) -> Literal:
         fields = self.module.fields
@@ -117,7 +117,7 @@ class _Plan:
 
     def _scalar(self, scalar: tree.ScalarPlan) -> Literal:
         initial = self.module.initial.get(scalar.name)
-        rest = [Code(initial)] if initial else []
+        rest = [JsCode(initial)] if initial else []
         return [scalar.name, self._element(scalar.element), *rest]
 
     def _require(self, each: tree.Requirement) -> Literal:
@@ -252,7 +252,7 @@ JAVASCRIPT: Final = Words(
 )
 
 
-def as_function(part: Size | Guard, printer: Printer) -> str:
+def as_function(part: Size | Guard, printer: SizePrinter) -> str:
     """Return a size or a condition as a function of `d`; one that has a name is that."""
     if isinstance(part, Guard):
         return f"(d) => {printer.guard(part)}"
@@ -270,14 +270,14 @@ _WIDTH: Final = 100
 
 @final
 @dataclass(frozen=True, slots=True)
-class Code:
+class JsCode:
     """A text of JavaScript, printed as it is."""
 
     text: str
 
 
 Literal: TypeAlias = (
-    "str | int | float | Code | Sequence[Literal] | Mapping[str, Literal]"
+    "str | int | float | JsCode | Sequence[Literal] | Mapping[str, Literal]"
 )
 
 
@@ -288,7 +288,7 @@ def js_literal(value: Literal, indent: int = 0, before: int = 0) -> str:
     """
     short = _short(value)
     if indent + before + len(short) <= _WIDTH or isinstance(
-        value, str | int | float | Code
+        value, str | int | float | JsCode
     ):
         return short
     inner = indent + 2
@@ -305,7 +305,7 @@ def js_literal(value: Literal, indent: int = 0, before: int = 0) -> str:
 def _short(value: Literal) -> str:
     """Return a value on one line."""
     match value:
-        case Code(text):
+        case JsCode(text):
             return text
         case bool():
             return "true" if value else "false"

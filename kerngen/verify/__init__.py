@@ -45,9 +45,9 @@ def verify(
         NoAdapter: If there is no adapter.
     """
     # Imported here because the modules of this folder are imported without hypothesis.
-    from kerngen.verify.farm import Asked, verify_source  # noqa: PLC0415
+    from kerngen.verify.farm import VerifyOptions, verify_source  # noqa: PLC0415
 
-    asked = Asked(seed, kernel, schedule, examples, budget, adapter)
+    asked = VerifyOptions(seed, kernel, schedule, examples, budget, adapter)
     return verify_source(source, asked)
 
 

@@ -16,7 +16,7 @@ from kerngen.verify.calls.canned_calls import call_at, overlaps
 from kerngen.verify.calls.draw import Drawn
 from kerngen.verify.calls.shrink import plainer
 from kerngen.verify.calls.sizes import Fitting, Sizes
-from kerngen.verify.differences import Product, products
+from kerngen.verify.differences import InnerProducts, products
 from kerngen.verify.effort import SPENT, Effort, StopError, limited
 from kerngen.verify.fault import LOST, Fault, WrongError
 from kerngen.verify.guarded import PATTERNS, Guarded
@@ -28,8 +28,8 @@ from kerngen.verify.result import (
     OVERLAPS,
     REFERENCE,
     Counterexample,
-    Result,
     Verdict,
+    WayResult,
 )
 from kerngen.verify.trial import UNAVAILABLE, Given, Trial
 from kerngen.verify.ways import Way, ways
@@ -67,7 +67,7 @@ class Campaign:
     interrupted: bool = False
     folded: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
-    def results(self, chosen: Sequence[tuple[str, Subject]]) -> Iterator[Result]:
+    def results(self, chosen: Sequence[tuple[str, Subject]]) -> Iterator[WayResult]:
         """Yield the result for each way to run the chosen kernels."""
         planned = self.planned(chosen)
         for number, (blank, way) in enumerate(planned):
@@ -80,7 +80,7 @@ class Campaign:
 
     def planned(
         self, chosen: Sequence[tuple[str, Subject]]
-    ) -> list[tuple[Result, Way]]:
+    ) -> list[tuple[WayResult, Way]]:
         """Return the ways to run, with a blank result for each."""
         return [
             (blank, way)
@@ -89,7 +89,7 @@ class Campaign:
             if self.only in (blank := blank_result(file, subject, way)).schedule
         ]
 
-    def _found(self, blank: Result, way: Way, effort: Effort) -> Iterator[Result]:
+    def _found(self, blank: WayResult, way: Way, effort: Effort) -> Iterator[WayResult]:
         fitting = Fitting(blank.subject, way)
         if blank.on_device:
             trial = Trial(self.guarded, fitting, blank.tally)
@@ -104,7 +104,9 @@ class Campaign:
             if blank.subject.forward:
                 yield self._differences(blank, effort)
 
-    def _held(self, blank: Result, trial: Trial, run: Run, effort: Effort) -> Result:
+    def _held(
+        self, blank: WayResult, trial: Trial, run: Run, effort: Effort
+    ) -> WayResult:
         """Hold one way to calls that are made up."""
         calls = Calls(trial, run, effort)
         unsteady, cut = False, ""
@@ -129,7 +131,7 @@ class Campaign:
             return replace(blank, verdict=Verdict.NOT_RUN, why=why)
         return replace(blank, verdict=Verdict.UNCALLED, why="no lengths suit it")
 
-    def _large(self, result: Result, trial: Trial, effort: Effort) -> Result:
+    def _large(self, result: WayResult, trial: Trial, effort: Effort) -> WayResult:
         """Make a large call too, if none by such a schedule was made yet."""
         kind = result.strategy, result.variant
         held = result.verdict is Verdict.HELD and not self.interrupted
@@ -156,10 +158,10 @@ class Campaign:
             return replace(result, verdict=Verdict.WRONG, counterexample=found)
         return replace(result, large=given.sizes)
 
-    def _overlaps(self, blank: Result, fitting: Fitting) -> Iterator[Result]:
+    def _overlaps(self, blank: WayResult, fitting: Fitting) -> Iterator[WayResult]:
         """Pass tensors twice that may not be."""
         subject = blank.subject
-        blank = Result(blank.file, blank.kernel, "", OVERLAPS, "", subject)
+        blank = WayResult(blank.file, blank.kernel, "", OVERLAPS, "", subject)
         first = Fitting(subject, ways(subject.runtime)[0])
         trial = Trial(self.guarded, first, blank.tally)
         for given in overlaps(fitting):
@@ -176,9 +178,9 @@ class Campaign:
         if blank.tally.cases:
             yield blank
 
-    def _differences(self, blank: Result, effort: Effort) -> Result:
+    def _differences(self, blank: WayResult, effort: Effort) -> WayResult:
         """Hold a gradient to differences of the kernel that it is of."""
-        blank = Result(blank.file, blank.kernel, "", DIFFERENCES, "", blank.subject)
+        blank = WayResult(blank.file, blank.kernel, "", DIFFERENCES, "", blank.subject)
         first = effort.seed * effort.examples
         try:
             for seed in range(first, first + effort.examples):
@@ -260,11 +262,11 @@ class Calls:
             raise
 
 
-def _difference(blank: Result, seed: int) -> Counterexample | None:
+def _difference(blank: WayResult, seed: int) -> Counterexample | None:
     """Compare a gradient with differences at a call; count it, or return what is wrong."""
     tally = blank.tally
     sizes: Sizes = ()
-    found: list[Product] = []
+    found: list[InnerProducts] = []
     try:
         sizes, found = products(blank.subject, seed)
     except Exception as error:  # noqa: BLE001 - the fault is in what a user runs
@@ -280,13 +282,13 @@ def _difference(blank: Result, seed: int) -> Counterexample | None:
     return None
 
 
-def blank_result(file: str, subject: Subject, way: Way) -> Result:
+def blank_result(file: str, subject: Subject, way: Way) -> WayResult:
     """Return a result that is to be filled in after the way was run."""
     names = way.stage, way.strategy.name, way.variant.name
-    return Result(file, subject.kernel.name, *names, subject)
+    return WayResult(file, subject.kernel.name, *names, subject)
 
 
-def _not_large(result: Result, why: str, *, cut: bool = False) -> Result:
+def _not_large(result: WayResult, why: str, *, cut: bool = False) -> WayResult:
     """Return a result with the reason why no large call was made, unless it has a reason."""
     said = result.why or f"but no large call: {why}"
     return replace(result, why=said, cut=result.cut or cut)

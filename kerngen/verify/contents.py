@@ -13,7 +13,7 @@ from kerngen.ir.types import Scalar, scalar_of
 from kerngen.runtime.values.records import numbers
 from kerngen.verify.meaning import number
 from kerngen.verify.meaning.evaluate import Contents
-from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.number import BoundedArray
 from kerngen.verify.meaning.vectors import components
 
 
@@ -70,9 +70,9 @@ def blank(memory: MemoryType, shape: tuple[int, ...]) -> Contents:
             assert_never(memory)
 
 
-def flat(contents: Contents) -> Iterator[Number]:
+def flat(contents: Contents) -> Iterator[BoundedArray]:
     """Yield all numbers of some contents, in the order of `leaves`."""
-    if isinstance(contents, Number):
+    if isinstance(contents, BoundedArray):
         yield contents
         return
     assert isinstance(contents, Mapping), "all of it is computed"

@@ -42,7 +42,7 @@ Values: TypeAlias = Mapping[str, Any]
 
 @final
 @dataclass(frozen=True)
-class Product:
+class InnerProducts:
     """Two inner products that should agree for a parameter, and their tolerance."""
 
     by: str
@@ -72,7 +72,7 @@ class Product:
         return Fault("gradient", text, 0, "", (), *numbers)
 
 
-def products(subject: Subject, seed: int) -> tuple[Sizes, list[Product]]:
+def products(subject: Subject, seed: int) -> tuple[Sizes, list[InnerProducts]]:
     """Return the lengths of a call drawn from a seed, and the products to compare.
 
     There are none if no call suits both kernels, or if the function is not smooth
@@ -137,7 +137,7 @@ def _scalars(
     )
 
 
-def _products(subject: Subject, given: Given, seed: int) -> Iterator[Product]:
+def _products(subject: Subject, given: Given, seed: int) -> Iterator[InnerProducts]:
     about, forward = subject.runtime.derivation, subject.forward
     assert forward is not None
     kernel, rng = forward.runtime, np.random.default_rng((seed, 1))
@@ -172,7 +172,7 @@ def _products(subject: Subject, given: Given, seed: int) -> Iterator[Product]:
         degenerate = np.isnan(bound) and any(length < 2 for _, length in given.sizes)
         is_smooth = np.isfinite(expected) and not abs(expected - again) > bound
         if is_smooth and not degenerate:
-            yield Product(name, expected, _sum(got), bound)
+            yield InnerProducts(name, expected, _sum(got), bound)
 
 
 def _named(kernel: Kernel, given: Given) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Verification tasks as plain data, for pools of processes on one or more machines.
 
-A task is an `Asked` beside sources that pickle, and its report is what `kerngen verify
+A task is an `VerifyOptions` beside sources that pickle, and its report is what `kerngen verify
 --json` prints.  Seeds are independent, so reports of several are merged by adding up.
 """
 
@@ -38,7 +38,7 @@ _COUNTS: Final = ("calls", "elements", "known")
 
 @final
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VerifyOptions:
     """The options of one task: number of calls, seed, adapter."""
 
     seed: int = 0
@@ -49,14 +49,14 @@ class Asked:
     adapter: str | int | None = None
 
 
-def verify_source(source: str | Path, asked: Asked) -> Data:
+def verify_source(source: str | Path, asked: VerifyOptions) -> Data:
     """Verify the kernels of a program; see `kerngen.verify.verify`."""
     library, name = library_of(source)
     return verify_library(library, {name: name}, asked)
 
 
 def verify_library(
-    library: Library, shown: Mapping[str, str], asked: Asked, sources: str = ""
+    library: Library, shown: Mapping[str, str], asked: VerifyOptions, sources: str = ""
 ) -> Data:
     """Verify the kernels of some files; `shown` has their names in the report.
 

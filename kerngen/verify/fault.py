@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kerngen.ir.memory import MemoryType
 from kerngen.verify.contents import leaves
-from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.number import BoundedArray
 
 LOST: Final = "lost"
 """The kind of a fault that ends the device: no call can be made there any more."""
@@ -59,7 +59,7 @@ class Tally:
     known: int = 0
     worst: float = 0.0
 
-    def note(self, want: Number, off: NDArray[Any]) -> None:
+    def note(self, want: BoundedArray, off: NDArray[Any]) -> None:
         """Add an array of results: expected values `want`, and errors `off`."""
         bounded = np.isfinite(want.error)
         self.elements += bounded.size
@@ -73,7 +73,7 @@ class Tally:
 def compare(
     name: str,
     memory: MemoryType,
-    want: Sequence[Number],
+    want: Sequence[BoundedArray],
     got: NDArray[Any],
     tally: Tally,
     result: int,
@@ -90,7 +90,7 @@ def compare(
         tally.note(number, off)
 
 
-def _off(got: NDArray[Any], want: Number) -> NDArray[Any]:
+def _off(got: NDArray[Any], want: BoundedArray) -> NDArray[Any]:
     """Return how far off each element is; an infinity that is expected is not."""
     with np.errstate(all="ignore"):
         off = np.abs(got.astype(np.float64) - want.value)
@@ -100,7 +100,7 @@ def _off(got: NDArray[Any], want: Number) -> NDArray[Any]:
 def _worst(
     name: str,
     path: str,
-    want: Number,
+    want: BoundedArray,
     got: NDArray[Any],
     wrong: NDArray[Any],
     result: int,

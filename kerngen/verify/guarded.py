@@ -32,7 +32,7 @@ from kerngen.runtime.device.gpu import (
     GPUDevice,
 )
 from kerngen.runtime.device.native import MakeModule, unchecked_modules
-from kerngen.runtime.device.storage import Block, Lease
+from kerngen.runtime.device.storage import Allocation, Lease
 from kerngen.runtime.values.shapes import round_up
 from kerngen.verify.unset import with_unset_memory
 
@@ -45,7 +45,7 @@ BEHIND: Final = 1 << 17
 
 @final
 @dataclass(frozen=True)
-class Pattern:
+class GuardFill:
     """The fill of guard zones: a word, and its increment from buffer to buffer."""
 
     name: str
@@ -58,11 +58,11 @@ class Pattern:
 
 
 PATTERNS: Final = (
-    Pattern("not a number", 0x7FC12300, step=1),
-    Pattern("infinity", 0x7F800000),
-    Pattern("minus infinity", 0xFF800000),
-    Pattern("some number", 0x40490FDB, step=0x10000),
-    Pattern("one as an integer", 1),
+    GuardFill("not a number", 0x7FC12300, step=1),
+    GuardFill("infinity", 0x7F800000),
+    GuardFill("minus infinity", 0xFF800000),
+    GuardFill("some number", 0x40490FDB, step=0x10000),
+    GuardFill("one as an integer", 1),
 )
 """Words that no sum, product, extremum or comparison can all ignore.
 
@@ -172,7 +172,7 @@ class GuardedDevice:
         """Free the device and everything on it."""
         self._device.destroy()
 
-    def start(self, pattern: Pattern) -> None:
+    def start(self, pattern: GuardFill) -> None:
         """Use this pattern from now on, and number buffers anew."""
         self.pattern = pattern
         self._created = 0
@@ -278,7 +278,7 @@ class Guarded:
         self.device.destroy()
 
     @contextmanager
-    def under(self, pattern: Pattern) -> Generator[None]:
+    def under(self, pattern: GuardFill) -> Generator[None]:
         """Use this pattern in a block, and record every buffer that it leases.
 
         At its end all that was recorded is submitted: an empty result is read without
@@ -293,8 +293,8 @@ class Guarded:
             self.leased.append(Leased(nbytes, leased.block.memory))
             return leased
 
-        def borrowing(nbytes: int, capacity: int) -> Block[Any]:
-            block: Block[Any] = borrow(nbytes, capacity)
+        def borrowing(nbytes: int, capacity: int) -> Allocation[Any]:
+            block: Allocation[Any] = borrow(nbytes, capacity)
             self.leased.append(Leased(nbytes, block.memory))
             return block
 

@@ -15,7 +15,7 @@ from kerngen.verify.calls.canned_calls import canned_call
 from kerngen.verify.calls.draw import Drawn, inputs_of
 from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.contents import leaves
-from kerngen.verify.hazards import Hazard, Watch
+from kerngen.verify.hazards import Hazard, HazardCollector
 from kerngen.verify.meaning.programs import meaning
 from kerngen.verify.trial import Given
 
@@ -26,7 +26,7 @@ _SEEDS: Final = 8
 
 def hazards_of(fitting: Fitting) -> tuple[Hazard, ...]:
     """Return a kernel's operations that give infinity or NaN, or lose all digits."""
-    watch = Watch()
+    watch = HazardCollector()
     for given in _calls(fitting):
         lengths = fitting.lengths(given.sizes)
         assert lengths is not None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kerngen.ir.nodes import ReduceKind, Statement
 from kerngen.verify.meaning.functions import plain_value
-from kerngen.verify.meaning.number import HIGHEST, HIGHEST_HALF, Array, Number
+from kerngen.verify.meaning.number import HIGHEST, HIGHEST_HALF, Array, BoundedArray
 
 _OPERATORS: Final[Mapping[str, np.ufunc]] = {
     "+": np.add,
@@ -54,7 +54,7 @@ class Hazard:
 
 @final
 @dataclass
-class Watch:
+class HazardCollector:
     """Collects the hazards of a kernel: one of each kind for each statement."""
 
     found: dict[tuple[int, str], Hazard] = field(
@@ -65,7 +65,7 @@ class Watch:
     )
 
     def statement(
-        self, statement: Statement, value: Number, *, is_half: bool = False
+        self, statement: Statement, value: BoundedArray, *, is_half: bool = False
     ) -> None:
         """Keep a statement's hazards, if they affect its value."""
         with np.errstate(all="ignore"):
@@ -82,7 +82,9 @@ class Watch:
                 self.found[key] = Hazard(statement, kind, text, magnitude)
         self._seen.clear()
 
-    def operator(self, op: str, left: Number, right: Number, result: Number) -> None:
+    def operator(
+        self, op: str, left: BoundedArray, right: BoundedArray, result: BoundedArray
+    ) -> None:
         """Check an operator on floats for hazards."""
         if op not in _OPERATORS:
             return
@@ -96,7 +98,9 @@ class Watch:
         if op in {"+", "-"}:
             self._cancels((left, right), result, shown)
 
-    def builtin(self, name: str, given: Sequence[Number], result: Number) -> None:
+    def builtin(
+        self, name: str, given: Sequence[BoundedArray], result: BoundedArray
+    ) -> None:
         """Check a built-in on floats for hazards."""
         raw = plain_value(name, [each.value for each in given])
         if raw is not None:
@@ -107,7 +111,7 @@ class Watch:
             self._look(given, result, raw, shown)
 
     def reduction(
-        self, kind: ReduceKind, terms: Number, axes: int, result: Number
+        self, kind: ReduceKind, terms: BoundedArray, axes: int, result: BoundedArray
     ) -> None:
         """Check a sum or product of floats for hazards."""
         if kind not in _JOINS:
@@ -121,9 +125,9 @@ class Watch:
         def shown(largest: float) -> str:
             return f"the {_WORDS[kind]} of {count} terms up to {largest:.6g}"
 
-        self._look([Number(most, error, error)], result, raw, shown)
+        self._look([BoundedArray(most, error, error)], result, raw, shown)
 
-    def _half(self, value: Number) -> bool:
+    def _half(self, value: BoundedArray) -> bool:
         """Note what f16 does not hold; return whether there is any."""
         over = np.isfinite(value.error) & (np.abs(value.value) > HIGHEST_HALF)
         self._add("overflow", over, [value], "{:.6g}".format, _MORE_HALF)
@@ -131,8 +135,8 @@ class Watch:
 
     def _look(
         self,
-        given: Sequence[Number],
-        result: Number,
+        given: Sequence[BoundedArray],
+        result: BoundedArray,
         raw: Array,
         shown: Callable[..., str],
         divides: NDArray[np.bool_] | np.bool_ = _NOWHERE,
@@ -149,7 +153,10 @@ class Watch:
         self._add("overflow", lost & ~divides & over, given, shown, _MORE)
 
     def _cancels(
-        self, given: Sequence[Number], result: Number, shown: Callable[..., str]
+        self,
+        given: Sequence[BoundedArray],
+        result: BoundedArray,
+        shown: Callable[..., str],
     ) -> None:
         """Note a difference of rounded numbers of which no two digits are left.
 
@@ -166,7 +173,7 @@ class Watch:
         self,
         kind: str,
         where: Array,
-        given: Iterable[Number],
+        given: Iterable[BoundedArray],
         shown: Callable[..., str],
         says: str,
     ) -> None:

@@ -24,8 +24,8 @@ from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.fault import Fault, WrongError, compare, value_fault
 from kerngen.verify.guarded import BEFORE, BEHIND, PATTERNS
 from kerngen.verify.meaning.evaluate import Computed
-from kerngen.verify.meaning.number import Array, Number
-from kerngen.verify.meaning.programs import Call
+from kerngen.verify.meaning.number import Array, BoundedArray
+from kerngen.verify.meaning.programs import CallState
 from kerngen.verify.trial import Given, Trial, written
 
 MOST_GROUPS: Final = 65535
@@ -137,7 +137,7 @@ def check_large(trial: Trial, given: Given) -> None:
     lengths = trial.fitting.lengths(given.sizes)
     assert lengths is not None
     results = trial.run(given, PATTERNS[0])
-    call = Call(trial.subject, lengths)
+    call = CallState(trial.subject, lengths)
     with np.errstate(all="ignore"):
         call.bind(given.arrays, given.scalars)
         for statement in trial.subject.kernel.body:
@@ -162,7 +162,7 @@ def check_large(trial: Trial, given: Given) -> None:
     trial.tally.cases += 1
 
 
-def _spread(want: Number, got: Array) -> Number:
+def _spread(want: BoundedArray, got: Array) -> BoundedArray:
     return want.map(lambda part: np.broadcast_to(part, got.shape))
 
 

@@ -19,7 +19,7 @@ from kerngen.source.text import Source
 from kerngen.syntax.library import Library, origin_of, sources_below
 from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.campaign import reference_way
-from kerngen.verify.differences import Product, products
+from kerngen.verify.differences import InnerProducts, products
 from kerngen.verify.guarded import PATTERNS, guarded
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.result import OVERLAPS, REFERENCE
@@ -57,7 +57,9 @@ def kernel(
         yield _runner(subject, schedule, arrangement, overlapping)
 
 
-def differences(file: str, name: str, *, seed: int, sources: str = "") -> list[Product]:
+def differences(
+    file: str, name: str, *, seed: int, sources: str = ""
+) -> list[InnerProducts]:
     """Return the gradient and the finite differences of a kernel, to compare."""
     with _subject(file, name, sources) as subject:
         return products(subject, seed)[1]

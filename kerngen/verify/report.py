@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kerngen.source.words import counted
-from kerngen.verify.result import Result, Verdict
+from kerngen.verify.result import Verdict, WayResult
 from kerngen.verify.snippet import snippet
 
 _STYLES: Mapping[Verdict, str] = {
@@ -42,7 +42,7 @@ class Report:
 
     adapter: str
     seed: int
-    results: Sequence[Result]
+    results: Sequence[WayResult]
     planned: int
     sources: str = ""
     interrupted: bool = False
@@ -59,7 +59,7 @@ class Report:
         return f"Interrupted: {done} of {counted(self.planned, 'way')} were run."
 
 
-def table_of(results: Sequence[Result]) -> Table:
+def table_of(results: Sequence[WayResult]) -> Table:
     """Return a table with a row for each way to run each kernel."""
     return table_of_data([_row(result, None) for result in results])
 
@@ -122,7 +122,7 @@ def print_data(console: Console, report: Mapping[str, Any]) -> None:
             console.print(escape(text), soft_wrap=True)
 
 
-def print_counterexample(console: Console, result: Result, sources: str) -> None:
+def print_counterexample(console: Console, result: WayResult, sources: str) -> None:
     """Print the failure of a way, and a program that repeats it."""
     found = result.counterexample
     assert found is not None
@@ -147,7 +147,7 @@ def _print_wrong(
         console.print(escape(f"    {line}".rstrip()), soft_wrap=True, highlight=False)
 
 
-def print_hazards(console: Console, results: Sequence[Result]) -> None:
+def print_hazards(console: Console, results: Sequence[WayResult]) -> None:
     """Print the hazards: operations where ordinary numbers leave f32's range."""
     found = [(result, hazard) for result in results for hazard in result.hazards]
     if found:
@@ -188,7 +188,7 @@ def data_of(report: Report) -> dict[str, Any]:
     }
 
 
-def _row(result: Result, sources: str | None) -> dict[str, Any]:
+def _row(result: WayResult, sources: str | None) -> dict[str, Any]:
     """Return a result as data; without `sources`, a counterexample has no program."""
     tally = result.tally
     row: dict[str, Any] = {

@@ -38,7 +38,7 @@ class Counterexample:
 
 @final
 @dataclass(frozen=True)
-class Result:
+class WayResult:
     """The result for one way to run a kernel; `why` is the reason if it was not run.
 
     `cut` is set if the budget or Ctrl-C ended it early. `large` are the lengths of the

@@ -16,7 +16,7 @@ from kerngen.runtime.struct import UniformStruct
 from kerngen.verify.calls.canned_calls import PERIOD
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.meaning.values import Array, cloned
-from kerngen.verify.result import DIFFERENCES, REFERENCE, Counterexample, Result
+from kerngen.verify.result import DIFFERENCES, REFERENCE, Counterexample, WayResult
 from kerngen.verify.trial import written
 
 _MOST: Final = 4096
@@ -28,7 +28,7 @@ _OWN: Final = frozenset(
 """What the program itself calls something."""
 
 
-def snippet(result: Result, sources: str) -> str:
+def snippet(result: WayResult, sources: str) -> str:
     """Return a program that repeats a counterexample."""
     found, subject = result.counterexample, result.subject
     assert found is not None
@@ -38,7 +38,7 @@ def snippet(result: Result, sources: str) -> str:
 
 
 def _lines(
-    result: Result, found: Counterexample, subject: Subject, sources: str
+    result: WayResult, found: Counterexample, subject: Subject, sources: str
 ) -> Iterator[str]:
     given = found.given
     tensors = [t for t in subject.kernel.tensors if t.role is not Role.OUTPUT]
@@ -70,7 +70,9 @@ def _lines(
     yield from _verdict(result, found)
 
 
-def _differences(result: Result, found: Counterexample, sources: str) -> Iterator[str]:
+def _differences(
+    result: WayResult, found: Counterexample, sources: str
+) -> Iterator[str]:
     way = [repr(result.file), repr(result.kernel), f"seed={found.given.turn}"]
     if sources:
         way.append(f"sources={sources!r}")
@@ -96,7 +98,7 @@ def _calls(found: Counterexample, names: list[str]) -> Iterator[str]:
         yield f"    again = run({', '.join([*names, f'pattern={turn - 1}'])})"
 
 
-def _verdict(result: Result, found: Counterexample) -> Iterator[str]:
+def _verdict(result: WayResult, found: Counterexample) -> Iterator[str]:
     fault = found.fault
     path = "".join(f"[{name!r}]" for name in fault.path.split(".")[1:])
     place = f"[{', '.join(map(str, fault.place))}]" if fault.place else ""

@@ -29,7 +29,7 @@ from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.contents import leaves
 from kerngen.verify.fault import LOST, Fault, Tally, WrongError, compare
 from kerngen.verify.guarded import PATTERNS, Guarded
-from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.number import BoundedArray
 from kerngen.verify.meaning.programs import Subject, meaning
 from kerngen.verify.meaning.values import Array
 from kerngen.verify.ways import Way
@@ -83,7 +83,7 @@ class Trial:
         self.tally.cases += 1
 
     def _check_again(
-        self, given: Given, first: Sequence[Array], want: list[list[Number]]
+        self, given: Given, first: Sequence[Array], want: list[list[BoundedArray]]
     ) -> None:
         """Run a call with another guard pattern, and hold it to the bits of the first run.
 
@@ -109,13 +109,13 @@ class Trial:
                     )
                     raise WrongError(Fault("bits", text, n, path, place))
 
-    def meaning(self, given: Given) -> list[list[Number]]:
+    def meaning(self, given: Given) -> list[list[BoundedArray]]:
         """Return the expected results of a call."""
         lengths = self.fitting.lengths(given.sizes)
         assert lengths is not None
         return meaning(self.subject, lengths, given.arrays, given.scalars)
 
-    def compare(self, want: list[list[Number]], got: Sequence[Array]) -> None:
+    def compare(self, want: list[list[BoundedArray]], got: Sequence[Array]) -> None:
         """Compare results with the expected ones; raise WrongError if they differ."""
         for n, tensor in enumerate(written(self.subject)):
             compare(tensor.name, tensor.memory, want[n], got[n], self.tally, n)

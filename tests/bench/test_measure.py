@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from kerngen.bench.case import Case
+from kerngen.bench.case import BenchCase
 from kerngen.bench.choose import named
 from kerngen.bench.measure import (
     Clock,
-    Effort,
     Launch,
+    SamplingLimits,
     WallClock,
     clock_of,
     measure,
@@ -38,7 +38,7 @@ class Known:
 
 def test_the_median_of_all_samples_but_the_first_counts() -> None:
     clock = Known(9.0, 1e-3, *(float(n) * 1e-3 for n in range(1, 21)))
-    timing = measure(clock, Effort(samples=20, seconds=10, warm_up=0))
+    timing = measure(clock, SamplingLimits(samples=20, seconds=10, warm_up=0))
     assert timing.median == pytest.approx(10.5e-3)
     assert timing.low == pytest.approx(5.25e-3)
     assert timing.high == pytest.approx(15.75e-3)
@@ -51,7 +51,7 @@ def test_the_median_of_all_samples_but_the_first_counts() -> None:
 )
 def test_launches_to_a_sample_fit_the_effort(each: float, launches: int) -> None:
     clock = Known(each)
-    timing = measure(clock, Effort(samples=20, seconds=1, warm_up=0))
+    timing = measure(clock, SamplingLimits(samples=20, seconds=1, warm_up=0))
     assert timing.median == pytest.approx(each)
     assert timing.launches == launches
     assert clock.asked == [1, 1, *[launches] * 20]
@@ -59,12 +59,12 @@ def test_launches_to_a_sample_fit_the_effort(each: float, launches: int) -> None
 
 def test_launches_that_warm_up_come_first_and_do_not_count() -> None:
     clock = Known(1e-3)
-    measure(clock, Effort(samples=3, launches=4, seconds=1, warm_up=0.01))
+    measure(clock, SamplingLimits(samples=3, launches=4, seconds=1, warm_up=0.01))
     assert clock.asked == [1, 1, 2, 4, 4, 4, 4, 4]
 
 
 def test_three_samples_are_taken_whatever_it_costs() -> None:
-    assert measure(Known(1.0), Effort(samples=20, seconds=0)).samples == 3
+    assert measure(Known(1.0), SamplingLimits(samples=20, seconds=0)).samples == 3
 
 
 def test_samples_are_taken_in_turn() -> None:
@@ -80,7 +80,7 @@ def test_samples_are_taken_in_turn() -> None:
 
     clocks = [clock("one", 1.0), clock("double", 2.0)]
     one, double = measure_in_turn(
-        clocks, Effort(samples=9, launches=1, seconds=60, warm_up=0)
+        clocks, SamplingLimits(samples=9, launches=1, seconds=60, warm_up=0)
     )
     assert order[-6:] == ["one", "double"] * 3
     assert (one.samples, double.samples) == (9, 9)
@@ -105,8 +105,10 @@ def test_the_hosts_clock_waits_for_the_last_launch_or_for_each() -> None:
 
 def test_a_budget_is_divided_among_what_is_left() -> None:
     budget = Budget(100)
-    assert budget.effort(Effort(seconds=10), 10).seconds == pytest.approx(5, rel=0.1)
-    assert budget.effort(Effort(seconds=1), 10).seconds == 1
+    assert budget.effort(SamplingLimits(seconds=10), 10).seconds == pytest.approx(
+        5, rel=0.1
+    )
+    assert budget.effort(SamplingLimits(seconds=1), 10).seconds == 1
     assert Budget(0).left <= 0
 
 
@@ -128,7 +130,7 @@ class Broken:
     name, version = "broken", "1"
 
     @contextmanager
-    def clock(self, case: Case) -> Generator[Clock | None]:
+    def clock(self, case: BenchCase) -> Generator[Clock | None]:
         def fail(launches: int) -> float:
             raise RuntimeError(f"no memory for {case.name} x {launches}")
 
@@ -138,7 +140,7 @@ class Broken:
 def test_what_fails_is_noted_and_the_rest_goes_on(ctx: Context) -> None:
     cases = [*named("add", ({"n": 64}, {"n": 128}), "software")]
     contestants = {"broken": on_peer(Broken()), "ours": on_context(ctx)}
-    results = [*run(cases, contestants, Effort(samples=1), Budget(60))]
+    results = [*run(cases, contestants, SamplingLimits(samples=1), Budget(60))]
     assert [result.case.sizes["n"] for result in results] == [64, 128]
     for result in results:
         assert result.notes == {"broken": "RuntimeError: no memory for add x 1"}
@@ -152,7 +154,14 @@ def test_bugs_of_ours_are_raised(ctx: Context) -> None:
     (case,) = named("add", ({"n": 64},), "software")
     contestants = {"ours": on_context(ctx)}
     with pytest.raises(RuntimeError, match="a bug"):
-        next(run([replace(case, prepare=broken)], contestants, Effort(), Budget(60)))
+        next(
+            run(
+                [replace(case, prepare=broken)],
+                contestants,
+                SamplingLimits(),
+                Budget(60),
+            )
+        )
 
 
 def test_a_library_that_does_not_start_is_absent(
@@ -173,7 +182,7 @@ def test_contexts_are_timed_in_turn_and_fail_alone() -> None:
 
     def contestant(name: str, most: int) -> Contestant:
         @contextmanager
-        def contest(case: Case) -> Generator[Clock]:
+        def contest(case: BenchCase) -> Generator[Clock]:
             def clock(launches: int) -> float:
                 order.append(name)
                 if len(order) > most:
@@ -185,7 +194,7 @@ def test_contexts_are_timed_in_turn_and_fail_alone() -> None:
         return Contestant(contest, in_turn=True)
 
     several = {"one": contestant("one", 1000), "two": contestant("two", 1000)}
-    effort = Effort(samples=2, launches=1)
+    effort = SamplingLimits(samples=2, launches=1)
     (result,) = run([case], several, effort, Budget(60))
     assert order == ["one", "one", "two", "two", *["one", "two"] * 2]
     assert result.timings.keys() == several.keys()

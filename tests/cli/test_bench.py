@@ -10,9 +10,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from kerngen.bench.case import Case
+from kerngen.bench.case import BenchCase
 from kerngen.bench.ceilings import Ceilings, find_ceilings
-from kerngen.bench.measure import Effort
+from kerngen.bench.measure import SamplingLimits
 from kerngen.bench.record import ResultData
 from kerngen.bench.session import Session
 from kerngen.runtime import Context
@@ -32,7 +32,7 @@ kernel first(x: f32[n]) -> y: f32[n] { y[i] = x[0] + f32(i); }
 @pytest.fixture(scope="module")
 def found(ctx: Context) -> Ceilings:
     """Return the adapter's ceilings, which are not what these tests are about."""
-    return find_ceilings(ctx, Effort(samples=3, seconds=0.01))
+    return find_ceilings(ctx, SamplingLimits(samples=3, seconds=0.01))
 
 
 @pytest.fixture
@@ -170,7 +170,9 @@ def test_an_interrupt_keeps_what_was_found(
 
     results = Session.results
 
-    def interrupted(session: Session, cases: Sequence[Case]) -> Iterator[ResultData]:
+    def interrupted(
+        session: Session, cases: Sequence[BenchCase]
+    ) -> Iterator[ResultData]:
         for data in results(session, cases):
             lengths.append(len(read(file)["results"]) if file.exists() else 0)
             if len(lengths) == 3:

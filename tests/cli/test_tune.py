@@ -13,8 +13,8 @@ import pytest
 
 from kerngen.runtime import Context
 from kerngen.tune import session, trial, write
-from kerngen.tune.candidates import Candidate
-from kerngen.tune.trial import Outcome, Verdict
+from kerngen.tune.candidates import TuneCandidate
+from kerngen.tune.trial import Outcome, TrialVerdict
 from tests.cli.sample import PYPROJECT, SCALE, Run, edit
 
 LAYER = """
@@ -66,12 +66,12 @@ def test_the_winners_are_built_used_and_right(
     attempt = trial.Trials.attempt
 
     def only_generic(
-        self: trial.Trials, candidate: Candidate | None, *rest: Any
+        self: trial.Trials, candidate: TuneCandidate | None, *rest: Any
     ) -> Outcome:
         """Let nothing else win: which strategy is faster here is another question."""
-        if candidate in {None, Candidate("generic")}:
+        if candidate in {None, TuneCandidate("generic")}:
             return attempt(self, candidate, *rest)
-        return Outcome(Verdict.UNFIT)
+        return Outcome(TrialVerdict.UNFIT)
 
     monkeypatch.setattr(trial.Trials, "attempt", only_generic)
     monkeypatch.setattr(session, "WORTH", 1e9)
@@ -124,12 +124,12 @@ def test_without_out_the_schedules_are_printed(
     layer: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def attempt(
-        self: trial.Trials, candidate: Candidate | None, *rest: object
+        self: trial.Trials, candidate: TuneCandidate | None, *rest: object
     ) -> Outcome:
         del self, rest
-        if candidate == Candidate("generic"):
-            return Outcome(Verdict.WRONG, why="1 of 64 elements are wrong")
-        verdict = Verdict.TIMED if candidate is None else Verdict.UNFIT
+        if candidate == TuneCandidate("generic"):
+            return Outcome(TrialVerdict.WRONG, why="1 of 64 elements are wrong")
+        verdict = TrialVerdict.TIMED if candidate is None else TrialVerdict.UNFIT
         return Outcome(verdict, 1.0)
 
     monkeypatch.setattr(trial.Trials, "attempt", attempt)
@@ -174,11 +174,11 @@ def test_what_no_build_would_take_is_not_written(
     layer: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def attempt(
-        self: trial.Trials, candidate: Candidate | None, *rest: object
+        self: trial.Trials, candidate: TuneCandidate | None, *rest: object
     ) -> Outcome:
         del self, rest
-        fit = candidate in {None, Candidate("generic")}
-        return Outcome(Verdict.TIMED if fit else Verdict.UNFIT, 1.0)
+        fit = candidate in {None, TuneCandidate("generic")}
+        return Outcome(TrialVerdict.TIMED if fit else TrialVerdict.UNFIT, 1.0)
 
     monkeypatch.setattr(trial.Trials, "attempt", attempt)
     monkeypatch.setattr(session, "WORTH", 1e9)
@@ -205,12 +205,12 @@ def test_stages_that_run_with_earlier_ones_are_left_alone(
     """Only a maximum that runs apart leaves the rest to be tuned."""
 
     def attempt(
-        self: trial.Trials, candidate: Candidate | None, *rest: object
+        self: trial.Trials, candidate: TuneCandidate | None, *rest: object
     ) -> Outcome:
         del rest
-        reduced = self.stage == "top" and candidate == Candidate("reduce")
+        reduced = self.stage == "top" and candidate == TuneCandidate("reduce")
         fit = candidate is None or (apart and reduced)
-        return Outcome(Verdict.TIMED if fit else Verdict.UNFIT, 1.0)
+        return Outcome(TrialVerdict.TIMED if fit else TrialVerdict.UNFIT, 1.0)
 
     monkeypatch.setattr(trial.Trials, "attempt", attempt)
     monkeypatch.setattr(session, "WORTH", 1e9)
@@ -224,10 +224,10 @@ def test_a_present_schedule_that_is_wrong_is_named(
     layer: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def attempt(
-        self: trial.Trials, candidate: Candidate | None, *rest: object
+        self: trial.Trials, candidate: TuneCandidate | None, *rest: object
     ) -> Outcome:
         del self, candidate, rest
-        return Outcome(Verdict.WRONG, why="1 of 64 elements are wrong at n = 64.")
+        return Outcome(TrialVerdict.WRONG, why="1 of 64 elements are wrong at n = 64.")
 
     monkeypatch.setattr(trial.Trials, "attempt", attempt)
     edit(layer / "dsl" / "scale.kern", f"{SCALE}schedule scale {{ generic }}\n")
@@ -240,16 +240,16 @@ def test_a_present_schedule_that_is_wrong_is_named(
 def test_an_interrupt_shows_what_is_found_so_far(
     layer: Path, kerngen: Run, monkeypatch: pytest.MonkeyPatch, tried: int
 ) -> None:
-    made: list[Candidate | None] = []
+    made: list[TuneCandidate | None] = []
 
     def attempt(
-        self: trial.Trials, candidate: Candidate | None, *rest: object
+        self: trial.Trials, candidate: TuneCandidate | None, *rest: object
     ) -> Outcome:
         del self, rest
         if len(made) == tried:
             raise KeyboardInterrupt
         made.append(candidate)
-        return Outcome(Verdict.TIMED, 4e-3 / len(made))
+        return Outcome(TrialVerdict.TIMED, 4e-3 / len(made))
 
     monkeypatch.setattr(trial.Trials, "attempt", attempt)
     out = layer / "dsl" / "tuned.kern"
@@ -261,10 +261,12 @@ def test_an_interrupt_shows_what_is_found_so_far(
     assert not out.exists()
 
 
-def quick(self: trial.Trials, candidate: Candidate | None, *rest: object) -> Outcome:
+def quick(
+    self: trial.Trials, candidate: TuneCandidate | None, *rest: object
+) -> Outcome:
     """Time nothing: what there is counts as a second, and nothing else fits."""
     del self, rest
-    return Outcome(Verdict.TIMED if candidate is None else Verdict.UNFIT, 1.0)
+    return Outcome(TrialVerdict.TIMED if candidate is None else TrialVerdict.UNFIT, 1.0)
 
 
 EARLIER = f"""{write.HEADING}
@@ -326,7 +328,7 @@ def test_what_is_saved_meanwhile_stays(
     edit(out, EARLIER)
 
     def attempt(
-        self: trial.Trials, candidate: Candidate | None, *rest: object
+        self: trial.Trials, candidate: TuneCandidate | None, *rest: object
     ) -> Outcome:
         edit(out, "// mine\n")
         return quick(self, candidate, *rest)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from kerngen.plan.select import Selection, select
+from kerngen.plan.select import SelectedDispatches, select
 from kerngen.plan.size import ALWAYS
 from kerngen.plan.tree import Case, Choice, Sequence, dispatches_in
 from kerngen.runtime import Context
@@ -46,7 +46,7 @@ def short_shaders(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def select_shortest(planner: Planner, kernel: Kernel, dims: Dims) -> Selection:
+def select_shortest(planner: Planner, kernel: Kernel, dims: Dims) -> SelectedDispatches:
     """Return what a call runs where each stage has the schedule of the shortest text."""
     info = planner._capabilities.info
 

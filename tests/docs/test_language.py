@@ -10,7 +10,7 @@ import pytest
 from kerngen.format.form import formatted
 from kerngen.source.text import Source
 from kerngen.syntax.concrete import concrete
-from kerngen.syntax.transform import LISTS, NODES, Rules
+from kerngen.syntax.transform import LISTS, NODES, GrammarActions
 from kerngen.syntax.wording import KEYWORDS
 from tests.docs.blocks import Block, blocks_of, pages
 from tests.project.tree import ROOT
@@ -40,7 +40,9 @@ def shown() -> tuple[set[str], set[str]]:
 def test_every_construct_is_shown() -> None:
     """Operators are not asked for: the page of words has them all."""
     rules, terminals = shown()
-    methods: list[tuple[str, Any]] = inspect.getmembers(Rules, inspect.isfunction)
+    methods: list[tuple[str, Any]] = inspect.getmembers(
+        GrammarActions, inspect.isfunction
+    )
     translated = {name for name, _ in methods if name.islower() and name[0] != "_"}
     translated |= LISTS | {*NODES}
     assert translated - rules == {"make"}

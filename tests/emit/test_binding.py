@@ -13,7 +13,7 @@ import pytest
 
 from kerngen.plan.adapter import AdapterInfo
 from kerngen.plan.size import ONE, evaluate, holds
-from kerngen.plan.tree import Choice, Term, cases_in, dispatches_in
+from kerngen.plan.tree import AffineTerm, Choice, cases_in, dispatches_in
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.errors import UniformRangeError
 from kerngen.runtime.struct import UniformStruct
@@ -221,4 +221,4 @@ def test_literal_axes_and_range_checks() -> None:
     assert thirds.tensors[0].axes == ("n", 3)
     (check,) = thirds.checks
     assert (check.text, check.tensor, check.axis, check.extent) == ("q", "x", 1, 3)
-    assert check.terms == (Term(ONE, "k"),)
+    assert check.terms == (AffineTerm(ONE, "k"),)

@@ -18,13 +18,13 @@ from tests.gradient.cases import case_of
 
 
 def _wrong_sign(monkeypatch: pytest.MonkeyPatch) -> None:
-    original: Callable[..., Any] = vars(adjoint.Reads)["_binary"]
+    original: Callable[..., Any] = vars(adjoint.ReadAdjoints)["_binary"]
 
-    def flipped(self: adjoint.Reads, expr: Binary, term: Term) -> None:
+    def flipped(self: adjoint.ReadAdjoints, expr: Binary, term: Term) -> None:
         op = "+" if expr.op == "-" else expr.op
         original(self, replace(expr, op=op), term)
 
-    monkeypatch.setattr(adjoint.Reads, "_binary", flipped)
+    monkeypatch.setattr(adjoint.ReadAdjoints, "_binary", flipped)
 
 
 def _lost_condition(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,13 +53,13 @@ def _range_off_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _doubled(monkeypatch: pytest.MonkeyPatch) -> None:
-    original: Callable[..., Any] = vars(adjoint.Reads)["_add"]
+    original: Callable[..., Any] = vars(adjoint.ReadAdjoints)["_add"]
 
-    def twice(self: adjoint.Reads, name: str, term: Term) -> None:
+    def twice(self: adjoint.ReadAdjoints, name: str, term: Term) -> None:
         original(self, name, term)
         original(self, name, term)
 
-    monkeypatch.setattr(adjoint.Reads, "_add", twice)
+    monkeypatch.setattr(adjoint.ReadAdjoints, "_add", twice)
 
 
 def _wrong_partial(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from kerngen.lsp.completion import completions
 from kerngen.lsp.hover import hover
 from kerngen.lsp.inlays import inlays
 from kerngen.lsp.places import definition
-from kerngen.report.findings import Found, Sources, Text
+from kerngen.report.findings import Found, Sources, TextSource
 from kerngen.report.incremental import Incremental
 from kerngen.report.sections import sections_of
 from kerngen.syntax import ast
@@ -76,11 +76,11 @@ def long_text(parts: int) -> str:
 
 
 def whole(text: str) -> tuple[Found, ...]:
-    return Sources(Library.of_text(text, "a.kern"), (Text("a.kern"),)).found()
+    return Sources(Library.of_text(text, "a.kern"), (TextSource("a.kern"),)).found()
 
 
 def again(known: Incremental, text: str) -> tuple[Found, ...]:
-    return known.found(Library.of_text(text, "a.kern"), (Text("a.kern"),))[0]
+    return known.found(Library.of_text(text, "a.kern"), (TextSource("a.kern"),))[0]
 
 
 def edited(text: str, dice: random.Random) -> str:

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from kerngen.bench.case import Case
+from kerngen.bench.case import BenchCase
 from kerngen.bench.choose import suite
-from kerngen.bench.measure import Effort
+from kerngen.bench.measure import SamplingLimits
 from kerngen.bench.peers import find_peers
 from kerngen.bench.record import RunData, keep, timings_data
 from kerngen.bench.run import Budget, on_peer, run
@@ -83,14 +83,14 @@ def measure(file: Path, budget: Budget, *, quick: bool) -> None:
         keep(data, file)
 
 
-def add_tinygrad(found: RunData, cases: Sequence[Case], budget: Budget) -> None:
+def add_tinygrad(found: RunData, cases: Sequence[BenchCase], budget: Budget) -> None:
     """Add tinygrad's timings of a few cases, or why there are none."""
     peers, absent = find_peers(["tinygrad"], "gpu")
     found["absent"] |= absent
     for peer in peers:
         found["contestants"].append(peer.name)
         found["versions"][peer.name] = peer.version
-        effort = Effort(samples=5, launches=10, seconds=0.5)
+        effort = SamplingLimits(samples=5, launches=10, seconds=0.5)
         chosen = [c for c in cases if (c.name, (*c.sizes.values(),)) in TINYGRAD]
         for result in run(chosen, {peer.name: on_peer(peer)}, effort, budget):
             case = result.case

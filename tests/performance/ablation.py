@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, TypedDict, final
 
 from kerngen.bench.arguments import Sizes
-from kerngen.bench.measure import Clock, Effort, Timing, measure_in_turn
+from kerngen.bench.measure import Clock, SamplingLimits, Timing, measure_in_turn
 from kerngen.bench.run import Budget
 from kerngen.bench.session import open_contexts
 from kerngen.cli.project import select
@@ -17,9 +17,9 @@ from kerngen.cli.settings import Project
 from kerngen.compiler import Compiler
 from kerngen.ir.strategies import OPTIONS
 from kerngen.runtime import Context, Error
-from kerngen.tune.candidates import Candidate
+from kerngen.tune.candidates import TuneCandidate
 from kerngen.tune.session import tunable_stages
-from kerngen.tune.trial import Subject, Trials, Version
+from kerngen.tune.trial import Trials, TunedKernel, Version
 
 DSL: Final = Path(__file__).parent.parent.parent / "dsl"
 
@@ -186,7 +186,7 @@ def _ablate(
                 notes[what] = clock
             elif clock is not None:
                 timed.append((what, candidate, clock))
-        effort = Effort(samples=11, seconds=0.15 if first.is_gpu else 0.2)
+        effort = SamplingLimits(samples=11, seconds=0.15 if first.is_gpu else 0.2)
         timings = measure_in_turn([clock for _, _, clock in timed], effort)
         for (what, candidate, _), timing in zip(timed, timings, strict=True):
             rows.append(_row(what, candidate, timing))
@@ -194,7 +194,7 @@ def _ablate(
         each.trim()
 
 
-def _row(what: str, candidate: Candidate, timing: Timing) -> RowData:
+def _row(what: str, candidate: TuneCandidate, timing: Timing) -> RowData:
     return {
         "what": what,
         "schedule": candidate.text,
@@ -204,12 +204,12 @@ def _row(what: str, candidate: Candidate, timing: Timing) -> RowData:
 
 
 def _changed(
-    now: Candidate, changes: Mapping[str, Change]
-) -> Iterator[tuple[str, Candidate]]:
+    now: TuneCandidate, changes: Mapping[str, Change]
+) -> Iterator[tuple[str, TuneCandidate]]:
     """Yield what differs from the schedule there is, and could be said of it."""
     for what, change in changes.items():
         if isinstance(change, str):
-            other = Candidate(change)
+            other = TuneCandidate(change)
         elif change.keys() <= OPTIONS[now.strategy].keys():
             other = now.having(change)
         else:
@@ -218,7 +218,7 @@ def _changed(
             yield what, other
 
 
-def subject_of(path: str) -> Subject:
+def subject_of(path: str) -> TunedKernel:
     """Return a standard kernel to be compiled in other ways."""
     module, _, name = path.partition(".")
     selection = select(DSL / f"{module}.kern", Project(source=DSL))
@@ -226,7 +226,7 @@ def subject_of(path: str) -> Subject:
     (source,) = selection.files
     kernels = compiler.module(source.name).kernels
     kernel = next(each for each in kernels if each.name == name)
-    return Subject(compiler, source.name, kernel)
+    return TunedKernel(compiler, source.name, kernel)
 
 
 @final
@@ -239,18 +239,18 @@ class _Versions:
         self._inputs = trials.inputs(sizes)
         self.is_gpu = trials.ctx.kind == "gpu"
 
-    def present(self) -> Candidate:
+    def present(self) -> TuneCandidate:
         """Return the schedule that there is: a first stage runs with no other."""
         now = self._trials.present(self._sizes)
         if now is None:
             raise TypeError(self._trials.stage)
         return now
 
-    def clock(self, candidate: Candidate | None) -> Clock:
+    def clock(self, candidate: TuneCandidate | None) -> Clock:
         """Return what times a version."""
         return self._trials.clock(candidate, self._sizes, self._inputs)
 
-    def try_clock(self, candidate: Candidate) -> Clock | str | None:
+    def try_clock(self, candidate: TuneCandidate) -> Clock | str | None:
         """Return the same, or why there is none; nothing if it changes no shader."""
         version = self._trials.version(candidate)
         if isinstance(version, str):

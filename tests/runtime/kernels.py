@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from kerngen.plan.size import ONE, Size, Symbol, ceil_div
 from kerngen.plan.tree import (
     Access,
+    AffineTerm,
     Binding,
     Case,
     Choice,
     Dispatch,
     RangeCheck,
-    Term,
 )
 from kerngen.runtime import Context, Element, Error, f16, f32, u32, vec3f
 from kerngen.runtime.calls.kernel import Kernel, ScalarSpec, Temporary, TensorSpec
@@ -327,8 +327,8 @@ LOOKUP = replace(
     ),
     hosts=first_of,
     checks=(
-        RangeCheck("i", "table", 0, "k", (Term(ONE, "n"),), ("n",)),
-        RangeCheck("j", "rows", 1, "k", (Term(ONE, 2),), ("n", 2)),
+        RangeCheck("i", "table", 0, "k", (AffineTerm(ONE, "n"),), ("n",)),
+        RangeCheck("j", "rows", 1, "k", (AffineTerm(ONE, 2),), ("n", 2)),
     ),
     reference=do_nothing,
 )

@@ -21,7 +21,7 @@ from kerngen.runtime import Context, Matrix, f32
 from kerngen.runtime.device import native
 from kerngen.runtime.device.gpu import STORAGE, translate
 from kerngen.runtime.device.pool import Pool
-from kerngen.runtime.device.transfer import Reading
+from kerngen.runtime.device.transfer import PendingReads
 from kerngen_kernels import elementwise, matmul
 from tests.conftest import open_software_context
 from tests.runtime.kernels import internals
@@ -142,9 +142,9 @@ def test_a_watch_that_failed_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> N
     assert watch._thread is None
 
 
-def start_reading(x: Matrix[f32]) -> Reading:
+def start_reading(x: Matrix[f32]) -> PendingReads:
     backend: Any = x.ctx.backend
-    reading: Reading = backend._begin_reads([(x.lease, x.offset, x.nbytes)])
+    reading: PendingReads = backend._begin_reads([(x.lease, x.offset, x.nbytes)])
     return reading
 
 

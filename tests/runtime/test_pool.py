@@ -6,7 +6,7 @@ from itertools import count
 
 from kerngen.runtime.device.limits import Limits
 from kerngen.runtime.device.pool import Pool
-from kerngen.runtime.device.storage import Block
+from kerngen.runtime.device.storage import Allocation
 
 GIB = 1 << 30
 
@@ -27,7 +27,7 @@ class Counting:
 
     def step(self, *sizes: int) -> None:
         """Use blocks of these sizes at once, and give them back."""
-        blocks: list[Block[int]] = [self.pool.acquire(size) for size in sizes]
+        blocks: list[Allocation[int]] = [self.pool.acquire(size) for size in sizes]
         for block in blocks:
             self.pool.release(block)
 

@@ -18,7 +18,7 @@ import kerngen.runtime as gpu
 from kerngen.runtime import Context, Event, Profile, StateError, f32
 from kerngen.runtime.calls.scalars import check_scalars
 from kerngen.runtime.device import tracer
-from kerngen.runtime.device.timing import Slots
+from kerngen.runtime.device.timing import TimestampSlots
 from kerngen_kernels import elementwise, reduction
 from tests.conftest import open_software_context
 from tests.runtime.kernels import ACCUMULATE, internals, launch
@@ -84,20 +84,22 @@ def test_many_dispatches_take_several_sets_of_queries(
 
 
 @pytest.fixture
-def slots(monkeypatch: pytest.MonkeyPatch) -> list[Slots]:
+def slots(monkeypatch: pytest.MonkeyPatch) -> list[TimestampSlots]:
     """Return a list of the sets of queries that profiles make from here on, of 8."""
-    made: list[Slots] = []
+    made: list[TimestampSlots] = []
 
-    def make(device: Any, passes: int) -> Slots:
-        made.append(Slots(device, passes))
+    def make(device: Any, passes: int) -> TimestampSlots:
+        made.append(TimestampSlots(device, passes))
         return made[-1]
 
     monkeypatch.setattr(tracer, "PASSES", 8)
-    monkeypatch.setattr(tracer, "Slots", make)
+    monkeypatch.setattr(tracer, "TimestampSlots", make)
     return made
 
 
-def test_submissions_share_a_set_of_queries(ctx: Context, slots: list[Slots]) -> None:
+def test_submissions_share_a_set_of_queries(
+    ctx: Context, slots: list[TimestampSlots]
+) -> None:
     with ctx.profile() as profile:
         for _ in range(10):
             accumulate(ctx, 2)
@@ -109,7 +111,7 @@ def test_submissions_share_a_set_of_queries(ctx: Context, slots: list[Slots]) ->
         assert before.start + before.seconds <= after.start
 
 
-def test_what_is_lost_leaves_a_gap_in_a_set(slots: list[Slots]) -> None:
+def test_what_is_lost_leaves_a_gap_in_a_set(slots: list[TimestampSlots]) -> None:
     with open_software_context() as ctx, ctx.profile() as profile:
         accumulate(ctx, 1)
         ctx.submit()

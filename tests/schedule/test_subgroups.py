@@ -15,7 +15,7 @@ from kerngen.plan.adapter import AdapterInfo
 from kerngen.plan.tree import choices_in
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.device.shaders import SUBGROUPS, ShaderKey, Shaders
+from kerngen.runtime.device.shaders import SUBGROUPS, ShaderCache, ShaderKey
 from kerngen.source.diagnostic import CompileError
 from tests.budget import sampled
 from tests.compile import built
@@ -107,7 +107,9 @@ def test_shaders_with_subgroups_enable_them() -> None:
 def test_a_naga_that_accepts_the_line_is_given_it() -> None:
     device = Mock()
     text = f"// A shader.\n{SUBGROUPS}\n"
-    Shaders(device, Counters()).compile(ShaderKey.of(text, "main", 0, ()), text, "f")
+    ShaderCache(device, Counters()).compile(
+        ShaderKey.of(text, "main", 0, ()), text, "f"
+    )
     device.create_shader_module.assert_called_with(label="f", code=text)
 
 

@@ -13,7 +13,7 @@ from lark.lexer import PatternStr
 
 from kerngen.syntax import wording
 from kerngen.syntax.parser import build_parser, grammar_text
-from kerngen.syntax.transform import LISTS, NODES, Rules
+from kerngen.syntax.transform import LISTS, NODES, GrammarActions
 
 
 class Messages(logging.Handler):
@@ -69,7 +69,9 @@ def test_every_rule_is_translated_once() -> None:
     names = {rule.alias or rule.origin.name for rule in built().rules}
     trees = {name for name in names if not name.startswith(("_", "$"))}
     inlined = set(re.findall(r"^\?(\w+):", grammar_text(), re.MULTILINE))
-    methods = {name for name, _ in inspect.getmembers(Rules, inspect.isfunction)}
+    methods = {
+        name for name, _ in inspect.getmembers(GrammarActions, inspect.isfunction)
+    }
     assert not methods & LISTS
     assert not methods & {*NODES}
     assert LISTS.isdisjoint(NODES)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.batch import Batch
 from kerngen.matmul_cache import Layout, MatmulCache
-from kerngen.plan.wgsl import Code
+from kerngen.plan.wgsl import Declarations
 from kerngen.runtime import Context, Counters, DeviceLost, Error, f32
 from kerngen.train import Trainer
 from kerngen_kernels import elementwise, gemv, matmul
@@ -121,7 +121,7 @@ def test_tiles_are_accumulated_in_named_vectors() -> None:
     functions = [
         text
         for each in texts
-        for name, text in Code(each).texts.items()
+        for name, text in Declarations(each).texts.items()
         if "\n@compute" in text and not name.startswith("finish")
     ]
     assert len(functions) > 40

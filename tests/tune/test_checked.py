@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from kerngen.bench.arguments import Sizes
-from kerngen.bench.measure import Effort
+from kerngen.bench.measure import SamplingLimits
 from kerngen.compiler import Compiler
 from kerngen.runtime import Context, ShapeError
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.syntax.library import Library
 from kerngen.tune import bound
-from kerngen.tune.candidates import Candidate
+from kerngen.tune.candidates import TuneCandidate
 from kerngen.tune.checked import STEPS, all_checked, checked_sizes, shortened
-from kerngen.tune.trial import Subject, Trials, Verdict, Version
+from kerngen.tune.trial import Trials, TrialVerdict, TunedKernel, Version
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def trials_of_twice(ctx: Context, stack: ExitStack) -> Trials:
 def trials_of(source: str, ctx: Context, stack: ExitStack) -> Trials:
     compiler = Compiler(Library.of_text(source, NAME), formatted=False)
     (kernel,) = compiler.module(NAME).kernels
-    return Trials(ctx, Subject(compiler, NAME, kernel), "y", stack)
+    return Trials(ctx, TunedKernel(compiler, NAME, kernel), "y", stack)
 
 
 def test_what_is_wrong_at_an_edge_is_wrong(
@@ -85,11 +85,11 @@ def test_what_is_wrong_at_an_edge_is_wrong(
     with ExitStack() as stack:
         trials = trials_of_twice(ctx, stack)
         inputs = trials.inputs({"n": 64})
-        attempt = trials.attempt(Candidate("map"), {"n": 64}, inputs, 1.0)
-        assert attempt.verdict is Verdict.TIMED
+        attempt = trials.attempt(TuneCandidate("map"), {"n": 64}, inputs, 1.0)
+        assert attempt.verdict is TrialVerdict.TIMED
         monkeypatch.setattr(bound, "run", faulty)
-        attempt = trials.attempt(Candidate("map"), {"n": 64}, inputs, 1.0)
-        assert attempt.verdict is Verdict.WRONG
+        attempt = trials.attempt(TuneCandidate("map"), {"n": 64}, inputs, 1.0)
+        assert attempt.verdict is TrialVerdict.WRONG
         assert attempt.why == "1 of 65 elements are wrong at n = 65"
 
 
@@ -118,7 +118,7 @@ def test_where_generic_is_right_by_luck_accuracy_decides(
     ) -> list[bound.Array]:
         del ctx
         (exact,) = bound.reference(kernel, arrays, scalars)
-        plain = trials.version(Candidate("generic"))
+        plain = trials.version(TuneCandidate("generic"))
         is_plain = isinstance(plain, Version) and plain.kernel is kernel
         return [np.asarray(exact + (0.0 if is_plain else off), np.float32)]
 
@@ -137,7 +137,7 @@ def test_an_axis_beyond_what_a_loop_may_turn(ctx: Context) -> None:
         trials = trials_of(total, ctx, stack)
         sizes = {"n": 70_000}
         outcome = trials.attempt(None, sizes, trials.inputs(sizes), 1.0)
-        assert (outcome.verdict, outcome.why) == (Verdict.TIMED, "")
+        assert (outcome.verdict, outcome.why) == (TrialVerdict.TIMED, "")
 
 
 def test_shorter_axes_leave_the_same_over() -> None:
@@ -158,13 +158,13 @@ def test_only_what_may_win_is_kept(ctx: Context) -> None:
     with ExitStack() as stack:
         trials = trials_of_twice(ctx, stack)
         inputs = trials.inputs({"n": 64})
-        plain, fast = Candidate("generic"), Candidate("map")
+        plain, fast = TuneCandidate("generic"), TuneCandidate("map")
         for candidate in (None, plain, fast):
             trials.attempt(candidate, {"n": 64}, inputs, 1.0)
         assert len(loaded() - before) == 3
         trials.keep([fast])
         assert len(loaded() - before) == 3
-        times = trials.time([None, fast], {"n": 64}, inputs, Effort(3, 2, 0.01))
+        times = trials.time([None, fast], {"n": 64}, inputs, SamplingLimits(3, 2, 0.01))
         assert len(times) == 2
         assert all(each > 0 for each in times)
         trials.keep([])

@@ -8,32 +8,32 @@ from dataclasses import replace
 from kerngen.compiler import compile_text
 from kerngen.ir.strategies import OPTIONS
 from kerngen.schedule.program import ScheduledStage
-from kerngen.tune.candidates import Candidate, groups, named, variations
+from kerngen.tune.candidates import TuneCandidate, groups, named, variations
 from kerngen.tune.search import Search
-from kerngen.tune.trial import Outcome, Verdict
+from kerngen.tune.trial import Outcome, TrialVerdict
 from kerngen.tune.write import Winner, line_of, write_lines
 
-BEST = Candidate("gemm", (("tile", (64, 64, 16)), ("micro", (4, 4)), ("pad", (2,))))
+BEST = TuneCandidate("gemm", (("tile", (64, 64, 16)), ("micro", (4, 4)), ("pad", (2,))))
 
 
-def attempt(candidate: Candidate | None, best: float) -> Outcome:
+def attempt(candidate: TuneCandidate | None, best: float) -> Outcome:
     """Be the faster, the more options are as in BEST; some faults are in the way."""
     del best
     if candidate is None or candidate.strategy in {"generic", "gemv"}:
-        return Outcome(Verdict.TIMED, 8.0)
+        return Outcome(TrialVerdict.TIMED, 8.0)
     if candidate.strategy != "gemm":
-        return Outcome(Verdict.UNFIT, why="it does not fit")
+        return Outcome(TrialVerdict.UNFIT, why="it does not fit")
     given = dict(candidate.options)
     if given.get("lanes") == (1, 32):
-        return Outcome(Verdict.WRONG, why="4 of 9 elements are wrong")
+        return Outcome(TrialVerdict.WRONG, why="4 of 9 elements are wrong")
     same = sum(given.get(name) == value for name, value in BEST.options)
-    return Outcome(Verdict.TIMED, 6.0 - same)
+    return Outcome(TrialVerdict.TIMED, 6.0 - same)
 
 
 def test_options_are_varied_one_at_a_time_or_together() -> None:
     assert next(groups("gemv")) == ("rows",)
     assert next(groups("gemm")) == ("tile", "micro")
-    varied = [*variations(Candidate("gemm"), ("tile", "micro"))]
+    varied = [*variations(TuneCandidate("gemm"), ("tile", "micro"))]
     tried = OPTIONS["gemm"]
     assert len({*varied}) == len(tried["tile"].tried) * len(tried["micro"].tried)
     assert varied[0].text == "gemm tile(128, 128, 16) micro(8, 16)"
@@ -51,21 +51,21 @@ def test_schedules_are_known_by_their_names() -> None:
 
 def test_the_search_finds_the_best() -> None:
     search = Search(attempt, time.monotonic() + 60)
-    for _ in search.run(map(Candidate, OPTIONS)):
+    for _ in search.run(map(TuneCandidate, OPTIONS)):
         pass
     assert search.best is not None
     assert {*BEST.options} <= {*search.best.options}
     assert search.seconds == 3.0
     assert search.fastest(1) == [search.best]
     unfit = OPTIONS.keys() - {"gemm", "gemv", "generic"}
-    assert search.verdicts[Verdict.UNFIT] == len(unfit)  # none of their variations
-    assert search.verdicts[Verdict.WRONG] > 0
+    assert search.verdicts[TrialVerdict.UNFIT] == len(unfit)  # none of their variations
+    assert search.verdicts[TrialVerdict.WRONG] > 0
     assert None in search.found
 
 
 def test_the_search_ends_in_time() -> None:
     search = Search(attempt, time.monotonic())
-    assert len([*search.run(map(Candidate, OPTIONS))]) == 1
+    assert len([*search.run(map(TuneCandidate, OPTIONS))]) == 1
     assert search.best is None
 
 
@@ -88,7 +88,7 @@ def scheduled(memory: int = 0, invocations: int = 64) -> ScheduledStage:
 def test_guards_hold_around_what_was_tuned() -> None:
     plain, large = scheduled(), scheduled(33000, 512)
     winners = [
-        Winner("c", {"m": 1, "n": 4096}, Candidate("gemv"), plain, 2e-3, 1e-3),
+        Winner("c", {"m": 1, "n": 4096}, TuneCandidate("gemv"), plain, 2e-3, 1e-3),
         Winner("c", {"m": 16, "n": 4096}, None, plain, 2e-3, 2e-3),
         Winner("c", {"m": 1024, "n": 4096}, BEST, large, 4e-3, 1e-3),
     ]
@@ -132,7 +132,7 @@ def test_what_earlier_runs_found_of_other_sizes_and_kernels_stays() -> None:
     plain = scheduled()
 
     def written(kernel: str, m: int, date: str, present: str) -> str:
-        winner = Winner("c", {"m": m}, Candidate("gemv"), plain, 2e-3, 1e-3)
+        winner = Winner("c", {"m": m}, TuneCandidate("gemv"), plain, 2e-3, 1e-3)
         about = {"Adapter": "One", "Date": date}
         return write_lines(
             [line_of(winner)],
@@ -164,7 +164,7 @@ def test_what_earlier_runs_found_of_other_sizes_and_kernels_stays() -> None:
 def test_cells_meet_at_the_mean_and_end_at_a_factor_of_two() -> None:
     plain = scheduled()
     winners = [
-        Winner("c", {"m": m, "n": 15}, Candidate("gemv"), plain, 2e-3, 1e-3)
+        Winner("c", {"m": m, "n": 15}, TuneCandidate("gemv"), plain, 2e-3, 1e-3)
         for m in (100, 200, 2000)
     ]
     text = write_lines(
@@ -183,7 +183,7 @@ def test_a_name_is_no_need_and_without_dims_there_are_no_sizes() -> None:
     source = SOURCE.replace("product", "subgroup_product")
     (program,) = compile_text(source, "product.kern").programs
     schedule = program.stages[0].schedules[-1]
-    winner = Winner("c", {}, Candidate("gemv"), schedule, 2e-3, 1e-3)
+    winner = Winner("c", {}, TuneCandidate("gemv"), schedule, 2e-3, 1e-3)
     left = replace(winner, candidate=None)
     text = write_lines(
         [line_of(winner), line_of(left)],

@@ -10,19 +10,19 @@ import pytest
 
 from kerngen.runtime.calls.ranges import derive
 from kerngen.verify.meaning import programs as module
-from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.number import BoundedArray
 from kerngen.verify.meaning.programs import Subject, meaning
 
 F, S, W = np.float32, np.int32, np.uint32
 
-Run: TypeAlias = Callable[..., list[list[Number]]]
+Run: TypeAlias = Callable[..., list[list[BoundedArray]]]
 
 
 @pytest.fixture
 def run(known: dict[str, Subject]) -> Run:
     """What calls a kernel with lengths, arrays and scalars; None of what is exact."""
 
-    def call(name: str, sizes: dict[str, int], *given: Any) -> list[list[Number]]:
+    def call(name: str, sizes: dict[str, int], *given: Any) -> list[list[BoundedArray]]:
         subject = known[name]
         lengths = dict(sizes)
         derive(subject.runtime, lengths)
@@ -32,7 +32,7 @@ def run(known: dict[str, Subject]) -> Run:
     return call
 
 
-def exactly(found: Number, expected: Any) -> None:
+def exactly(found: BoundedArray, expected: Any) -> None:
     np.testing.assert_array_equal(found.error, 0)
     np.testing.assert_array_equal(found.value, expected)
 

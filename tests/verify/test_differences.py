@@ -15,7 +15,7 @@ from kerngen.gradient.terms import Term
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
 from kerngen.verify import campaign
-from kerngen.verify.differences import Product, products
+from kerngen.verify.differences import InnerProducts, products
 from kerngen.verify.subjects import subjects
 from tests.budget import sampled
 from tests.compile import library_of
@@ -49,7 +49,7 @@ kernel furthest_gradient = gradient of furthest by b, d;
 schedule energy, moved, furthest { generic }
 schedule energy_gradient, moved_gradient, furthest_gradient { generic }
 """
-RULE: Any = vars(adjoint.Reads)["_add"]
+RULE: Any = vars(adjoint.ReadAdjoints)["_add"]
 
 
 @pytest.fixture
@@ -81,12 +81,12 @@ def test_right_gradients_are_held(file: str) -> None:
 def test_a_wrong_gradient_is_found(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The derivation adds a part twice: kernel, shaders and reference all agree."""
 
-    def doubled(self: adjoint.Reads, name: str, term: Term) -> None:
+    def doubled(self: adjoint.ReadAdjoints, name: str, term: Term) -> None:
         RULE(self, name, term)
         if name == "w":
             RULE(self, name, term)
 
-    monkeypatch.setattr(adjoint.Reads, "_add", doubled)
+    monkeypatch.setattr(adjoint.ReadAdjoints, "_add", doubled)
     (row,) = rows_of(file, "--kernel", "scaled_gradient")
     found = row["counterexample"]
     assert row["verdict"] == "wrong"
@@ -129,12 +129,12 @@ def test_a_wrong_gradient_by_a_member_is_found(
 ) -> None:
     """One member gets its part twice."""
 
-    def doubled(self: adjoint.Reads, name: str, term: Term) -> None:
+    def doubled(self: adjoint.ReadAdjoints, name: str, term: Term) -> None:
         RULE(self, name, term)
         if name == member:
             RULE(self, name, term)
 
-    monkeypatch.setattr(adjoint.Reads, "_add", doubled)
+    monkeypatch.setattr(adjoint.ReadAdjoints, "_add", doubled)
     Path(file).write_text(OF_STRUCTS, encoding="utf-8")
     (row,) = rows_of(file, "--kernel", "energy_gradient")
     assert row["verdict"] == "wrong"
@@ -158,8 +158,8 @@ def test_a_call_that_raises_is_a_fault(
 
 def test_an_error_is_a_share_of_its_tolerance() -> None:
     """The tolerance is 0 where all values are, as of a convolution without taps."""
-    assert Product("x", 1.0, 1.5, 2.0).share == 0.25
-    assert Product("x", 0.0, 0.0, 0.0).share == 0
+    assert InnerProducts("x", 1.0, 1.5, 2.0).share == 0.25
+    assert InnerProducts("x", 0.0, 0.0, 0.0).share == 0
 
 
 def test_what_jumps_is_not_compared(file: str) -> None:

@@ -16,7 +16,7 @@ from kerngen.verify import campaign
 from kerngen.verify.campaign import Campaign
 from kerngen.verify.effort import Effort
 from kerngen.verify.guarded import guarded
-from kerngen.verify.result import Result, Verdict
+from kerngen.verify.result import Verdict, WayResult
 from kerngen.verify.subjects import subjects
 from tests.programs.faults import FAULTS, PlantedFault
 from tests.verify.patches import nothing
@@ -85,7 +85,7 @@ def no_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "large_sizes", nothing)
 
 
-def first_wrong(kernel: str) -> Result | None:
+def first_wrong(kernel: str) -> WayResult | None:
     """The first way to run a kernel of the battery that goes wrong."""
     selection = select(BATTERY, Project())
     names = [file.name for file in selection.files]

@@ -21,16 +21,16 @@ from kerngen.verify.meaning.functions import (
     plain_value,
     wrap,
 )
-from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.number import BoundedArray
 from kerngen.verify.meaning.operators import operation
 from tests.verify.bounds import INF, TOP, U
 
 T = 2.0**-126
 
 
-def n(*values: float, error: float = 0.0) -> list[Number]:
+def n(*values: float, error: float = 0.0) -> list[BoundedArray]:
     """Numbers that are off by `error`, an argument each."""
-    return [Number(*map(np.asarray, (v, error, abs(v)))) for v in values]
+    return [BoundedArray(*map(np.asarray, (v, error, abs(v)))) for v in values]
 
 
 @pytest.fixture(autouse=True)
@@ -456,7 +456,7 @@ def test_conversions_that_round() -> None:
 
 def test_a_rough_float_is_an_integer_if_nothing_whole_is_near() -> None:
     value, error = np.array([1.5, 1.9, 1.1, 4e9, 1.5]), np.array([0.2] * 4 + [INF])
-    found = convert(Number(value, error, value), Scalar.F32, Scalar.I32)
+    found = convert(BoundedArray(value, error, value), Scalar.F32, Scalar.I32)
     assert found.unsure.tolist() == [False, True, True, False, True]
     assert found.value.tolist()[:1] == [1]
     assert found.value[3] == 2**31 - 128

@@ -23,7 +23,7 @@ from kerngen.verify.contents import contents_of, flat, leaves
 from kerngen.verify.meaning import number
 from kerngen.verify.meaning.evaluate import Contents
 from kerngen.verify.meaning.functions import convert
-from kerngen.verify.meaning.programs import Call, Subject
+from kerngen.verify.meaning.programs import CallState, Subject
 from tests.compile import checked
 from tests.programs.interpreter import Interpreter
 from tests.programs.memory import Fixed, Memory, Record, at_path, filled, numbers_in
@@ -36,7 +36,7 @@ SHORT = 5
 """What long axes are cut to: the interpreter is slow."""
 
 
-def call_of(program: Program, kernel: Built, sizes: Mapping[str, int]) -> Call:
+def call_of(program: Program, kernel: Built, sizes: Mapping[str, int]) -> CallState:
     """A call, executed by the oracle."""
     module = checked(program.text)
     functions = {function.name: function for function in module.functions}
@@ -48,7 +48,7 @@ def call_of(program: Program, kernel: Built, sizes: Mapping[str, int]) -> Call:
     dims = {dim: sizes[dim] for dim in subject.kernel.dims}
     lengths = dims | dict(kernel.kernel.guards(scalars))
     derive(kernel.kernel, lengths)
-    call = Call(subject, lengths)
+    call = CallState(subject, lengths)
     with np.errstate(all="ignore"):
         call.bind(arrays, scalars)
         for statement in subject.kernel.body:

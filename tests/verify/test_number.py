@@ -14,21 +14,23 @@ import pytest
 
 from kerngen.ir.types import Scalar
 from kerngen.verify.meaning import number
-from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.number import BoundedArray
 from tests.verify.bounds import INF, TOP, U
 
 T = 2.0**-126
 THIRD = 1 / 3
 
 
-def n(value: Any, error: Any = 0.0, size: Any = None) -> Number:
+def n(value: Any, error: Any = 0.0, size: Any = None) -> BoundedArray:
     """Numbers that are off by `error`."""
     values = np.asarray(value, np.float64)
     errors = np.broadcast_to(np.asarray(error, np.float64), values.shape)
-    return Number(values, errors, np.asarray(np.abs(values) if size is None else size))
+    return BoundedArray(
+        values, errors, np.asarray(np.abs(values) if size is None else size)
+    )
 
 
-def holds(found: Number, value: Any, error: Any, size: Any = None) -> None:
+def holds(found: BoundedArray, value: Any, error: Any, size: Any = None) -> None:
     np.testing.assert_allclose(found.error, error, rtol=1e-12)
     known = np.isfinite(found.error)
     np.testing.assert_allclose(found.value[known], np.asarray(value)[known], rtol=1e-15)
@@ -105,7 +107,9 @@ def test_f16_has_fewer_digits() -> None:
     assert (found.size == given.size).all()
 
 
-TWO: dict[str, tuple[Callable[..., Number], Number, Number, float, float]] = {
+TWO: dict[
+    str, tuple[Callable[..., BoundedArray], BoundedArray, BoundedArray, float, float]
+] = {
     "whole": (number.add, n(3), n(4), 7, 0),
     "the last whole": (number.add, n(2.0**24 - 1), n(1), 2.0**24, 0),
     "too large": (number.add, n(2.0**24), n(1), 2.0**24 + 1, (2.0**24 + 1) * U),
@@ -206,7 +210,7 @@ def test_an_open_choice_of_integers_is_known_where_both_are_one() -> None:
 
 SPREAD = 3 * U / (1 - 3 * U)
 
-SUMS: dict[str, tuple[Number, int, Any, Any]] = {
+SUMS: dict[str, tuple[BoundedArray, int, Any, Any]] = {
     "whole": (n([1, 2, 3]), 1, 6, 0),
     "fractions": (n([0.25, -0.5, 3]), 1, 2.75, 0),
     "of nothing": (n(np.zeros((0, 2))), 1, [0, 0], [0, 0]),
@@ -238,7 +242,7 @@ def test_sums(case: str) -> None:
     np.testing.assert_allclose(found.value[known], np.asarray(value)[known], rtol=1e-15)
 
 
-PRODUCTS: dict[str, tuple[Number, Any, Any, Any]] = {
+PRODUCTS: dict[str, tuple[BoundedArray, Any, Any, Any]] = {
     "whole": (n([2, -3, 4]), -24, 0, 24),
     "the last whole": (n([2.0**12, 2.0**12, 1]), 2.0**24, 0, 2.0**24),
     "too large": (n([2.0**12, 2.0**13, 1]), 2.0**25, 2.0**25 * SPREAD, 2.0**25),
@@ -321,7 +325,7 @@ def test_elements_are_taken_with_their_bounds() -> None:
     "join", [number.total, number.product, number.highest, number.lowest]
 )
 def test_prefixes_are_joined_one_by_one(
-    join: Callable[[Number, number.Join], Number],
+    join: Callable[[BoundedArray, number.Join], BoundedArray],
 ) -> None:
     """All at once, and each by itself: with errors, infinities, and of nothing."""
     values = [[1.0, 0.5], [2.0**12, -np.inf], [3.0, 0.1], [0.0, -(2.0**-100)]]

@@ -10,7 +10,7 @@ import pytest
 
 from kerngen.ir.types import Matrix, Scalar, Vector
 from kerngen.verify.meaning import number
-from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.number import BoundedArray
 from kerngen.verify.meaning.vectors import (
     components,
     concatenated,
@@ -35,9 +35,9 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def n(value: Any, error: float = 0.0) -> Number:
+def n(value: Any, error: float = 0.0) -> BoundedArray:
     values = np.asarray(value, np.float64)
-    return Number(values, np.full(values.shape, error), np.abs(values))
+    return BoundedArray(values, np.full(values.shape, error), np.abs(values))
 
 
 def drawn(*shape: int, seed: int = 0) -> Values:

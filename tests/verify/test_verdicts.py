@@ -21,11 +21,17 @@ from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.campaign import reference_way
 from kerngen.verify.effort import SPENT, Effort, StopError
 from kerngen.verify.fault import Fault, Tally, WrongError
-from kerngen.verify.hazards import Hazard, Watch
+from kerngen.verify.hazards import Hazard, HazardCollector
 from kerngen.verify.meaning import number
-from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.number import BoundedArray
 from kerngen.verify.meaning.programs import Subject
-from kerngen.verify.result import OVERLAPS, REFERENCE, Counterexample, Result, Verdict
+from kerngen.verify.result import (
+    OVERLAPS,
+    REFERENCE,
+    Counterexample,
+    Verdict,
+    WayResult,
+)
 from kerngen.verify.snippet import array_text, snippet
 from kerngen.verify.trial import Given
 
@@ -39,16 +45,16 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def n(value: Any, error: Any = 0.0) -> Number:
+def n(value: Any, error: Any = 0.0) -> BoundedArray:
     values = np.asarray(value, np.float64)
     errors = np.array(np.broadcast_to(np.asarray(error, np.float64), values.shape))
-    return Number(values, errors, np.abs(values))
+    return BoundedArray(values, errors, np.abs(values))
 
 
 # Faults
 
 
-def compared(want: Number, got: Any, tally: Tally | None = None) -> Fault | None:
+def compared(want: BoundedArray, got: Any, tally: Tally | None = None) -> Fault | None:
     array = np.asarray(got, np.float32)
     try:
         faults.compare("y", F32, [want], array, tally or Tally(), 3)
@@ -134,7 +140,9 @@ def test_what_time_there_is_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
 # Hazards
 
 
-def seen(known: dict[str, Subject], watch: Watch, value: Number) -> list[Hazard]:
+def seen(
+    known: dict[str, Subject], watch: HazardCollector, value: BoundedArray
+) -> list[Hazard]:
     watch.statement(known["called"].kernel.body[0], value)
     return [*watch.found.values()]
 
@@ -143,8 +151,10 @@ UNKNOWN = n(1, INF)
 
 
 def test_operators_that_leave_the_numbers(known: dict[str, Subject]) -> None:
-    def told(op: str, left: Number, right: Number, value: Number = UNKNOWN) -> Any:
-        watch = Watch()
+    def told(
+        op: str, left: BoundedArray, right: BoundedArray, value: BoundedArray = UNKNOWN
+    ) -> Any:
+        watch = HazardCollector()
         found = {**number.FLOAT_OPERATORS, "<": number.remainder}[op](left, right)
         watch.operator(op, left, right, found)
         return [(each.kind, each.text) for each in seen(known, watch, value)]
@@ -178,7 +188,7 @@ def test_operators_that_leave_the_numbers(known: dict[str, Subject]) -> None:
 
 
 def test_the_least_numbers_that_fail_are_told(known: dict[str, Subject]) -> None:
-    watch = Watch()
+    watch = HazardCollector()
     for size in ([3e38, 2.5e38], 3.2e38, 2e38, 2.8e38):
         watch.operator("+", n(size), n(size), number.add(n(size), n(size)))
         (found,) = seen(known, watch, UNKNOWN)
@@ -189,37 +199,37 @@ def test_the_least_numbers_that_fail_are_told(known: dict[str, Subject]) -> None
 
 
 def test_functions_and_sums_that_leave_the_numbers(known: dict[str, Subject]) -> None:
-    def told(watch: Watch) -> Any:
+    def told(watch: HazardCollector) -> Any:
         return [(each.kind, each.text) for each in seen(known, watch, UNKNOWN)]
 
-    watch = Watch()
+    watch = HazardCollector()
     watch.builtin("pow", [n(-8), n(0.5)], n(0, INF))
     assert told(watch) == [("undefined", "pow(-8, 0.5) is not a number")]
-    watch = Watch()
+    watch = HazardCollector()
     watch.builtin("exp", [n([1, 100])], n([1, 1], [0, INF]))
     assert told(watch) == [("overflow", "exp(100) is not finite in f32")]
-    watch = Watch()
+    watch = HazardCollector()
     watch.builtin("select", [n(1), n(2), n(3)], n(0, INF))
     assert told(watch) == []
-    watch = Watch()
+    watch = HazardCollector()
     terms = n([[1e38, 1], [-3e38, 1], [3e38, 1], [3e38, 1]])
     watch.reduction("sum", terms, 1, number.total(terms, number.Join()))
     assert told(watch) == [
         ("overflow", "the sum of 4 terms up to 3e+38 is not finite in f32")
     ]
-    watch = Watch()
+    watch = HazardCollector()
     watch.reduction("prod", n([1e30, 1e30]), 1, n(0, INF))
     assert told(watch) == [
         ("overflow", "the product of 2 terms up to 1e+30 is not finite in f32")
     ]
-    watch = Watch()
+    watch = HazardCollector()
     watch.reduction("max", n([1e30, 1e30]), 1, n(0, INF))
     assert told(watch) == []
 
 
 def test_what_f16_does_not_hold_is_told(known: dict[str, Subject]) -> None:
-    def told(value: Number, *, is_half: bool) -> Any:
-        watch = Watch()
+    def told(value: BoundedArray, *, is_half: bool) -> Any:
+        watch = HazardCollector()
         watch.statement(known["called"].kernel.body[0], value, is_half=is_half)
         return [(each.kind, each.text) for each in watch.found.values()]
 
@@ -325,9 +335,9 @@ def test_elements_at_the_ends_are_looked_at() -> None:
 # Reports
 
 
-def result_of(subject: Subject, **more: Any) -> Result:
+def result_of(subject: Subject, **more: Any) -> WayResult:
     tally = Tally(cases=2, elements=8, known=6, worst=0.5)
-    plain = Result("a.kern", "k[1]", "y", "map", "edge", subject, tally=tally)
+    plain = WayResult("a.kern", "k[1]", "y", "map", "edge", subject, tally=tally)
     return replace(plain, **more)
 
 

@@ -36,7 +36,7 @@ from kerngen.verify.fault import Fault as Wrong
 from kerngen.verify.fault import Tally, WrongError
 from kerngen.verify.repeat import OutsideError, kernel
 from kerngen.verify.report import table_of
-from kerngen.verify.result import OVERLAPS, Result
+from kerngen.verify.result import OVERLAPS, WayResult
 from kerngen.verify.snippet import array_text
 from kerngen.verify.trial import Given, Trial
 from tests.compile import checked
@@ -241,7 +241,7 @@ def test_a_narrow_table_keeps_names_whole() -> None:
     """They are what is given to `--kernel` and `--schedule`."""
     name = "gemm_tile32x32x32_micro4x4"
     subject: Any = None
-    row = Result("a.kern", name, "y", name, "edge", subject, tally=Tally(cases=1))
+    row = WayResult("a.kern", name, "y", name, "edge", subject, tally=Tally(cases=1))
     console = Console(width=60)
     with console.capture() as printed:
         console.print(table_of([row]))
@@ -372,7 +372,7 @@ def test_there_is_a_budget_by_default(
 ) -> None:
     left: list[float] = []
 
-    def results(self: Campaign, chosen: object) -> list[Result]:
+    def results(self: Campaign, chosen: object) -> list[WayResult]:
         del chosen
         left.append(self.effort.deadline - time.monotonic())
         return []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kerngen.plan.wgsl import Code, only
+from kerngen.plan.wgsl import Declarations, only
 from kerngen.runtime import Context
 from tests.web import node
 from tests.web.browser import ROOT
@@ -29,7 +29,7 @@ def test_one_entry_point_is_left_with_all_that_it_uses(
     assert package.is_dir()
     files = sorted((ROOT / "generated").rglob("*.wgsl"))[::20]
     texts = [file.read_text("utf-8") for file in files]
-    codes = [(text, Code(text)) for text in texts]
+    codes = [(text, Declarations(text)) for text in texts]
     pairs = [(t, x) for t, c in codes for x in c.texts if c.is_entry_point(x)]
     assert len(pairs) > 2 * len(files) > 40
     found: list[str] = node.run(tmp_path, JOB, pairs)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Final, Protocol, cast
 
-from kerngen.bench.case import Case
+from kerngen.bench.case import BenchCase
 from kerngen.bench.measure import Clock
 
 
@@ -24,7 +24,7 @@ class Peer(Protocol):
         """Its version."""
         ...
 
-    def clock(self, case: Case) -> AbstractContextManager[Clock | None]:
+    def clock(self, case: BenchCase) -> AbstractContextManager[Clock | None]:
         """Yield a clock for a case's counterpart in the library, or None.
 
         What that takes of memory is given back at the end of the block.

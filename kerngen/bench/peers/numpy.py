@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.bench.arguments import rotations
-from kerngen.bench.case import Case
+from kerngen.bench.case import BenchCase
 from kerngen.bench.measure import Clock, WallClock
 from kerngen.bench.peers.find import Peer
 
@@ -56,7 +56,7 @@ class Numpy:
     version = np.__version__
 
     @contextmanager
-    def clock(self, case: Case) -> Generator[Clock | None]:
+    def clock(self, case: BenchCase) -> Generator[Clock | None]:
         """Yield a host clock for a case's counterpart."""
         if case.twin not in TWINS:
             yield None

@@ -16,7 +16,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
-from kerngen.bench.case import Case
+from kerngen.bench.case import BenchCase
 from kerngen.bench.measure import Clock
 from kerngen.bench.peers.find import Peer
 
@@ -51,7 +51,7 @@ class Tinygrad:
         self.version = version("tinygrad")
 
     @contextmanager
-    def clock(self, case: Case) -> Generator[Clock | None]:
+    def clock(self, case: BenchCase) -> Generator[Clock | None]:
         """Yield a clock that adds up tinygrad's timestamps of its kernels."""
         if case.twin not in TWINS or case.largest > _LARGEST:
             yield None

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, Final, TypeAlias, cast, final
 
 from kerngen.bench.arguments import Sizes, rotations, row_starts
-from kerngen.bench.case import Case
+from kerngen.bench.case import BenchCase
 from kerngen.bench.measure import Clock, Clocks, Launch, WallClock
 from kerngen.bench.peers.find import Peer
 from kerngen.bench.system_sizes import FEED_FORWARD, SORT, STEP, TOPK, step_lengths
@@ -126,7 +126,7 @@ class Torch:
         self._torch.backends.cuda.matmul.allow_tf32 = False
 
     @contextmanager
-    def clock(self, case: Case) -> Generator[Clock | None]:
+    def clock(self, case: BenchCase) -> Generator[Clock | None]:
         """Yield a clock for a case's counterpart, by CUDA's events or the host's clock."""
         launch = self._launch(case)
         if launch is None:
@@ -160,7 +160,7 @@ class Torch:
 
         return clock
 
-    def _launch(self, case: Case) -> Launch | None:
+    def _launch(self, case: BenchCase) -> Launch | None:
         composed = {
             STEP: self._step,
             FEED_FORWARD: self._feed_forward,
@@ -195,7 +195,7 @@ class Torch:
             return lambda turn: compiled(*sets[turn % len(sets)])
         return lambda turn: function(torch, sets[turn % len(sets)])
 
-    def _keyed(self, case: Case) -> Launch:
+    def _keyed(self, case: BenchCase) -> Launch:
         axes, name, function = KEYED[case.twin]
         torch, bins, n = self._torch, case.sizes[name], case.sizes["n"]
         kind = "gpu" if self._device == "cuda" else "software"
@@ -214,7 +214,7 @@ class Torch:
 
         return launch
 
-    def _backward(self, case: Case) -> Launch:
+    def _backward(self, case: BenchCase) -> Launch:
         torch, is_causal = self._torch, BACKWARD[case.twin]
         kind = "gpu" if self._device == "cuda" else "software"
 

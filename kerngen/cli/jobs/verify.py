@@ -17,13 +17,13 @@ from kerngen.cli.console import report_console
 from kerngen.cli.jobs.adapters import numbers
 from kerngen.cli.project import Selection
 from kerngen.source.words import counted
-from kerngen.verify.farm import Asked, merged, verify_library
+from kerngen.verify.farm import VerifyOptions, merged, verify_library
 from kerngen.verify.report import print_data, table_of_data
 from kerngen.verify.result import Verdict
 
 
 def verify_in_jobs(
-    selection: Selection, asked: Asked, jobs: int, *, as_json: bool
+    selection: Selection, asked: VerifyOptions, jobs: int, *, as_json: bool
 ) -> None:
     """Verify in several processes, print the report, and exit with its status."""
     try:
@@ -47,7 +47,7 @@ def verify_in_jobs(
         raise click.exceptions.Exit(1)
 
 
-def _one(selection: Selection, asked: Asked) -> dict[str, Any]:
+def _one(selection: Selection, asked: VerifyOptions) -> dict[str, Any]:
     """Verify with one seed, in a process of its own."""
     shown = {file.name: file.shown for file in selection.files}
     sources = shown_path(selection.base) if selection.root is not None else ""

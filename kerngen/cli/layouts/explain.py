@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, assert_never
 
-from kerngen.cli.layouts.fields import Reached, Step, follow
+from kerngen.cli.layouts.fields import PathStep, Reached, follow
 from kerngen.ir.memory import FixedArray, Leaf, Member, MemoryType, Struct
 from kerngen.ir.types import Matrix, Scalar, Vector
 from kerngen.layout import types as layout
 from kerngen.layout.rules import UNIFORM_UNIT, Space
-from kerngen.report.layout_data import Subject
+from kerngen.report.layout_data import LayoutSubject
 from kerngen.report.layout_picture import Pieces
 
 
-def explain_field(subject: Subject, steps: Sequence[Step]) -> Iterator[Pieces]:
+def explain_field(
+    subject: LayoutSubject, steps: Sequence[PathStep]
+) -> Iterator[Pieces]:
     """Yield the lines that `kerngen layout --explain` prints."""
     ways = [[*follow(laid, steps)] for laid in subject.layouts]
     reached = ways[0][-1].field
@@ -41,7 +43,7 @@ _WHERE: Final[dict[tuple[Space, ...], str]] = {
 }
 
 
-def _written(step: Step) -> str:
+def _written(step: PathStep) -> str:
     return step.name + "".join(f"[{place}]" for place in step.places)
 
 

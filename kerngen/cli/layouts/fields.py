@@ -10,7 +10,7 @@ from typing import Final, final
 import click
 
 from kerngen.layout.types import LayoutField, StructLayout
-from kerngen.report.layout_data import Subject, axes_of, struct_in
+from kerngen.report.layout_data import LayoutSubject, axes_of, struct_in
 from kerngen.source.similar import suggesting
 
 _STEP: Final = re.compile(r"(\w+)((?:\[\d+\])*)")
@@ -18,7 +18,7 @@ _STEP: Final = re.compile(r"(\w+)((?:\[\d+\])*)")
 
 @final
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """A step of a path: a field, and which element of it, if it is an array."""
 
     name: str
@@ -44,9 +44,9 @@ class Reached:
         return self.within.fields[self.number]
 
 
-def split(path: str) -> list[Step]:
+def split(path: str) -> list[PathStep]:
     """Parse a path into its steps."""
-    steps: list[Step] = []
+    steps: list[PathStep] = []
     for part in path.split("."):
         found = _STEP.fullmatch(part.strip())
         if found is None:
@@ -55,13 +55,13 @@ def split(path: str) -> list[Step]:
                 "'lights[2].color'."
             )
         places = tuple(int(place) for place in re.findall(r"\d+", found[2]))
-        steps.append(Step(found[1], places))
+        steps.append(PathStep(found[1], places))
     return steps
 
 
 def choose(
-    subjects: Sequence[Subject], steps: list[Step]
-) -> tuple[Subject, list[Step]]:
+    subjects: Sequence[LayoutSubject], steps: list[PathStep]
+) -> tuple[LayoutSubject, list[PathStep]]:
     """Return the struct that a path begins at, and the steps inside it."""
     first = steps[0].name
     having = [s for s in subjects if any(f.name == first for f in s.layouts[0].fields)]
@@ -86,7 +86,7 @@ def choose(
     )
 
 
-def follow(laid: StructLayout, steps: Sequence[Step]) -> Iterator[Reached]:
+def follow(laid: StructLayout, steps: Sequence[PathStep]) -> Iterator[Reached]:
     """Yield each step of a path, resolved in a layout."""
     within = laid
     for position, step in enumerate(steps):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from kerngen.emit.members import is_static, literal_place
 from kerngen.emit.python_code import Code, call
 from kerngen.emit.reference.runs import Frame
-from kerngen.emit.reference.scope import Printer, Scope
+from kerngen.emit.reference.scope import ExpressionPrinter, Scope
 from kerngen.ir import nodes as ir
 from kerngen.ir.memory import Leaf
 from kerngen.ir.types import Scalar
@@ -19,7 +19,9 @@ NUMBERS = {Scalar.F32: "float", Scalar.I32: "int", Scalar.U32: "int"}
 """What makes a Python number of each type."""
 
 
-def print_uniform(printer: Printer, expr: ir.UniformValue, frame: Frame) -> Code:
+def print_uniform(
+    printer: ExpressionPrinter, expr: ir.UniformValue, frame: Frame
+) -> Code:
     """Return a parameter, a host or a part of one, aligned with the frame."""
     scope = printer.scope
     if is_static(expr.path):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kerngen.emit.python_code import Code
 from kerngen.emit.reference.runs import Frame, read_regardless
-from kerngen.emit.reference.scope import Printer, Scope
+from kerngen.emit.reference.scope import ExpressionPrinter, Scope
 from kerngen.ir.nodes import Reduce, ReduceKind
 from kerngen.ir.types import Scalar, scalar_of
 
@@ -42,7 +42,7 @@ def empty_array(scope: Scope, expr: Reduce, outer: Frame) -> str:
     )
 
 
-def write_empty(printer: Printer, expr: Reduce, outer: Frame) -> str:
+def write_empty(printer: ExpressionPrinter, expr: Reduce, outer: Frame) -> str:
     """Write a variable with a reduction's neutral value, and return its name."""
     scope = printer.scope
     total = scope.fresh(f"{expr.kind}_over_{'_'.join(i.name for i in expr.indices)}")
@@ -51,7 +51,7 @@ def write_empty(printer: Printer, expr: Reduce, outer: Frame) -> str:
 
 
 def unless_empty(
-    printer: Printer, expr: Reduce, outer: Frame, value: Callable[[], Code]
+    printer: ExpressionPrinter, expr: Reduce, outer: Frame, value: Callable[[], Code]
 ) -> Code:
     """Return a reduction, computed only if it has terms, where that matters.
 

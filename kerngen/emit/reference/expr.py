@@ -12,12 +12,12 @@ from typing import assert_never, final
 
 from kerngen.emit.calls import fill_template
 from kerngen.emit.members import literal_place
-from kerngen.emit.python_code import Code, Level, binary, call, number
+from kerngen.emit.python_code import Code, Precedence, binary, call, number
 from kerngen.emit.reference.arguments import print_static, print_uniform
 from kerngen.emit.reference.load import print_index, print_load
 from kerngen.emit.reference.reduce import print_reduce
 from kerngen.emit.reference.runs import Frame
-from kerngen.emit.reference.scope import Printer, Scope
+from kerngen.emit.reference.scope import ExpressionPrinter, Scope
 from kerngen.emit.reference.types import inner, is_float, lift, widest
 from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.table import BUILTINS
@@ -120,12 +120,12 @@ class ReferencePrinter:
     def _unary(self, expr: ir.Unary, frame: Frame) -> Code:
         operand = self.print(expr.operand, frame)
         if operand.weak and expr.op == "not":
-            return Code(f"not {operand.at(Level.NOT)}", Level.NOT, weak=True)
+            return Code(f"not {operand.at(Precedence.NOT)}", Precedence.NOT, weak=True)
         if operand.weak and expr.op == "~":
             operand = self._scope.typed(operand, expr.type)
         op = "~" if expr.op == "not" else expr.op
-        text = f"{op}{operand.at(Level.UNARY)}"
-        return Code(text, Level.UNARY, operand.weak, fresh=not operand.weak)
+        text = f"{op}{operand.at(Precedence.UNARY)}"
+        return Code(text, Precedence.UNARY, operand.weak, fresh=not operand.weak)
 
     def _binary(self, expr: ir.Binary, frame: Frame) -> Code:
         sides = (expr.left, expr.right)
@@ -186,7 +186,7 @@ class ReferencePrinter:
 # Print operations on vectors and matrices: parts, constructors and products.
 
 
-def print_swizzle(printer: Printer, expr: Swizzle, frame: Frame) -> Code:
+def print_swizzle(printer: ExpressionPrinter, expr: Swizzle, frame: Frame) -> Code:
     """
     Take components of a vector by their letters.
 
@@ -205,7 +205,7 @@ def print_swizzle(printer: Printer, expr: Swizzle, frame: Frame) -> Code:
     return Code(inner(operand, [str(places)]).text, fresh=True)
 
 
-def print_part(printer: Printer, expr: Part, frame: Frame) -> Code:
+def print_part(printer: ExpressionPrinter, expr: Part, frame: Frame) -> Code:
     """
     Take a component of a vector or a column of a matrix by its number.
 
@@ -231,7 +231,7 @@ def _of_column(place: str, *, is_column: bool) -> list[str]:
     return [place, ":"] if is_column else [place]
 
 
-def print_construct(printer: Printer, expr: Construct, frame: Frame) -> Code:
+def print_construct(printer: ExpressionPrinter, expr: Construct, frame: Frame) -> Code:
     """
     Make a vector or a matrix of its parts.
 

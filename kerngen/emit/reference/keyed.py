@@ -10,7 +10,7 @@ from kerngen.emit.python_code import Code, call, tuple_text
 from kerngen.emit.reference.axes import align, find_carrier
 from kerngen.emit.reference.empty import empty_array, limit_of, unless_empty
 from kerngen.emit.reference.runs import Frame
-from kerngen.emit.reference.scope import Printer
+from kerngen.emit.reference.scope import ExpressionPrinter
 from kerngen.ir.analysis.conditions import unconditional
 from kerngen.ir.analysis.ordering import Order, order_of
 from kerngen.ir.analysis.reads import free_indices
@@ -36,7 +36,7 @@ _JOINS: dict[ReduceKind, str] = {
 _OF_NOTHING: dict[ReduceKind, str] = {"sum": "0", "prod": "1"}
 
 
-def print_keyed(printer: Printer, expr: Reduce, frame: Frame) -> Code | None:
+def print_keyed(printer: ExpressionPrinter, expr: Reduce, frame: Frame) -> Code | None:
     """Return a keyed or prefix reduction, aligned with the frame, else None."""
     if expr.condition is None or not isinstance(expr.type, Scalar):
         return None
@@ -55,7 +55,9 @@ def print_keyed(printer: Printer, expr: Reduce, frame: Frame) -> Code | None:
     return None
 
 
-def _ordered(printer: Printer, expr: Reduce, order: Order, frame: Frame) -> Code | None:
+def _ordered(
+    printer: ExpressionPrinter, expr: Reduce, order: Order, frame: Frame
+) -> Code | None:
     """
     Find the places of elements by sorting them.
 
@@ -90,18 +92,20 @@ class _Laid:
         """The axes of the result."""
         return (*(key.index for key in self.keys), *self.columns)
 
-    def places(self, printer: Printer) -> str:
+    def places(self, printer: ExpressionPrinter) -> str:
         """Print where each term belongs."""
         return tuple_text(
             printer.print(key.value, self.terms).text for key in self.keys
         )
 
-    def body(self, printer: Printer) -> str:
+    def body(self, printer: ExpressionPrinter) -> str:
         """Print the terms."""
         return printer.print(self.reduce.body, (*self.terms, *self.columns)).text
 
 
-def _laid(printer: Printer, found: Keyed, reduce: Reduce, frame: Frame) -> _Laid | None:
+def _laid(
+    printer: ExpressionPrinter, found: Keyed, reduce: Reduce, frame: Frame
+) -> _Laid | None:
     """Return the axes along which NumPy computes a reduction by key.
 
     None where no tensor that is read has as many elements as there are terms.
@@ -117,7 +121,7 @@ def _laid(printer: Printer, found: Keyed, reduce: Reduce, frame: Frame) -> _Laid
     return _Laid(reduce, keys, terms, columns)
 
 
-def _scattered(printer: Printer, found: Keyed, frame: Frame) -> Code | None:
+def _scattered(printer: ExpressionPrinter, found: Keyed, frame: Frame) -> Code | None:
     """
     Join each term with the result that its key chooses.
 
@@ -137,7 +141,9 @@ def _scattered(printer: Printer, found: Keyed, frame: Frame) -> Code | None:
     return align(value, laid.results, frame)
 
 
-def print_keyed_place(printer: Printer, expr: Reduce, frame: Frame) -> Code | None:
+def print_keyed_place(
+    printer: ExpressionPrinter, expr: Reduce, frame: Frame
+) -> Code | None:
     """
     Find the place of the best term of each result; None where it has no key.
 
@@ -167,7 +173,7 @@ def print_keyed_place(printer: Printer, expr: Reduce, frame: Frame) -> Code | No
 
 
 def _has_carrier(
-    printer: Printer, reduce: Reduce, keys: tuple[Key, ...], axes: Frame
+    printer: ExpressionPrinter, reduce: Reduce, keys: tuple[Key, ...], axes: Frame
 ) -> bool:
     """Whether the terms are as many as the elements of a tensor that is read for them."""
     values = (reduce.body, *(key.value for key in keys))
@@ -175,7 +181,7 @@ def _has_carrier(
     return any(find_carrier(value, wanted, loops) is not None for value in values)
 
 
-def _ranged(printer: Printer, found: Ragged, frame: Frame) -> Code | None:
+def _ranged(printer: ExpressionPrinter, found: Ragged, frame: Frame) -> Code | None:
     """
     Join the terms of each result's range.
 
@@ -206,7 +212,7 @@ def _whole(number: str, added: int) -> str:
     return f"np.asarray({number}, np.int64) + {added}" if added else number
 
 
-def _running(printer: Printer, found: Prefix, frame: Frame) -> Code | None:
+def _running(printer: ExpressionPrinter, found: Prefix, frame: Frame) -> Code | None:
     """
     Join the terms one after the other, and take what there is at each result.
 
@@ -224,7 +230,7 @@ def _running(printer: Printer, found: Prefix, frame: Frame) -> Code | None:
 
 
 def _running_call(
-    printer: Printer, found: Prefix, reduce: Reduce, terms: Frame
+    printer: ExpressionPrinter, found: Prefix, reduce: Reduce, terms: Frame
 ) -> Code:
     arguments = [
         _JOINS[reduce.kind],

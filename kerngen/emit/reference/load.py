@@ -9,14 +9,14 @@ from kerngen.emit.members import fields
 from kerngen.emit.python_code import Code, call
 from kerngen.emit.reference.axes import align, subscript
 from kerngen.emit.reference.runs import (
+    AxisSlice,
     Frame,
-    Run,
     axes_read,
     read_axes,
     run_of,
     run_text,
 )
-from kerngen.emit.reference.scope import Printer, Scope
+from kerngen.emit.reference.scope import ExpressionPrinter, Scope
 from kerngen.emit.reference.types import is_float
 from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.memory import Struct
@@ -24,7 +24,7 @@ from kerngen.ir.nodes import Extent, Index, Load, Role, Subscript
 from kerngen.ir.walk import subscript_value
 
 
-def print_load(printer: Printer, load: Load, frame: Frame) -> Code:
+def print_load(printer: ExpressionPrinter, load: Load, frame: Frame) -> Code:
     """Return the elements that a read yields, aligned with the frame."""
     loops = printer.scope.loops
     axes = read_axes(load, loops)
@@ -66,7 +66,7 @@ def _whole(scope: Scope, load: Load) -> Code:
     return array if is_read_as_it_is else scope.typed(array, load.type)
 
 
-def _runs(scope: Scope, load: Load) -> list[tuple[Run | None, Extent]]:
+def _runs(scope: Scope, load: Load) -> list[tuple[AxisSlice | None, Extent]]:
     return [(run_of(place, scope.loops), extent) for place, extent in axes_read(load)]
 
 
@@ -99,7 +99,9 @@ def _is_apart(scope: Scope, gather: Subscript, load: Load, frame: Frame) -> bool
     return len(set(axes)) == len(axes) and inner.isdisjoint(axes)
 
 
-def _take(printer: Printer, load: Load, gather: Subscript, frame: Frame) -> Code:
+def _take(
+    printer: ExpressionPrinter, load: Load, gather: Subscript, frame: Frame
+) -> Code:
     """
     Subscript one axis by an array; its axes replace that axis.
 
@@ -121,7 +123,7 @@ def _take(printer: Printer, load: Load, gather: Subscript, frame: Frame) -> Code
     return align(taken, (*before, *inner, *after), frame, load.type)
 
 
-def _gather(printer: Printer, load: Load, frame: Frame) -> Code:
+def _gather(printer: ExpressionPrinter, load: Load, frame: Frame) -> Code:
     """
     Subscript every axis by an array laid along the frame.
 

@@ -9,12 +9,12 @@ from kerngen.emit.reference.axes import align, find_carrier
 from kerngen.emit.reference.empty import unless_empty, write_empty
 from kerngen.emit.reference.keyed import print_keyed_place
 from kerngen.emit.reference.runs import Frame
-from kerngen.emit.reference.scope import Printer
+from kerngen.emit.reference.scope import ExpressionPrinter
 from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import Reduce
 
 
-def print_place(printer: Printer, expr: Reduce, frame: Frame) -> Code:
+def print_place(printer: ExpressionPrinter, expr: Reduce, frame: Frame) -> Code:
     """Return the position, aligned with the frame."""
     by_key = print_keyed_place(printer, expr, frame)
     if by_key is not None:
@@ -29,7 +29,7 @@ def print_place(printer: Printer, expr: Reduce, frame: Frame) -> Code:
     return align(unless_empty(printer, expr, kept, found), kept, frame)
 
 
-def _over_axis(printer: Printer, expr: Reduce, inner: Frame) -> Code:
+def _over_axis(printer: ExpressionPrinter, expr: Reduce, inner: Frame) -> Code:
     """
     Compute the body over the axes of a tensor, then find the place along one of them.
 
@@ -43,7 +43,7 @@ def _over_axis(printer: Printer, expr: Reduce, inner: Frame) -> Code:
     return Code(call(f"ref.{expr.kind}", arguments).text, fresh=True)
 
 
-def _by_loops(printer: Printer, expr: Reduce, outer: Frame) -> Code:
+def _by_loops(printer: ExpressionPrinter, expr: Reduce, outer: Frame) -> Code:
     """
     Compare one slice after the other with the best so far.
 

@@ -19,7 +19,7 @@ from kerngen.emit.reference.keyed import print_keyed
 from kerngen.emit.reference.load import sliced
 from kerngen.emit.reference.place import print_place
 from kerngen.emit.reference.runs import Frame, read_axes, read_regardless
-from kerngen.emit.reference.scope import Printer
+from kerngen.emit.reference.scope import ExpressionPrinter
 from kerngen.emit.reference.types import components, is_float
 from kerngen.ir.analysis.conditions import unconditional
 from kerngen.ir.analysis.reads import free_indices
@@ -35,7 +35,7 @@ _ACCUMULATE: dict[ReduceKind, str] = {
 }
 
 
-def print_reduce(printer: Printer, expr: Reduce, frame: Frame) -> Code:
+def print_reduce(printer: ExpressionPrinter, expr: Reduce, frame: Frame) -> Code:
     """Return the reduction, aligned with the frame."""
     if expr.finds_place:
         return print_place(printer, expr, frame)
@@ -90,7 +90,7 @@ def _axes_of(factor: Expr, expr: Reduce, frame: Frame) -> frozenset[Index]:
 
 
 def _is_einsum(
-    printer: Printer, expr: Reduce, factors: list[Expr], frame: Frame
+    printer: ExpressionPrinter, expr: Reduce, factors: list[Expr], frame: Frame
 ) -> bool:
     """Return whether the sum's body is a product of arrays no larger than its inputs."""
     covered = frozenset[Index]()
@@ -106,7 +106,9 @@ def _is_einsum(
     return complete and (len(factors) > 1 or repeats)
 
 
-def _einsum(printer: Printer, expr: Reduce, factors: list[Expr], outer: Frame) -> Code:
+def _einsum(
+    printer: ExpressionPrinter, expr: Reduce, factors: list[Expr], outer: Frame
+) -> Code:
     """
     Print a sum of products.
 
@@ -126,7 +128,7 @@ def _einsum(printer: Printer, expr: Reduce, factors: list[Expr], outer: Frame) -
 
 
 def _operand(
-    printer: Printer, expr: Reduce, factor: Expr, outer: Frame
+    printer: ExpressionPrinter, expr: Reduce, factor: Expr, outer: Frame
 ) -> tuple[Frame, str]:
     """Return the axes and the text of a factor, as an array of its own."""
     loops = printer.scope.loops
@@ -138,7 +140,7 @@ def _operand(
     return carrier, printer.print(factor, carrier).text
 
 
-def _over_axes(printer: Printer, expr: Reduce, inner: Frame) -> Code:
+def _over_axes(printer: ExpressionPrinter, expr: Reduce, inner: Frame) -> Code:
     """
     Compute the body over the axes of a tensor it reads, then reduce some of them.
 
@@ -158,7 +160,7 @@ def _over_axes(printer: Printer, expr: Reduce, inner: Frame) -> Code:
     return Code(f"np.{expr.kind}({', '.join(arguments)})", fresh=True)
 
 
-def _by_loops(printer: Printer, expr: Reduce, outer: Frame) -> Code:
+def _by_loops(printer: ExpressionPrinter, expr: Reduce, outer: Frame) -> Code:
     """
     Accumulate one slice after the other.
 

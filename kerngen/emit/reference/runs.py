@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, final
 
 from kerngen.emit.host_expr import HostPrinter
-from kerngen.emit.python_code import Code, Level, binary, call
+from kerngen.emit.python_code import Code, Precedence, binary, call
 from kerngen.emit.reference.scope import Scope
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import AffineForm, as_literal, subscript_form
@@ -30,7 +30,7 @@ _SHORT = re.compile(r"-?\w*")
 
 @final
 @dataclass(frozen=True)
-class Run:
+class AxisSlice:
     """Elements of an axis along `index`: each `step`-th from `start` on, or one.
 
     `start` is where it begins, over loop variables, dims and scalars.
@@ -50,7 +50,7 @@ def axes_read(load: ir.Load) -> list[tuple[ir.Subscript, ir.Extent]]:
     return [*zip(load.subscripts, load.tensor.extents, strict=True), *inner]
 
 
-def run_of(subscript: ir.Subscript, loops: Container[ir.Index]) -> Run | None:
+def run_of(subscript: ir.Subscript, loops: Container[ir.Index]) -> AxisSlice | None:
     """Return the slice of its axis that a subscript reads, or None."""
     form = subscript_form(subscript)
     if form is None:
@@ -60,10 +60,12 @@ def run_of(subscript: ir.Subscript, loops: Container[ir.Index]) -> Run | None:
     start = AffineForm(form.offset, rest)
     match own:
         case []:
-            return Run(None, 1, start)
+            return AxisSlice(None, 1, start)
         case [index]:
             step = form.coefficient(index)
-            return Run(index, step, start) if step is not None and step > 0 else None
+            return (
+                AxisSlice(index, step, start) if step is not None and step > 0 else None
+            )
         case _:
             return None
 
@@ -92,7 +94,7 @@ def read_regardless(expr: ir.Expr, indices: Frame) -> Frame:
     return tuple(i for i in indices if i in missed and may_be_empty(i.extent))
 
 
-def run_text(scope: Scope, run: Run, extent: ir.Extent) -> str:
+def run_text(scope: Scope, run: AxisSlice, extent: ir.Extent) -> str:
     """Return a slice as Python text: `u:u + n`."""
     start = _start(scope, run.start)
     if run.index is None:
@@ -129,7 +131,7 @@ def _start(scope: Scope, form: AffineForm) -> Code | None:
         magnitude = ir.Constant(-literal, Scalar.I32)
         return binary("-", total, printer.print(magnitude))
     offset = _wrapped(printer, form.offset)
-    return binary("+", total, Code(offset.at(Level.SUM)))
+    return binary("+", total, Code(offset.at(Precedence.SUM)))
 
 
 def _wrapped(printer: HostPrinter, expr: ir.Expr) -> Code:

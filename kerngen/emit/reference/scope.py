@@ -186,7 +186,7 @@ class Scope:
         return self._locals[key]
 
 
-class Printer(Protocol):
+class ExpressionPrinter(Protocol):
     """The interface of the expression printer, as printers of its parts see it."""
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from kerngen.gradient.integers.facts import Facts
+from kerngen.gradient.integers.facts import IntegerFacts
 from kerngen.gradient.integers.forms import (
     Form,
     combined,
@@ -79,7 +79,7 @@ def _reads(condition: ir.Expr) -> bool:
     )
 
 
-def _is_false(form: Form, facts: Facts) -> bool:
+def _is_false(form: Form, facts: IntegerFacts) -> bool:
     """Whether a form without indices is surely negative."""
     if any(isinstance(value, ir.IndexValue) for value in variables(form)):
         return False
@@ -121,7 +121,9 @@ def unequal_to_zero(condition: ir.Expr) -> tuple[Form, ...]:
             return ()
 
 
-def without_known(conditions: Iterable[ir.Expr], facts: Facts) -> tuple[ir.Expr, ...]:
+def without_known(
+    conditions: Iterable[ir.Expr], facts: IntegerFacts
+) -> tuple[ir.Expr, ...]:
     """Return conditions without those that are always true, or follow from others.
 
     Conditions on tensors' elements prove nothing about indices: indices' conditions

@@ -9,7 +9,7 @@ from typing import Final, final
 from kerngen.gradient.integers.forms import (
     Form,
     Monomial,
-    Variable,
+    PolyVariable,
     coefficient,
     combined,
     divided,
@@ -31,7 +31,7 @@ _DEEPEST: Final = 3
 
 @final
 @dataclass
-class Facts:
+class IntegerFacts:
     """The known facts about the integers of a kernel.
 
     `defined` are the values of derived dims and hosts, and multiples: c is 4 * (c / 4)
@@ -44,7 +44,7 @@ class Facts:
     positive: set[ir.Expr] = field(default_factory=set[ir.Expr])
     assumed: tuple[Form, ...] = ()
     nonzero: frozenset[ir.Expr] = frozenset()
-    _whole: dict[Variable, Form] = field(default_factory=dict[Variable, Form])
+    _whole: dict[PolyVariable, Form] = field(default_factory=dict[PolyVariable, Form])
     _tried: list[dict[object, tuple[int, bool]]] = field(
         default_factory=list[dict[object, tuple[int, bool]]]
     )
@@ -62,7 +62,7 @@ class Facts:
             total = combined("+", total, product)
         return total
 
-    def _resolved(self, variable: Variable) -> Form:
+    def _resolved(self, variable: PolyVariable) -> Form:
         if variable not in self._whole:
             self._whole[variable] = {(variable,): 1}
             value = self.defined.get(variable.expr)
@@ -135,7 +135,7 @@ class Facts:
     def has_elements(self, extent: ir.Extent, around: ir.Extent) -> bool:
         """Whether an axis has elements wherever another one has; all may be empty."""
         ranged = plus(self.whole(form_of(length(around))), -1)
-        own = Facts(self.defined, assumed=(*self.assumed, ranged))
+        own = IntegerFacts(self.defined, assumed=(*self.assumed, ranged))
         return own.is_never_negative(plus(form_of(length(extent)), -1))
 
     def _proves(self, form: Form, facts: tuple[Form, ...], depth: int) -> bool:
@@ -201,9 +201,9 @@ class Facts:
         """Yield forms that prove `r - a / c >= 0`: a is at most `r c + c - 1`."""
         for monomial, factor in form.items():
             match monomial:
-                case (Variable(expr=ir.Binary(op="/", left=left, right=right)),) if (
-                    factor == -1
-                ):
+                case (
+                    PolyVariable(expr=ir.Binary(op="/", left=left, right=right)),
+                ) if (factor == -1):
                     above = self.whole(form_of(left))
                     by = self.whole(form_of(right))
                     if self.is_never_negative(above):

@@ -18,7 +18,7 @@ from kerngen.ir.types import Scalar
 
 
 @final
-class Variable:
+class PolyVariable:
     """An expression used as a variable of polynomials; its hash is computed once."""
 
     __slots__ = ("_hash", "expr", "order")
@@ -34,10 +34,10 @@ class Variable:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return isinstance(other, Variable) and self.expr == other.expr
+        return isinstance(other, PolyVariable) and self.expr == other.expr
 
 
-Monomial: TypeAlias = tuple[Variable, ...]
+Monomial: TypeAlias = tuple[PolyVariable, ...]
 Form: TypeAlias = Mapping[Monomial, int]
 
 _I32: Final = Scalar.I32
@@ -54,9 +54,9 @@ def length(extent: ir.Extent) -> ir.Expr:
 
 
 @lru_cache(4096)
-def variable_of(expr: ir.Expr) -> Variable:
+def variable_of(expr: ir.Expr) -> PolyVariable:
     """Return the variable for an expression."""
-    return Variable(expr)
+    return PolyVariable(expr)
 
 
 @lru_cache(4096)
@@ -115,7 +115,7 @@ def _times(form: Form, by: Monomial, factor: int) -> Form:
     }
 
 
-def _order(variable: Variable) -> str:
+def _order(variable: PolyVariable) -> str:
     return variable.order
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kerngen.gradient.integers.conditions import conjuncts, facts_of
-from kerngen.gradient.integers.facts import Facts
+from kerngen.gradient.integers.facts import IntegerFacts
 from kerngen.gradient.integers.forms import Form, as_variable, form_of, variables
 from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.nodes import Binary, DimValue, Expr, Kernel, UniformValue
@@ -13,23 +13,23 @@ from kerngen.ir.types import Scalar
 from kerngen.ir.walk import walk
 
 
-def known_of(kernel: Kernel) -> Facts:
+def known_of(kernel: Kernel) -> IntegerFacts:
     """Return the facts about a kernel's integers."""
     defined = _defined(kernel)
     required = [c for r in kernel.requires for c in conjuncts(r.condition)]
     assumed = tuple(form for c in required for form in facts_of(c))
     positive = {*map(DimValue, kernel.dims), *_at_least_one(assumed), *divisors(kernel)}
-    lengths = Facts(defined, positive)
+    lengths = IntegerFacts(defined, positive)
     for whole, quotient, product in _multiples(required, lengths):
         defined = {quotient: quotient, whole: product} | defined
         positive.add(quotient)
-    nonzero = _factors_of_lengths(kernel, Facts(defined))
-    return Facts(defined, positive, assumed, nonzero)
+    nonzero = _factors_of_lengths(kernel, IntegerFacts(defined))
+    return IntegerFacts(defined, positive, assumed, nonzero)
 
 
 def divisors(kernel: Kernel) -> frozenset[Expr]:
     """Return the divisors of lengths; a gradient requires them positive."""
-    facts = Facts(_defined(kernel))
+    facts = IntegerFacts(_defined(kernel))
     return frozenset(
         expr
         for dim in kernel.derived
@@ -59,7 +59,7 @@ def _at_least_one(assumed: tuple[Form, ...]) -> Iterator[Expr]:
 
 
 def _multiples(
-    required: Iterable[Expr], lengths: Facts
+    required: Iterable[Expr], lengths: IntegerFacts
 ) -> Iterator[tuple[Expr, Expr, Expr]]:
     """Yield c, c / g and g * (c / g), which are c, from `c % g == 0`; of each c once."""
     found: set[Expr] = set()
@@ -77,7 +77,7 @@ def _multiples(
             yield whole, quotient, Binary("*", by, quotient, Scalar.I32)
 
 
-def _factors_of_lengths(kernel: Kernel, facts: Facts) -> frozenset[Expr]:
+def _factors_of_lengths(kernel: Kernel, facts: IntegerFacts) -> frozenset[Expr]:
     """Return the factors of lengths: where one is 0, nothing is read."""
     found: set[Expr] = set()
     for dim in kernel.derived:

@@ -21,7 +21,7 @@ from kerngen.gradient.integers.conditions import (
 )
 from kerngen.gradient.integers.digits import tightened, with_digits
 from kerngen.gradient.integers.elimination import Equation, Replacement
-from kerngen.gradient.integers.facts import Facts
+from kerngen.gradient.integers.facts import IntegerFacts
 from kerngen.gradient.integers.forms import (
     Form,
     coefficient,
@@ -53,7 +53,7 @@ class Solver:
     computed range.
     """
 
-    facts: Facts
+    facts: IntegerFacts
     own: list[ir.Index]
     bound: list[ir.Index]
     fresh: Callable[[str, ir.Expr], ir.Index]
@@ -402,7 +402,7 @@ def solved(
     term: Term,
     own: Sequence[ir.Index],
     subscripts: Sequence[tuple[ir.Subscript, ir.Index, ir.Extent]],
-    facts: Facts,
+    facts: IntegerFacts,
     fresh: Callable[[str, ir.Expr], ir.Index],
 ) -> Term:
     """Return the term that a read adds to the adjoint at given positions."""

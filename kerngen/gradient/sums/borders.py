@@ -14,7 +14,7 @@ from typing import TypeAlias, final
 
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.integers.conditions import BOOL
-from kerngen.gradient.integers.facts import Facts
+from kerngen.gradient.integers.facts import IntegerFacts
 from kerngen.gradient.integers.forms import (
     Form,
     coefficient,
@@ -48,7 +48,7 @@ class Border:
     is_high: bool
 
 
-def border_of(key: ir.Binary, term: Term, facts: Facts) -> Border | None:
+def border_of(key: ir.Binary, term: Term, facts: IntegerFacts) -> Border | None:
     """Return the clamp that a key of a sum is, or None if it is something else."""
     sides = (key.left, key.right)
     place = next((side for side in sides if isinstance(side, ir.IndexValue)), None)
@@ -92,10 +92,10 @@ def _limits(
 
 @final
 @dataclass(frozen=True)
-class Borders:
+class ClampedSums:
     """Takes sums at clamped places apart; `fresh` makes an index with a new range."""
 
-    facts: Facts
+    facts: IntegerFacts
     fresh: Callable[[str, ir.Expr], ir.Index]
 
     def parts(

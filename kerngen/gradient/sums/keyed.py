@@ -19,7 +19,7 @@ from itertools import combinations, permutations
 from typing import final
 
 from kerngen.gradient.indices import free_indices
-from kerngen.gradient.integers.facts import Facts
+from kerngen.gradient.integers.facts import IntegerFacts
 from kerngen.gradient.integers.forms import (
     Form,
     coefficient,
@@ -33,7 +33,7 @@ from kerngen.gradient.integers.forms import (
 )
 from kerngen.gradient.integers.solve import solved
 from kerngen.gradient.render import is_bare, rendered
-from kerngen.gradient.sums.borders import Borders, Let, border_of
+from kerngen.gradient.sums.borders import ClampedSums, Let, border_of
 from kerngen.gradient.sums.quotients import with_quotients
 from kerngen.gradient.terms import ONE, Term, indices_of
 from kerngen.ir.nodes import (
@@ -56,7 +56,7 @@ class Keys:
     some are empty and others not.
     """
 
-    facts: Facts
+    facts: IntegerFacts
     fresh: Callable[[str, Expr], Index]
     several: bool
 
@@ -75,7 +75,7 @@ class Keys:
         ]
         if not known or len(known) < len(borders) or len(known) < len(term.bound):
             return [term]
-        return Borders(self.facts, self.fresh).parts(term, indices, known, let)
+        return ClampedSums(self.facts, self.fresh).parts(term, indices, known, let)
 
     def _with_let(self, term: Term, indices: tuple[Index, ...], let: Let) -> Term:
         """Return a term with a let for what it sums by keys."""

@@ -21,7 +21,7 @@ from kerngen.ir.walk import children
 
 @final
 @dataclass(frozen=True, slots=True)
-class Gather:
+class ClampedRead:
     """A read at clamped subscripts, whose axis must not be empty."""
 
     tensor: str
@@ -32,7 +32,7 @@ class Gather:
 
 @final
 @dataclass(frozen=True, slots=True)
-class RangeCheck:
+class BoundedSubscript:
     """A subscript that must stay inside an axis, of length `extent`.
 
     Its value is the offset, plus a coefficient times each index; `text` is the user's.
@@ -49,7 +49,7 @@ class RangeCheck:
     is_guarded: bool = field(default=False, compare=False)
 
 
-Check: TypeAlias = Gather | RangeCheck
+Check: TypeAlias = ClampedRead | BoundedSubscript
 
 
 def checks_of(kernel: ir.Kernel) -> tuple[Check, ...]:
@@ -73,7 +73,7 @@ def _of(statement: ir.Statement, known: Known) -> Iterator[Check]:
             extent = target.extents[axis]
             needed = _check(target.name, axis, extent, place, around, known)
             # What is read from the device is dropped where it is outside.
-            if isinstance(needed, RangeCheck):
+            if isinstance(needed, BoundedSubscript):
                 yield needed
 
 
@@ -95,7 +95,7 @@ def checked(
     distinct = tuple(dict.fromkeys(around))
     for name, axis, extent, subscript in _subscripted(expr):
         check = _check(name, axis, extent, subscript, distinct, known)
-        if isinstance(check, RangeCheck):
+        if isinstance(check, BoundedSubscript):
             yield subscript, replace(check, is_guarded=is_guarded)
         elif check is not None:
             yield subscript, check
@@ -165,12 +165,12 @@ def _check(
     form = subscript_form(subscript)
     if form is None:
         needed = may_be_empty(extent) and extent not in around
-        return Gather(tensor, axis, extent, around) if needed else None
+        return ClampedRead(tensor, axis, extent, around) if needed else None
     if stays_inside(form, extent) or known.keeps_inside(form, extent):
         return None
     terms = tuple((index.extent, c) for index, c in form.terms.items())
     text = _text(subscript)
-    return RangeCheck(tensor, axis, extent, form.offset, terms, around, text)
+    return BoundedSubscript(tensor, axis, extent, form.offset, terms, around, text)
 
 
 def _text(subscript: ir.Subscript) -> str:

@@ -26,7 +26,7 @@ _TOO_MANY: Final = f"together they bind more than {MAX_TENSORS} tensors"
 
 @final
 @dataclass(frozen=True)
-class Group:
+class StatementGroup:
     """Statements that run in one invocation, over the indices of the first.
 
     `stored` are the lets that later groups read; `apart` is why the group before does
@@ -38,7 +38,7 @@ class Group:
     apart: str
 
 
-def group(body: Sequence[ir.Statement]) -> Iterator[Group]:
+def group(body: Sequence[ir.Statement]) -> Iterator[StatementGroup]:
     """Join neighbouring statements that only exchange values of the same element.
 
     Before:  m[i] = ...;    param[i] -= lr * m[i];
@@ -55,7 +55,7 @@ def group(body: Sequence[ir.Statement]) -> Iterator[Group]:
         end, reason = grouping.end(start)
         joined = grouping.joined(start, end)
         stored = frozenset(t for t, last in joined.lasts.items() if last >= end)
-        yield Group(tuple(joined.members), stored, apart)
+        yield StatementGroup(tuple(joined.members), stored, apart)
         start, apart = end, reason
 
 

@@ -11,7 +11,7 @@ from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Expr, Load, LocalValue, Statement, Tensor
 from kerngen.ir.staging.hoisting import Fresh
 from kerngen.ir.staging.recurring import distance, fits_loop, is_last, place_read
-from kerngen.ir.staging.stages import Capture, Define, Loop, State
+from kerngen.ir.staging.stages import Define, Loop, LoopResult, State
 from kerngen.ir.types import Scalar, ValueType
 from kerngen.ir.walk import map_children
 
@@ -53,7 +53,7 @@ class Looping:
             max(len(before) for before in self.before.values()),
             tuple(State(now[x], before) for x, before in self.before.items()),
             tuple(
-                Capture(kept, now[x], at) for (x, _), (kept, at) in self.left.items()
+                LoopResult(kept, now[x], at) for (x, _), (kept, at) in self.left.items()
             ),
             len(self.places),
             end,

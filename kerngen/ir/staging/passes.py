@@ -31,7 +31,7 @@ from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.analysis.rings import with_rings
 from kerngen.ir.analysis.truths import truths_as_words
 from kerngen.ir.memory import Struct
-from kerngen.ir.staging.grouping import Group, group
+from kerngen.ir.staging.grouping import StatementGroup, group
 from kerngen.ir.staging.hoisting import (
     Fresh,
     hoist_reductions,
@@ -83,7 +83,7 @@ def _with_conditions(statement: ir.Statement) -> ir.Statement:
     return replace(statement, value=with_conditions(statement.value))
 
 
-def _outliving(groups: Sequence[Group]) -> dict[ir.Tensor, None]:
+def _outliving(groups: Sequence[StatementGroup]) -> dict[ir.Tensor, None]:
     """Return the lets that a group reads and does not compute, in order."""
     outliving: dict[ir.Tensor, None] = {}
     for each in groups:
@@ -130,7 +130,7 @@ class _Builder:
     kernel: ir.Kernel
     outliving: dict[ir.Tensor, None]
 
-    def build(self, together: Group) -> Stage:
+    def build(self, together: StatementGroup) -> Stage:
         """Return the stage that runs the members of a group, in order."""
         members = together.members
         loop = self._looping(members)

@@ -57,7 +57,7 @@ class State:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Capture:
+class LoopResult:
     """A value that a loop leaves: that of `source` in turn `at`, or in the last turn.
 
     Without `at`, it is the value of the last turn.
@@ -83,7 +83,7 @@ class Loop:
     descending: bool
     distance: int
     states: tuple[State, ...]
-    captures: tuple[Capture, ...]
+    captures: tuple[LoopResult, ...]
     first: int
     end: int
 

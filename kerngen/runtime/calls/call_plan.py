@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 from kerngen.plan.adapter import AdapterInfo
-from kerngen.runtime.calls.checks import Signature
+from kerngen.runtime.calls.checks import CheckedShapes
 from kerngen.runtime.device.arena import Chunk
 from kerngen.runtime.device.gpu import BindGroup, Buffer
 from kerngen.runtime.device.pool import size_class
 from kerngen.runtime.device.shaders import Bound, CompiledShader
-from kerngen.runtime.device.storage import Block
+from kerngen.runtime.device.storage import Allocation
 from kerngen.runtime.tensor import Tensor, padded_size
 from kerngen.runtime.values.elements import Element
 from kerngen.runtime.values.packing import element_bytes
@@ -72,7 +72,7 @@ class Origin:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlannedDispatch:
     """One dispatch of a plan; `slots` are the numbers of the tensors that it binds."""
 
     shader: CompiledShader
@@ -84,7 +84,7 @@ class Step:
     origin: Origin
 
 
-Ready: TypeAlias = tuple[Step, BindGroup]
+Ready: TypeAlias = tuple[PlannedDispatch, BindGroup]
 """A dispatch with its bind group."""
 
 
@@ -125,8 +125,8 @@ class CallPlan:
       one and writes the other
     """
 
-    signature: Signature
-    steps: tuple[Step, ...]
+    signature: CheckedShapes
+    steps: tuple[PlannedDispatch, ...]
     outputs: tuple[Made, ...]
     inner: tuple[Made, ...]
     inner_bytes: int
@@ -154,9 +154,9 @@ class BoundCall:
 
     plan: CallPlan
     bindings: Sequence[Bound]
-    blocks: Sequence[Block[Buffer]]
-    fresh: Sequence[Block[Buffer]]
-    written: Sequence[Block[Buffer]]
+    blocks: Sequence[Allocation[Buffer]]
+    fresh: Sequence[Allocation[Buffer]]
+    written: Sequence[Allocation[Buffer]]
     chunk: Chunk | None = None
     """Where `ready` reads the uniform struct."""
     ready: Sequence[Ready] = ()
@@ -170,11 +170,11 @@ class BoundCall:
         cls,
         plan: CallPlan,
         given: Sequence[AnyTensor],
-        fresh: Sequence[Block[Buffer]],
-        borrowed: Sequence[Block[Buffer]],
+        fresh: Sequence[Allocation[Buffer]],
+        borrowed: Sequence[Allocation[Buffer]],
     ) -> BoundCall:
         """Return a call with all arguments, and blocks for what is within the plan."""
-        blocks: list[Block[Buffer]] = [tensor.lease.block for tensor in given]
+        blocks: list[Allocation[Buffer]] = [tensor.lease.block for tensor in given]
         written = [blocks[slot] for slot in plan.written]
         bindings = [tensor.binding for tensor in given]
         for number, block in enumerate(borrowed):

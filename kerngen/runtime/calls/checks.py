@@ -40,7 +40,7 @@ _MAKERS = ("scalar", "vector", "matrix", "tensor3", "tensor4")
 
 @final
 @dataclass(frozen=True, slots=True)
-class Signature:
+class CheckedShapes:
     """The result of checking a call's shapes: all lengths, and the outputs' shapes.
 
     - `values`: the dims, in the kernel's order, derived ones last
@@ -123,12 +123,12 @@ def not_several(kernel: Kernel, out: object) -> DtypeError:
 
 def resolve(
     kernel: Kernel, tensors: Sequence[Tensor[Any, Any]], guards: Mapping[str, int]
-) -> Signature:
+) -> CheckedShapes:
     """Check elements, ranks and dims against the kernel, and find all shapes."""
     for spec, tensor in zip(kernel.inputs, tensors, strict=True):
         _check_element(kernel, spec, tensor.element, f"argument '{spec.name}'")
     lengths = resolve_lengths(kernel, [tensor.shape for tensor in tensors], guards)
-    return Signature(
+    return CheckedShapes(
         dims=lengths,
         values=tuple(lengths[dim] for dim in kernel.lengths),
         outputs=tuple(shape_of(spec.axes, lengths) for spec in kernel.outputs),
@@ -207,7 +207,7 @@ def _check_numbers(role: str, array: ArrayLike, element: type[Leaf]) -> None:
 
 
 def check_out(
-    kernel: Kernel, signature: Signature, out: Sequence[Tensor[Any, Any] | None]
+    kernel: Kernel, signature: CheckedShapes, out: Sequence[Tensor[Any, Any] | None]
 ) -> None:
     """Refuse `out=` tensors of another shape or element type."""
     for spec, shape, tensor in zip(kernel.outputs, signature.outputs, out, strict=True):

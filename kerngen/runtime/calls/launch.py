@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast, final
 from kerngen.runtime.backend import AnyTensor
 from kerngen.runtime.caches import Cache
 from kerngen.runtime.calls.aliasing import Detour, check_overlap, find_detours
-from kerngen.runtime.calls.call_plan import BoundCall, CallPlan, Step
+from kerngen.runtime.calls.call_plan import BoundCall, CallPlan, PlannedDispatch
 from kerngen.runtime.calls.checks import check_arguments, check_out, resolve
 from kerngen.runtime.calls.planner import Planner
 from kerngen.runtime.calls.scalars import check_scalars, pack, prepare
@@ -23,7 +23,7 @@ from kerngen.runtime.device.gpu import BindGroup, Buffer
 from kerngen.runtime.device.memory import Memory
 from kerngen.runtime.device.recorder import Recording
 from kerngen.runtime.device.shaders import BindGroups, CompiledShader
-from kerngen.runtime.device.storage import Block
+from kerngen.runtime.device.storage import Allocation
 from kerngen.runtime.device.transfer import Transfers
 from kerngen.runtime.tensor import Tensor
 
@@ -208,10 +208,10 @@ class Launcher:
 
     def _place(
         self, ctx: Context, plan: CallPlan, out: Sequence[AnyTensor | None]
-    ) -> tuple[tuple[AnyTensor, ...], list[Block[Buffer]]]:
+    ) -> tuple[tuple[AnyTensor, ...], list[Allocation[Buffer]]]:
         """Lease the outputs that are not given; return all outputs, and the new blocks."""
         results: list[AnyTensor] = []
-        fresh: list[Block[Buffer]] = []
+        fresh: list[Allocation[Buffer]] = []
         for number, made in enumerate(plan.outputs):  # `zip` would add 0.3 us
             given = out[number]
             if given is not None:
@@ -229,7 +229,7 @@ class Launcher:
         kernel: Kernel,
         plan: CallPlan,
         given: Sequence[AnyTensor],
-        fresh: list[Block[Buffer]],
+        fresh: list[Allocation[Buffer]],
         scalars: tuple[Any, ...],
         detours: Sequence[Detour],
     ) -> None:
@@ -254,7 +254,7 @@ class Launcher:
         plan: CallPlan,
         key: CallKey | None,
         given: Sequence[AnyTensor],
-        fresh: list[Block[Buffer]],
+        fresh: list[Allocation[Buffer]],
         scalars: tuple[Any, ...],
     ) -> None:
         """Record a call, with memory for its temporaries in the meantime.
@@ -264,7 +264,7 @@ class Launcher:
         the cache.
         """
         memory, groups = self._memory, self._bind_groups
-        borrowed: list[Block[Buffer]] = []
+        borrowed: list[Allocation[Buffer]] = []
         try:
             for made in plan.inner:
                 # One by one, so that an error leaves none out that was borrowed.
@@ -299,7 +299,9 @@ class Launcher:
         ]
         call.chunk, call.bound_at = chunk, self._bind_groups.changes
 
-    def _group(self, step: Step, call: BoundCall, chunk: Chunk | None) -> BindGroup:
+    def _group(
+        self, step: PlannedDispatch, call: BoundCall, chunk: Chunk | None
+    ) -> BindGroup:
         """Return the bind group of a step, made if it is new."""
         chunk_uid = -1 if chunk is None else chunk.block.uid
         key = (step.shader.uid, chunk_uid, step.pick(call.bindings))

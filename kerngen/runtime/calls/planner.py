@@ -12,7 +12,7 @@ from kerngen.plan.select import (
     MOST_DISPATCHES,
     NoCaseError,
     Planned,
-    Selection,
+    SelectedDispatches,
     TooManyStepsError,
     select,
 )
@@ -25,12 +25,12 @@ from kerngen.runtime.calls.call_plan import (
     Made,
     Origin,
     Pair,
-    Step,
+    PlannedDispatch,
 )
-from kerngen.runtime.calls.checks import Signature
+from kerngen.runtime.calls.checks import CheckedShapes
 from kerngen.runtime.calls.choices import Choice
 from kerngen.runtime.calls.ranges import is_zero, shape_of
-from kerngen.runtime.device.shaders import Bound, ShaderKey, Shaders
+from kerngen.runtime.device.shaders import Bound, ShaderCache, ShaderKey
 from kerngen.runtime.errors import Error, FeatureError, LimitError
 from kerngen.runtime.tensor import STORAGE_ALIGNMENT
 from kerngen.runtime.values.elements import Element, f16, u32
@@ -49,12 +49,12 @@ MOST_TERMS = 2**31
 class Planner:
     """Makes plans for a device."""
 
-    def __init__(self, capabilities: Capabilities, shaders: Shaders) -> None:
+    def __init__(self, capabilities: Capabilities, shaders: ShaderCache) -> None:
         """Plan within the capabilities."""
         self._capabilities = capabilities
         self._shaders = shaders
 
-    def plan(self, kernel: Kernel, signature: Signature) -> CallPlan:
+    def plan(self, kernel: Kernel, signature: CheckedShapes) -> CallPlan:
         """Choose schedules and variants, and compile what they run."""
         self._check_features(kernel)
         dims = signature.dims
@@ -109,7 +109,7 @@ class Planner:
     def _made(self, element: type[Element], shape: Shape) -> Made:
         return Made.of(element, shape, self._capabilities.buffer_bytes)
 
-    def _stride(self, kernel: Kernel, steps: Sequence[Step]) -> int:
+    def _stride(self, kernel: Kernel, steps: Sequence[PlannedDispatch]) -> int:
         if not any(step.shader.uniform_bytes for step in steps):
             return 0
         return round_up(kernel.uniform.SIZE, self._capabilities.uniform_alignment)
@@ -128,7 +128,7 @@ class Planner:
                     f"{self._capabilities.lack_of('shader-f16')}."
                 )
 
-    def _select(self, kernel: Kernel, dims: Dims) -> Selection:
+    def _select(self, kernel: Kernel, dims: Dims) -> SelectedDispatches:
         """Return the selected dispatches for some dims, in order."""
         info = self._capabilities.info
         try:
@@ -148,7 +148,7 @@ class Planner:
             ) from None
 
     def _check_sizes(
-        self, kernel: Kernel, signature: Signature, inner: Sequence[Made]
+        self, kernel: Kernel, signature: CheckedShapes, inner: Sequence[Made]
     ) -> None:
         lengths = signature.dims
         specs = [
@@ -170,7 +170,7 @@ class Planner:
         planned: Planned,
         slots: Mapping[str, int],
         dims: Dims,
-    ) -> Step:
+    ) -> PlannedDispatch:
         dispatch = planned.dispatch
         self._check_dispatch(kernel, dispatch, dims)
         x, y = self._fold(kernel, dispatch, _count(kernel, dispatch.groups, dims))
@@ -191,7 +191,7 @@ class Planner:
             for binding in dispatch.bindings
         )
         origin = planned.origin
-        return Step(
+        return PlannedDispatch(
             shader=self._shaders.compile(
                 key, text, f"'{kernel.name}' ({dispatch.wgsl})"
             ),
@@ -237,7 +237,9 @@ class Planner:
         return -(-groups // y), y
 
 
-def _recorded(kernel: Kernel, selection: Selection, dims: Dims) -> list[Planned]:
+def _recorded(
+    kernel: Kernel, selection: SelectedDispatches, dims: Dims
+) -> list[Planned]:
     """Return the dispatches that have workgroups."""
     return [
         each
@@ -268,7 +270,7 @@ def _picker(
 
 
 def _temporaries(
-    kernel: Kernel, signature: Signature, selection: Selection
+    kernel: Kernel, signature: CheckedShapes, selection: SelectedDispatches
 ) -> list[tuple[Temporary, Shape]]:
     """Return the temporaries that something binds, with their shapes."""
     bound = {b.name for each in selection.dispatches for b in each.dispatch.bindings}

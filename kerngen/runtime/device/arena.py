@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import final
 
 from kerngen.runtime.device.gpu import Buffer, Queue
-from kerngen.runtime.device.storage import Block
+from kerngen.runtime.device.storage import Allocation
 
 CHUNK_BYTES = 256 * 1024
 """The size of a chunk; chunks never grow, so bind groups to them stay good."""
@@ -18,7 +18,7 @@ class Chunk:
 
     __slots__ = ("_uploaded", "block", "data", "used")
 
-    def __init__(self, block: Block[Buffer]) -> None:
+    def __init__(self, block: Allocation[Buffer]) -> None:
         """Start empty."""
         self.block = block
         self.data = bytearray(CHUNK_BYTES)
@@ -52,7 +52,7 @@ class UniformArena:
     was submitted has read the old contents.
     """
 
-    def __init__(self, create: Callable[[int], Block[Buffer]]) -> None:
+    def __init__(self, create: Callable[[int], Allocation[Buffer]]) -> None:
         """Start without chunks; `create` makes the buffer of one."""
         self._create = create
         self._chunks: list[Chunk] = []

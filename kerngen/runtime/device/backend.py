@@ -27,14 +27,14 @@ from kerngen.runtime.device.mapping import Map, PromisedMapping, mapping_of
 from kerngen.runtime.device.memory import Memory
 from kerngen.runtime.device.native import MakeModule, tick_seconds
 from kerngen.runtime.device.recorder import Recorder, Recording
-from kerngen.runtime.device.shaders import BindGroups, Shaders
+from kerngen.runtime.device.shaders import BindGroups, ShaderCache
 from kerngen.runtime.device.storage import Lease
 from kerngen.runtime.device.tape import Tape, TapeLauncher
-from kerngen.runtime.device.timing import Slots, Span, Stamps
+from kerngen.runtime.device.timing import Span, Stamps, TimestampSlots
 from kerngen.runtime.device.tracer import Tracer
-from kerngen.runtime.device.transfer import Reading, Transfers
+from kerngen.runtime.device.transfer import PendingReads, Transfers
 from kerngen.runtime.errors import DeviceLost, FeatureError
-from kerngen.runtime.late import Copied
+from kerngen.runtime.late import FinishedCopy
 from kerngen.runtime.lifecycle import (
     ClosedState,
     closed,
@@ -91,7 +91,7 @@ class GpuBackend:
         self._lock = RLock()
         self._capabilities = capabilities
         self.unchecked = make_module is not None
-        self._shaders = Shaders(device, self.counters, make_module)
+        self._shaders = ShaderCache(device, self.counters, make_module)
         self._assemble(capabilities)
         register(self)
 
@@ -236,17 +236,17 @@ class GpuBackend:
     def begin_download(self, wanted: Range) -> Download:
         """Submit recorded work, and begin to copy a range; does not wait."""
         if not wanted[2]:
-            return Copied(np.zeros(0, np.uint8))
+            return FinishedCopy(np.zeros(0, np.uint8))
         return _Begun(self, self._begin_reads([wanted]))
 
-    def finish_begun(self, reading: Reading) -> Bytes:
+    def finish_begun(self, reading: PendingReads) -> Bytes:
         """Return the bytes of a copy that was begun; later work may still run."""
         with self._abandoning(reading):
             reading.mapping.wait()
         (data,) = self._end_read(reading, later=True)
         return data
 
-    def abandon_begun(self, reading: Reading) -> None:
+    def abandon_begun(self, reading: PendingReads) -> None:
         """Abandon a copy that was begun."""
         with self._lock:
             self._memory.readbacks.discard(reading.block)
@@ -370,7 +370,7 @@ class GpuBackend:
         with self._open():
             self._check_not_captured("a timed()")
             self._check_timestamps("timed")
-            span, stamps = Span(), Stamps(Slots(self._device, 1))
+            span, stamps = Span(), Stamps(TimestampSlots(self._device, 1))
             held = self._recorder.held
             try:
                 self._recorder.begin_timed(stamps)
@@ -467,14 +467,16 @@ class GpuBackend:
                 self._end(lost)
                 raise
 
-    def _begin_reads(self, ranges: Sequence[Range], map_: Map | None = None) -> Reading:
+    def _begin_reads(
+        self, ranges: Sequence[Range], map_: Map | None = None
+    ) -> PendingReads:
         with self._open():
             reading = self._transfers.begin_reads(ranges, map_)
             self._readings += 1
             return reading
 
     @contextmanager
-    def _abandoning(self, reading: Reading) -> Generator[None, None, None]:
+    def _abandoning(self, reading: PendingReads) -> Generator[None, None, None]:
         """Give a read up that fails or is cancelled."""
         try:
             yield
@@ -486,7 +488,7 @@ class GpuBackend:
             raise
 
     def _end_read(
-        self, reading: Reading, into: Sequence[Bytes] = (), *, later: bool = False
+        self, reading: PendingReads, into: Sequence[Bytes] = (), *, later: bool = False
     ) -> list[Bytes]:
         with self._abandoning(reading):  # the device may be lost even now
             data = reading.finish(into)
@@ -518,7 +520,7 @@ class GpuBackend:
 class _Begun:
     """A copy that was begun, in a staging buffer of its own."""
 
-    def __init__(self, backend: GpuBackend, reading: Reading) -> None:
+    def __init__(self, backend: GpuBackend, reading: PendingReads) -> None:
         self._backend = backend
         self._reading = reading
 

@@ -18,7 +18,7 @@ from kerngen.runtime.bound.bindings import (
     bound_bytes,
 )
 from kerngen.runtime.caches import Cache
-from kerngen.runtime.calls.call_plan import Capabilities, Origin, Step
+from kerngen.runtime.calls.call_plan import Capabilities, Origin, PlannedDispatch
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.device import gpu
 from kerngen.runtime.device.arena import CHUNK_BYTES, Chunk, UniformArena
@@ -27,9 +27,9 @@ from kerngen.runtime.device.shaders import (
     BindGroups,
     Bound,
     CompiledShader,
-    Shaders,
+    ShaderCache,
 )
-from kerngen.runtime.device.storage import Block, Lease
+from kerngen.runtime.device.storage import Allocation, Lease
 from kerngen.runtime.errors import AliasError, LimitError, ShapeError
 from kerngen.runtime.values.shapes import round_up
 
@@ -44,7 +44,7 @@ _numbers: Final = count(2)
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class NumberedLayout:
     """A bind group layout, with a number that identifies it."""
 
     uid: int
@@ -53,16 +53,16 @@ class Layout:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Compiled:
+class CompiledPipeline:
     """A compiled pipeline, with the layouts of its bind groups by index."""
 
     pipeline: gpu.Pipeline
-    layouts: tuple[tuple[int, Layout], ...]
+    layouts: tuple[tuple[int, NumberedLayout], ...]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Use:
+class BoundRange:
     """A bound range of a buffer, and whether the shader may write it."""
 
     name: str
@@ -82,8 +82,8 @@ class BoundDispatch:
     groups: tuple[tuple[int, gpu.BindGroup, tuple[int, ...]], ...]
     grid: Size
     leases: tuple[Lease[gpu.Buffer], ...]
-    written: tuple[Block[gpu.Buffer], ...]
-    step: Step
+    written: tuple[Allocation[gpu.Buffer], ...]
+    step: PlannedDispatch
     kept: tuple[Group, ...]
     """What it binds, which must not go before a capture does."""
 
@@ -103,7 +103,7 @@ class BoundPipelines:
         self,
         device: gpu.Device,
         capabilities: Capabilities,
-        shaders: Shaders,
+        shaders: ShaderCache,
         memory: Memory,
         counters: Counters,
     ) -> None:
@@ -113,8 +113,8 @@ class BoundPipelines:
         self._capabilities = capabilities
         self._shaders = shaders
         self._counters = counters
-        self._pipelines: Cache[ComputePipeline, Compiled] = Cache("bound", 1024)
-        self._layouts: dict[Entries, Layout] = {}
+        self._pipelines: Cache[ComputePipeline, CompiledPipeline] = Cache("bound", 1024)
+        self._layouts: dict[Entries, NumberedLayout] = {}
 
     def ready(
         self, call: Dispatch, grid: Size, arena: UniformArena, bind_groups: BindGroups
@@ -149,11 +149,11 @@ class BoundPipelines:
             call.groups,
         )
 
-    def _uses(self, name: str, group: Group) -> Iterator[Use]:
+    def _uses(self, name: str, group: Group) -> Iterator[BoundRange]:
         """Yield the buffers that a group binds, but for packed uniforms."""
         for binding, value in group.items():
             if isinstance(binding, Storage):
-                yield Use(
+                yield BoundRange(
                     binding.name,
                     value.lease,
                     value.offset,
@@ -168,14 +168,16 @@ class BoundPipelines:
                         f"buffer; the adapter binds at multiples of {align}."
                     )
                 lease = self._memory.lease_foreign(value.buffer, value.nbytes)
-                yield Use(binding.name, lease, value.offset, value.nbytes, writes=False)
+                yield BoundRange(
+                    binding.name, lease, value.offset, value.nbytes, writes=False
+                )
 
     def clear(self) -> None:
         """Drop all compiled pipelines."""
         self._pipelines.clear()
         self._layouts.clear()
 
-    def _compiled(self, name: str, pipeline: ComputePipeline) -> Compiled:
+    def _compiled(self, name: str, pipeline: ComputePipeline) -> CompiledPipeline:
         found = self._pipelines.get(pipeline)
         if found is not None:
             return found
@@ -187,7 +189,7 @@ class BoundPipelines:
         self._pipelines.put(pipeline, found)
         return found
 
-    def _compile(self, name: str, pipeline: ComputePipeline) -> Compiled:
+    def _compile(self, name: str, pipeline: ComputePipeline) -> CompiledPipeline:
         numbered = {
             each.GROUP: self._layout(each.BINDINGS, pipeline.unfiltered)
             for each in pipeline.GROUPS
@@ -207,15 +209,15 @@ class BoundPipelines:
                 "constants": pipeline.constants,
             },
         )
-        return Compiled(made, tuple(numbered.items()))
+        return CompiledPipeline(made, tuple(numbered.items()))
 
-    def _layout(self, bindings: Entries, unfiltered: frozenset[str]) -> Layout:
+    def _layout(self, bindings: Entries, unfiltered: frozenset[str]) -> NumberedLayout:
         key = tuple(without_filter(each, unfiltered) for each in bindings)
         found = self._layouts.get(key)
         if found is None:
             entries = [binding.layout() for binding in key]
             layout = self._device.create_bind_group_layout(entries=entries)
-            found = self._layouts[key] = Layout(-next(_numbers), layout)
+            found = self._layouts[key] = NumberedLayout(-next(_numbers), layout)
         return found
 
     def _pack(
@@ -257,9 +259,9 @@ class BoundPipelines:
     def _bind(
         self,
         name: str,
-        layout: Layout,
+        layout: NumberedLayout,
         group: Group,
-        used: Sequence[Use],
+        used: Sequence[BoundRange],
         chunk: Chunk | None,
         bind_groups: BindGroups,
     ) -> gpu.BindGroup:
@@ -311,7 +313,9 @@ def without_filter(binding: Binding, unfiltered: Collection[str]) -> Binding:
             return binding
 
 
-def _check_aliases(name: str, uses: Sequence[Use]) -> tuple[Block[gpu.Buffer], ...]:
+def _check_aliases(
+    name: str, uses: Sequence[BoundRange]
+) -> tuple[Allocation[gpu.Buffer], ...]:
     """Refuse what WebGPU would at the submission; return the blocks that are written."""
     for a, b in combinations(uses, 2):
         if a.lease.block is not b.lease.block or not (a.writes or b.writes):
@@ -326,11 +330,11 @@ def _check_aliases(name: str, uses: Sequence[Use]) -> tuple[Block[gpu.Buffer], .
     return tuple(use.lease.block for use in uses if use.writes)
 
 
-def _step(name: str, compiled: Compiled, grid: Size) -> Step:
+def _step(name: str, compiled: CompiledPipeline, grid: Size) -> PlannedDispatch:
     """Return the dispatch as profiles know it."""
     layout = (
         compiled.layouts[0][1].layout if compiled.layouts else gpu.BindGroupLayout(None)
     )
     shader = CompiledShader(-1, name, compiled.pipeline, layout, 0)
     origin = Origin(name, "bound", name.partition(":")[0])
-    return Step(shader, (), tuple, grid[0], grid[1], origin)
+    return PlannedDispatch(shader, (), tuple, grid[0], grid[1], origin)

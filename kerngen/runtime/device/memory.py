@@ -12,7 +12,7 @@ from kerngen.runtime.device import gpu
 from kerngen.runtime.device.limits import Limits
 from kerngen.runtime.device.pool import Pool
 from kerngen.runtime.device.shaders import BindGroups
-from kerngen.runtime.device.storage import Block, Lease
+from kerngen.runtime.device.storage import Allocation, Lease
 from kerngen.runtime.errors import (
     ContextError,
     DtypeError,
@@ -50,7 +50,7 @@ class Memory:
         self._limits = limits
         self._largest = largest
         self._numbers = count()
-        self._foreign: WeakValueDictionary[int, Block[gpu.Buffer]] = (
+        self._foreign: WeakValueDictionary[int, Allocation[gpu.Buffer]] = (
             WeakValueDictionary()
         )
         self.kept: list[Lease[gpu.Buffer]] | None = None
@@ -77,14 +77,14 @@ class Memory:
             self.kept.append(lease)
         return lease
 
-    def borrow(self, nbytes: int, capacity: int) -> Block[gpu.Buffer]:
+    def borrow(self, nbytes: int, capacity: int) -> Allocation[gpu.Buffer]:
         """Return a block for the dispatches of one call; `hand_back` is to follow."""
         block = self.storage.take(capacity)
         if self.kept is not None:
             self.kept.append(Lease(block, nbytes, self.storage.returned))
         return block
 
-    def hand_back(self, blocks: Iterable[Block[gpu.Buffer]]) -> None:
+    def hand_back(self, blocks: Iterable[Allocation[gpu.Buffer]]) -> None:
         """Take borrowed blocks back once all is recorded, unless a capture keeps them."""
         if self.kept is None:
             for block in blocks:
@@ -103,7 +103,7 @@ class Memory:
         self.storage.collect()
         block = self._foreign.get(id(buffer))
         if block is None:
-            block = Block(next(self._numbers), buffer, buffer.size, escaped=True)
+            block = Allocation(next(self._numbers), buffer, buffer.size, escaped=True)
             self._foreign[id(buffer)] = block
         return Lease(block, nbytes, self.storage.returned, padded=False)
 
@@ -114,10 +114,10 @@ class Memory:
         self._foreign[id(block.memory)] = block
         return block.memory
 
-    def uniform_chunk(self, nbytes: int) -> Block[gpu.Buffer]:
+    def uniform_chunk(self, nbytes: int) -> Allocation[gpu.Buffer]:
         """Return a buffer for uniform structs."""
         memory = self._create(nbytes, gpu.UNIFORM | gpu.COPY_DST)
-        return Block(next(self._numbers), memory, nbytes)
+        return Allocation(next(self._numbers), memory, nbytes)
 
     def trim(self) -> None:
         """Free all memory that no tensor uses."""
@@ -137,7 +137,7 @@ class Memory:
             largest=self._largest,
         )
 
-    def _forget(self, block: Block[gpu.Buffer]) -> None:
+    def _forget(self, block: Allocation[gpu.Buffer]) -> None:
         self._bind_groups.forget(block.uid)
 
     def _create(self, nbytes: int, usage: int) -> gpu.Buffer:

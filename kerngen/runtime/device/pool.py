@@ -13,7 +13,7 @@ from itertools import count
 from typing import Generic, TypeVar, final
 
 from kerngen.runtime.device.limits import Limits
-from kerngen.runtime.device.storage import Block
+from kerngen.runtime.device.storage import Allocation
 
 T = TypeVar("T")
 
@@ -61,13 +61,13 @@ class Pool(Generic[T]):
         *,
         numbers: count[int],
         create: Callable[[int], T],
-        destroy: Callable[[Block[T]], None],
+        destroy: Callable[[Allocation[T]], None],
         limits: Limits,
         largest: int,
     ) -> None:
         """Start empty; `numbers` yields the uids, `largest` bounds the capacity."""
         self.name = name
-        self.returned: deque[Block[T]] = deque()
+        self.returned: deque[Allocation[T]] = deque()
         self.free_bytes = 0
         self.used_bytes = 0
         self.peak_bytes = 0
@@ -79,11 +79,11 @@ class Pool(Generic[T]):
         self._destroy = destroy
         self._limits = limits
         self._largest = largest
-        self._blocks: dict[int, Block[T]] = {}
+        self._blocks: dict[int, Allocation[T]] = {}
         self._free: defaultdict[int, list[int]] = defaultdict(list)
         """The numbers of the free blocks by capacity, as heaps."""
 
-    def acquire(self, nbytes: int) -> Block[T]:
+    def acquire(self, nbytes: int) -> Allocation[T]:
         """Return a block of at least `nbytes`."""
         return self.take(self.capacity_for(nbytes))
 
@@ -91,7 +91,7 @@ class Pool(Generic[T]):
         """Return the capacity of the block that a size needs."""
         return min(size_class(nbytes), self._largest)
 
-    def take(self, capacity: int) -> Block[T]:
+    def take(self, capacity: int) -> Allocation[T]:
         """Return a block with exactly this capacity, one that `capacity_for` returned."""
         if self.returned:
             self.collect()
@@ -110,10 +110,10 @@ class Pool(Generic[T]):
             self.peak_bytes = used
         return block
 
-    def _make(self, capacity: int) -> Block[T]:
+    def _make(self, capacity: int) -> Allocation[T]:
         self.misses += 1
         self._evict(self.used_bytes + capacity)
-        block = Block(next(self._numbers), self._create(capacity), capacity)
+        block = Allocation(next(self._numbers), self._create(capacity), capacity)
         self._blocks[block.uid] = block
         return block
 
@@ -125,7 +125,7 @@ class Pool(Generic[T]):
         found = (c for c, free in self._free.items() if free and capacity < c <= most)
         return self._free.get(min(found, default=0))
 
-    def release(self, block: Block[T]) -> None:
+    def release(self, block: Allocation[T]) -> None:
         """Take a block back into the pool, or free it if it came from a caller."""
         if block.escaped:
             self.discard(block)
@@ -137,7 +137,7 @@ class Pool(Generic[T]):
         if self.free_bytes > LEAST_KEPT or self._limits.pooled_bytes is not None:
             self._evict(self.used_bytes)
 
-    def discard(self, block: Block[T]) -> None:
+    def discard(self, block: Allocation[T]) -> None:
         """Free a block that must not be used again."""
         if self._blocks.pop(block.uid, None) is not None:  # it may be a caller's
             self.used_bytes -= block.capacity

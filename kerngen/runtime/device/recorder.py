@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol, final
 
-from kerngen.runtime.calls.call_plan import BoundCall, Ready, Step
+from kerngen.runtime.calls.call_plan import BoundCall, PlannedDispatch, Ready
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.device.arena import UniformArena
 from kerngen.runtime.device.direct import encoders_of
@@ -22,7 +22,7 @@ from kerngen.runtime.device.gpu import (
 from kerngen.runtime.device.limits import Limits
 from kerngen.runtime.device.pool import Pool
 from kerngen.runtime.device.shaders import CompiledShader
-from kerngen.runtime.device.storage import Block
+from kerngen.runtime.device.storage import Allocation
 from kerngen.runtime.device.timing import Stamps, within_timed
 from kerngen.runtime.device.tracer import Tracer
 from kerngen.runtime.errors import ValidationError
@@ -71,24 +71,24 @@ class Recording(Protocol):
 
     def copy(
         self,
-        source: Block[Buffer],
+        source: Allocation[Buffer],
         start: int,
-        target: Block[Buffer],
+        target: Allocation[Buffer],
         offset: int,
         nbytes: int,
     ) -> None:
         """Record a copy of `nbytes`, all of it in multiples of 4."""
         ...
 
-    def clear(self, target: Block[Buffer], offset: int, nbytes: int) -> None:
+    def clear(self, target: Allocation[Buffer], offset: int, nbytes: int) -> None:
         """Record a fill with zeros, both numbers being multiples of 4."""
         ...
 
-    def has(self, block: Block[Buffer]) -> bool:
+    def has(self, block: Allocation[Buffer]) -> bool:
         """Whether the recording uses a block, so that an upload would come too early."""
         ...
 
-    def stage(self, nbytes: int) -> Block[Buffer]:
+    def stage(self, nbytes: int) -> Allocation[Buffer]:
         """Return a staging buffer that is free until the recording is submitted."""
         ...
 
@@ -135,8 +135,8 @@ class Recorder:
         self._group: BindGroup | None = None
         self._offset: int | None = None
         self.names: dict[str, None] = {}
-        self.escaped: set[Block[Buffer]] = set()
-        self.written: set[Block[Buffer]] = set()
+        self.escaped: set[Allocation[Buffer]] = set()
+        self.written: set[Allocation[Buffer]] = set()
         self.held = 0
         self.dispatches = 0
         self.temporary_bytes = 0
@@ -146,7 +146,7 @@ class Recorder:
         self.timed: Stamps | None = None
         self._encoder: Encoder | None = None
         self._stamps: list[Stamps] = []
-        self._staged: list[Block[Buffer]] = []
+        self._staged: list[Allocation[Buffer]] = []
         self._device = device
         self._make_encoder = encoders_of(device)
         self._arena = arena
@@ -185,7 +185,9 @@ class Recorder:
             self._close_pass()
             self.tracer = tracer
 
-    def open_traced_pass(self, tracer: Tracer, kernel: str, step: Step) -> ComputePass:
+    def open_traced_pass(
+        self, tracer: Tracer, kernel: str, step: PlannedDispatch
+    ) -> ComputePass:
         """Begin the timed pass of one dispatch, and return it."""
         self._close_pass()
         call = self._counters.calls
@@ -198,9 +200,9 @@ class Recorder:
 
     def copy(
         self,
-        source: Block[Buffer],
+        source: Allocation[Buffer],
         start: int,
-        target: Block[Buffer],
+        target: Allocation[Buffer],
         offset: int,
         nbytes: int,
     ) -> None:
@@ -215,7 +217,7 @@ class Recorder:
             )
         self._counters.copies += 1
 
-    def clear(self, target: Block[Buffer], offset: int, nbytes: int) -> None:
+    def clear(self, target: Allocation[Buffer], offset: int, nbytes: int) -> None:
         """Record a fill with zeros, both numbers being multiples of 4."""
         self.check_allows("a copy")
         with self._whole():
@@ -294,8 +296,8 @@ class Recorder:
     def expect(
         self,
         names: Mapping[str, None],
-        written: Iterable[Block[Buffer]],
-        escaped: Iterable[Block[Buffer]],
+        written: Iterable[Allocation[Buffer]],
+        escaped: Iterable[Allocation[Buffer]],
     ) -> None:
         """Note the buffers of dispatches that a tape encodes by itself."""
         self.names.update(names)
@@ -318,23 +320,23 @@ class Recorder:
                 self._group, self._offset = group, at
             compute.dispatch_workgroups(step.x, step.y)
 
-    def has(self, block: Block[Buffer]) -> bool:
+    def has(self, block: Allocation[Buffer]) -> bool:
         """Whether the recording uses a block, so that an upload would come too early."""
         return block.used_in == self.serial
 
-    def use(self, block: Block[Buffer]) -> None:
+    def use(self, block: Allocation[Buffer]) -> None:
         """Mark a block as used by the recording."""
         block.used_in = self.serial
         if block.escaped:
             self.escaped.add(block)
 
-    def write(self, block: Block[Buffer]) -> None:
+    def write(self, block: Allocation[Buffer]) -> None:
         """Mark a block as written by the recording."""
         self.use(block)
         block.writes += 1
         self.written.add(block)
 
-    def stage(self, nbytes: int) -> Block[Buffer]:
+    def stage(self, nbytes: int) -> Allocation[Buffer]:
         """Return a staging buffer that is free until this recording is submitted."""
         block = self._staging.acquire(nbytes)
         self._staged.append(block)
@@ -437,14 +439,14 @@ class Recorder:
         names = ", ".join(f"'{name}'" for name in self.names)
         return f"the recorded kernel{'s' if len(self.names) > 1 else ''} {names}"
 
-    def check_callers_buffers(self, blocks: Iterable[Block[Buffer]]) -> None:
+    def check_callers_buffers(self, blocks: Iterable[Allocation[Buffer]]) -> None:
         """Refuse callers' buffers that are mapped or destroyed, with errors of ours."""
         try:
             self._check_escaped(blocks)
         except Exception as error:
             raise translate(error, "to use a caller's buffer") from error
 
-    def _check_escaped(self, blocks: Iterable[Block[Buffer]]) -> None:
+    def _check_escaped(self, blocks: Iterable[Allocation[Buffer]]) -> None:
         """Refuse callers' buffers that would make wgpu abort the process."""
         for block in blocks:
             if block.memory.map_state != "unmapped":

@@ -78,7 +78,7 @@ class CompiledShader:
 
 
 @final
-class Shaders:
+class ShaderCache:
     """Compiles shaders: a text with the same layout only once.
 
     Contexts on one device share what is compiled in the same way; each counts its own

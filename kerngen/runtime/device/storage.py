@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 @final
-class Block(Generic[T]):
+class Allocation(Generic[T]):
     """One buffer of a context: `memory` of `capacity` bytes.
 
     `uid` numbers the blocks of a context in the order of their creation.  `used_in` is
@@ -42,7 +42,7 @@ class Block(Generic[T]):
         self.losses = 0
 
 
-Returned: TypeAlias = "deque[Block[T]]"
+Returned: TypeAlias = "deque[Allocation[T]]"
 """Blocks whose last tensor is gone; filled from any thread, emptied by the pool."""
 
 
@@ -58,7 +58,7 @@ class Lease(Generic[T]):
 
     def __init__(
         self,
-        block: Block[T],
+        block: Allocation[T],
         nbytes: int,
         returned: Returned[T],
         *,

@@ -17,7 +17,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never, final
 
 from kerngen.runtime.backend import AnyTensor
-from kerngen.runtime.calls.call_plan import BoundCall, Step
+from kerngen.runtime.calls.call_plan import BoundCall, PlannedDispatch
 from kerngen.runtime.calls.capture import Capture, changed, within_capture
 from kerngen.runtime.calls.launch import Launcher
 from kerngen.runtime.calls.scalars import prepare
@@ -29,7 +29,7 @@ from kerngen.runtime.device.memory import Memory
 from kerngen.runtime.device.native import Command, Commands, commands_for
 from kerngen.runtime.device.recorder import Recorder
 from kerngen.runtime.device.shaders import BindGroups
-from kerngen.runtime.device.storage import Block, Lease
+from kerngen.runtime.device.storage import Allocation, Lease
 
 if TYPE_CHECKING:
     from kerngen.runtime.calls.kernel import Kernel
@@ -45,7 +45,7 @@ class Dispatches:
     """Consecutive dispatches; `origins` name them in profiles."""
 
     commands: Commands
-    origins: tuple[tuple[str, Step], ...]
+    origins: tuple[tuple[str, PlannedDispatch], ...]
 
 
 @final
@@ -53,9 +53,9 @@ class Dispatches:
 class Copy:
     """A copy on the device."""
 
-    source: Block[Buffer]
+    source: Allocation[Buffer]
     start: int
-    target: Block[Buffer]
+    target: Allocation[Buffer]
     offset: int
     nbytes: int
 
@@ -65,14 +65,14 @@ class Copy:
 class Clear:
     """A fill with zeros."""
 
-    target: Block[Buffer]
+    target: Allocation[Buffer]
     offset: int
     nbytes: int
 
 
 @final
 @dataclass(slots=True)
-class Call:
+class ReplayedCall:
     """A call with scalars that replays may change: packed and bound at each replay.
 
     Its uniforms need new memory at each replay, as an earlier replay may not have run
@@ -90,7 +90,7 @@ class Call:
         return changed(self.kernel, dims, self.scalars, self.names, changes)
 
 
-Part: TypeAlias = Dispatches | Copy | Clear | Call | BoundDispatch
+Part: TypeAlias = Dispatches | Copy | Clear | ReplayedCall | BoundDispatch
 
 
 @final
@@ -129,12 +129,12 @@ class Tape:
         self._opened = opened
         self._ready = commands_for(device)
         self._commands: list[Command] = []
-        self._origins: list[tuple[str, Step]] = []
+        self._origins: list[tuple[str, PlannedDispatch]] = []
         self._parts: list[Part] = []
         self._kernels: dict[Kernel, None] = {}
         self._names: dict[str, None] = {}
-        self._used: dict[Block[Buffer], None] = {}
-        self._writes: dict[Block[Buffer], int] = {}
+        self._used: dict[Allocation[Buffer], None] = {}
+        self._writes: dict[Allocation[Buffer], int] = {}
         self._calls = 0
 
     @property
@@ -159,7 +159,7 @@ class Tape:
         if self.changing is not None:
             scalars, names = self.changing
             self._end_row()
-            self._parts.append(Call(kernel, call.unbound(), scalars, names))
+            self._parts.append(ReplayedCall(kernel, call.unbound(), scalars, names))
             return
         self._calls += 1
         for block in call.written:
@@ -182,9 +182,9 @@ class Tape:
 
     def copy(
         self,
-        source: Block[Buffer],
+        source: Allocation[Buffer],
         start: int,
-        target: Block[Buffer],
+        target: Allocation[Buffer],
         offset: int,
         nbytes: int,
     ) -> None:
@@ -194,19 +194,19 @@ class Tape:
         target.writes += 1
         self._parts.append(Copy(source, start, target, offset, nbytes))
 
-    def clear(self, target: Block[Buffer], offset: int, nbytes: int) -> None:
+    def clear(self, target: Allocation[Buffer], offset: int, nbytes: int) -> None:
         """Record a fill with zeros."""
         self._end_row()
         self._use(target)
         target.writes += 1
         self._parts.append(Clear(target, offset, nbytes))
 
-    def has(self, block: Block[Buffer]) -> bool:
+    def has(self, block: Allocation[Buffer]) -> bool:
         """Refuse an upload: a capture can't record one."""
         del block
         raise within_capture("an upload")
 
-    def stage(self, nbytes: int) -> Block[Buffer]:
+    def stage(self, nbytes: int) -> Allocation[Buffer]:
         """Refuse an upload: a capture can't record one."""
         del nbytes
         raise within_capture("an upload")
@@ -235,10 +235,10 @@ class Tape:
         self.bind_groups.clear()
         self.arena.clear()
 
-    def _use(self, *blocks: Block[Buffer]) -> None:
+    def _use(self, *blocks: Allocation[Buffer]) -> None:
         self._used.update(dict.fromkeys(blocks))
 
-    def _note_write(self, block: Block[Buffer]) -> None:
+    def _note_write(self, block: Allocation[Buffer]) -> None:
         block.writes += 1
         self._writes[block] = self._writes.get(block, 0) + 1
 
@@ -257,7 +257,7 @@ class Tape:
             self._replay(times, changes)
 
     def _replay(self, times: int, changes: Mapping[str, float]) -> None:
-        calls = [part for part in self._parts if isinstance(part, Call)]
+        calls = [part for part in self._parts if isinstance(part, ReplayedCall)]
         fresh = [call.changed(changes) for call in calls]
         recorder = self._recorder
         if any(isinstance(part, Copy | Clear) for part in self._parts):
@@ -280,7 +280,7 @@ class Tape:
                 block.used_in = recorder.serial
         self._counters.calls += self._calls * times
 
-    def _encode(self, escaped: Sequence[Block[Buffer]]) -> None:
+    def _encode(self, escaped: Sequence[Allocation[Buffer]]) -> None:
         for part in self._parts:
             match part:
                 case Dispatches():
@@ -289,7 +289,7 @@ class Tape:
                     self._recorder.copy(source, start, target, offset, nbytes)
                 case Clear(target, offset, nbytes):
                     self._recorder.clear(target, offset, nbytes)
-                case Call(kernel, call, scalars):
+                case ReplayedCall(kernel, call, scalars):
                     self._launcher.record(kernel, call, scalars)
                     self._counters.calls += 1
                 case BoundDispatch():
@@ -298,7 +298,9 @@ class Tape:
                 case _:
                     assert_never(part)
 
-    def _encode_row(self, row: Dispatches, escaped: Sequence[Block[Buffer]]) -> None:
+    def _encode_row(
+        self, row: Dispatches, escaped: Sequence[Allocation[Buffer]]
+    ) -> None:
         """Encode dispatches, submitting in between as calls would."""
         recorder, start, total = self._recorder, 0, len(row.commands)
         while start < total:

@@ -53,7 +53,7 @@ class Span:
 
 
 @final
-class Slots:
+class TimestampSlots:
     """A query set with a buffer: timestamps for a number of passes."""
 
     def __init__(self, device: gpu.Device, passes: int) -> None:
@@ -116,7 +116,7 @@ class Stamps:
     They can be read once they are `submitted`; all else needs the context's lock.
     """
 
-    def __init__(self, slots: Slots) -> None:
+    def __init__(self, slots: TimestampSlots) -> None:
         """Begin at the first free slot; only one `Stamps` uses the slots at a time."""
         self.submitted = False
         self._slots = slots

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from kerngen.runtime.calls.call_plan import Origin, Step
+from kerngen.runtime.calls.call_plan import Origin, PlannedDispatch
 from kerngen.runtime.device.gpu import Device
 from kerngen.runtime.device.native import tick_seconds
-from kerngen.runtime.device.timing import Slots, Stamps
+from kerngen.runtime.device.timing import Stamps, TimestampSlots
 from kerngen.runtime.profile import Event
 
 PASSES = 1024
@@ -34,13 +34,15 @@ class Tracer:
         self._device = device
         self._recordings: list[tuple[Stamps, list[_Noted]]] = []
         self._recording = -1
-        self._slots: Slots | None = None
+        self._slots: TimestampSlots | None = None
         self._events: tuple[Event, ...] | None = None
 
-    def note(self, recording: int, call: int, kernel: str, step: Step) -> Stamps:
+    def note(
+        self, recording: int, call: int, kernel: str, step: PlannedDispatch
+    ) -> Stamps:
         """Add a dispatch to the profile; return the timestamps of its pass."""
         if self._slots is None or not self._slots.room:
-            self._slots = Slots(self._device, PASSES)
+            self._slots = TimestampSlots(self._device, PASSES)
             self._recording = -1
         if recording != self._recording:
             # A submission resolves those that it writes.

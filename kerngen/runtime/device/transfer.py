@@ -18,7 +18,7 @@ from kerngen.runtime.device.gpu import Buffer, Device, translate
 from kerngen.runtime.device.mapping import Map, Mapping
 from kerngen.runtime.device.memory import Memory
 from kerngen.runtime.device.recorder import Recording
-from kerngen.runtime.device.storage import Block, Lease
+from kerngen.runtime.device.storage import Allocation, Lease
 from kerngen.runtime.values.arrays import copied
 from kerngen.runtime.values.shapes import round_up
 
@@ -32,10 +32,10 @@ same memory again: 400 MB take 44 ms instead of 98 to an H200.
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PendingReads:
     """Reads under way: a staging buffer, its mapping, and the place of each range."""
 
-    block: Block[Buffer]
+    block: Allocation[Buffer]
     mapping: Mapping
     pieces: Sequence[tuple[int, int]]
     """The first byte and the number of bytes of each read."""
@@ -88,7 +88,9 @@ class Transfers:
         self._recorder.copy(staged, 0, block, offset, data.nbytes)
         self._recorder.relieve()
 
-    def begin_reads(self, ranges: Sequence[Range], map_: Map | None = None) -> Reading:
+    def begin_reads(
+        self, ranges: Sequence[Range], map_: Map | None = None
+    ) -> PendingReads:
         """Submit recorded work, and begin to read ranges by one staging buffer."""
         recorder = self._recorder
         recorder.check_allows("a read")
@@ -102,10 +104,10 @@ class Transfers:
             self._memory.readbacks.discard(block)
             raise translate(error, "to read a tensor") from error
         self._counters.readbacks += len(pieces)
-        return Reading(block, mapping, pieces)
+        return PendingReads(block, mapping, pieces)
 
     def _stage(
-        self, ranges: Sequence[Range], block: Block[Buffer]
+        self, ranges: Sequence[Range], block: Allocation[Buffer]
     ) -> Iterator[tuple[int, int]]:
         """Record the copies to a staging buffer; yield where each read finds its bytes."""
         at = 0
@@ -115,7 +117,7 @@ class Transfers:
             yield at + offset - start, nbytes
             at += length
 
-    def end_reads(self, reading: Reading) -> None:
+    def end_reads(self, reading: PendingReads) -> None:
         """Return the staging buffer of finished reads to its pool."""
         self._memory.readbacks.release(reading.block)
 
@@ -164,7 +166,7 @@ class Transfers:
         words[offset - start : offset - start + data.nbytes] = data
         return start, words
 
-    def _write(self, block: Block[Buffer], offset: int, data: Bytes) -> None:
+    def _write(self, block: Allocation[Buffer], offset: int, data: Bytes) -> None:
         try:
             for at in range(0, data.nbytes, PIECE):
                 if at > 0:

@@ -27,12 +27,12 @@ from kerngen.runtime.counters import Counters
 from kerngen.runtime.device.gpu import GPUBuffer, GPUDevice
 from kerngen.runtime.device.limits import Limits
 from kerngen.runtime.device.pool import Pool
-from kerngen.runtime.device.storage import Block, Lease
+from kerngen.runtime.device.storage import Allocation, Lease
 from kerngen.runtime.device.timing import Span, within_timed
 from kerngen.runtime.errors import ContextError, FeatureError, OutOfMemoryError
-from kerngen.runtime.late import Copied
+from kerngen.runtime.late import FinishedCopy
 from kerngen.runtime.lifecycle import closed, register
-from kerngen.runtime.numpy_backend.tape import Call, NumpyTape
+from kerngen.runtime.numpy_backend.tape import CheckedCall, NumpyTape
 from kerngen.runtime.profile import Event, Profile, within_profile
 from kerngen.runtime.tensor import Tensor
 from kerngen.runtime.values.arrays import as_elements, copied, numpy_shape, window
@@ -140,7 +140,7 @@ class NumpyBackend:
     def begin_download(self, wanted: Range) -> Download:
         """Copy a range."""
         (data,) = self.download([wanted])
-        return Copied(data)
+        return FinishedCopy(data)
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
         """Copy the elements of a tensor to another of the same size."""
@@ -180,14 +180,14 @@ class NumpyBackend:
                 self._make(ctx, spec.element, shape) if given is None else given
                 for spec, shape, given in shapes
             )
-            call = Call(kernel, signature, tensors, plain, outputs)
+            call = CheckedCall(kernel, signature, tensors, plain, outputs)
             if self._tape is None:
                 self._run(call)
             else:
                 self._tape.add(call, scalars)
             return outputs
 
-    def _run(self, call: Call) -> None:
+    def _run(self, call: CheckedCall) -> None:
         start = perf_counter()
         results = _results(call)
         self._note(call.kernel, start)
@@ -353,7 +353,7 @@ class NumpyBackend:
             raise closed()
 
 
-def _drop(block: Block[Bytes]) -> None:
+def _drop(block: Allocation[Bytes]) -> None:
     """Free a block, which is only to forget it."""
 
 
@@ -385,7 +385,7 @@ def _check_aliases(kernel: Kernel, given: Sequence[AnyTensor | None]) -> None:
             check_overlap(kernel, given, i, j)
 
 
-def _results(call: Call) -> list[NDArray[Any]]:
+def _results(call: CheckedCall) -> list[NDArray[Any]]:
     """Return the outputs as arrays of the kernel's shapes and elements."""
     kernel, signature = call.kernel, call.signature
     names = [spec.name for spec in kernel.scalars]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
 
 from kerngen.runtime.backend import AnyTensor
 from kerngen.runtime.calls.capture import Capture, changed
-from kerngen.runtime.calls.checks import Signature
+from kerngen.runtime.calls.checks import CheckedShapes
 
 if TYPE_CHECKING:
     from kerngen.runtime.calls.kernel import Kernel
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Call:
+class CheckedCall:
     """A checked call, with a tensor for every output."""
 
     kernel: Kernel
-    signature: Signature
+    signature: CheckedShapes
     tensors: tuple[AnyTensor, ...]
     scalars: tuple[Any, ...]
     outputs: tuple[AnyTensor, ...]
@@ -39,7 +39,7 @@ class Call:
 class Captured:
     """A captured call, and by position the scalars that replays may change."""
 
-    call: Call
+    call: CheckedCall
     names: Mapping[int, str]
 
     def changed(self, changes: Mapping[str, float]) -> Captured:
@@ -61,7 +61,7 @@ class NumpyTape:
     def __init__(
         self,
         opened: Callable[[], AbstractContextManager[None]],
-        run: Callable[[Call], None],
+        run: Callable[[CheckedCall], None],
     ) -> None:
         """Start empty; `opened` locks the context, `run` runs a call."""
         self.parts: list[Part] = []
@@ -76,7 +76,7 @@ class NumpyTape:
         calls = [part.call for part in self.parts if isinstance(part, Captured)]
         return {call.kernel for call in calls}
 
-    def add(self, call: Call, scalars: tuple[object, ...]) -> None:
+    def add(self, call: CheckedCall, scalars: tuple[object, ...]) -> None:
         """Add a call; `scalars` are its arguments as the caller gave them."""
         names = cast("Capture", self.capture).changeable(call.kernel, scalars)
         for tensor in call.written:

@@ -13,7 +13,7 @@ import numpy as np
 
 from kerngen.runtime.values.bits import NARROW
 from kerngen.runtime.values.elements import Element
-from kerngen.runtime.values.fields import Field, Place, is_leaf
+from kerngen.runtime.values.fields import Field, FieldPlace, is_leaf
 
 Writable: TypeAlias = bytearray | memoryview
 Readable: TypeAlias = bytes | Writable
@@ -46,7 +46,7 @@ class Codec:
         return struct.Struct(_format(self._fields, self._size))
 
     @cached_property
-    def _places(self) -> tuple[Place, ...]:
+    def _places(self) -> tuple[FieldPlace, ...]:
         return tuple(place for field in self._fields for place in field.places())
 
     @cached_property
@@ -98,7 +98,7 @@ class Codec:
             kept[number] = narrow.nan(bits)
         return tuple(kept)
 
-    def _nans(self, values: Sequence[Any]) -> Iterator[tuple[int, Place]]:
+    def _nans(self, values: Sequence[Any]) -> Iterator[tuple[int, FieldPlace]]:
         for number, place in enumerate(self._places):
             if place.code in NARROW and isnan(values[number]):
                 yield number, place

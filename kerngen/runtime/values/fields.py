@@ -20,7 +20,7 @@ from kerngen.runtime.values.elements import (
 from kerngen.runtime.values.shapes import Shape
 
 
-class Place(NamedTuple):
+class FieldPlace(NamedTuple):
     """The place of a number, or of a nested struct, in a struct's bytes."""
 
     offset: int
@@ -76,7 +76,7 @@ class Field:
         """The size of the field in bytes."""
         return self.dtype.itemsize
 
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[FieldPlace]:
         """Yield the place of each number, or of each nested struct."""
         starts: Iterable[int] = (self.offset,)
         if self.lengths:
@@ -84,14 +84,14 @@ class Field:
             starts = range(self.offset, end, self.stride)
         if not is_leaf(self.type):
             size = self.type.DTYPE.itemsize
-            yield from (Place(start, f"{size}s", size) for start in starts)
+            yield from (FieldPlace(start, f"{size}s", size) for start in starts)
             return
         number, (*columns, width) = self.type.number, self.type.shape or (1,)
         for start in starts:
             for column in range(math.prod(columns)):
                 first = start + column * self.column_stride
                 for at in range(first, first + width * number.size, number.size):
-                    yield Place(at, number.code, number.size)
+                    yield FieldPlace(at, number.code, number.size)
 
 
 def holds_half(element: type[Element]) -> bool:

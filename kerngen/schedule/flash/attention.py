@@ -251,7 +251,7 @@ class _Reader:
         self._value = self._where_known(value, term)
         return scaled(SUM, MEAN, term, self._product.column.extent)
 
-    def _where_known(self, value: ir.Expr, term: Term) -> ir.Expr:
+    def _where_known(self, value: ir.Expr, term: AttentionTerm) -> ir.Expr:
         """Return the weighted value, or 0 for a key that counts for no row.
 
         What lies there, as in a cache that is not full, may be no number.
@@ -344,7 +344,7 @@ def with_locals(expr: ir.Expr, values: Mapping[str, ir.Expr]) -> ir.Expr:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Term:
+class AttentionTerm:
     """A term of a sum over keys: `exp(score - TOP)` times factors and a constant."""
 
     score: ir.Expr
@@ -356,11 +356,13 @@ class Term:
     """Those of the whole row, as `TOP > -inf`: where one does not hold, all terms are 0."""
 
 
-def weighted(expr: ir.Expr, key: ir.Index) -> Term | None:
+def weighted(expr: ir.Expr, key: ir.Index) -> AttentionTerm | None:
     """Split a term into weight and factors; its condition goes into the score."""
     match expr:
         case ir.BuiltinCall("exp", (ir.Binary("-", score, ir.LocalValue() as top),)):
-            return Term(score) if top == TOP and not _is_summed(score) else None
+            return (
+                AttentionTerm(score) if top == TOP and not _is_summed(score) else None
+            )
         case ir.Binary("*", left, right):
             for weight, other in ((left, right), (right, left)):
                 found = weighted(weight, key)
@@ -380,7 +382,9 @@ def weighted(expr: ir.Expr, key: ir.Index) -> Term | None:
             return None
 
 
-def _multiplied(term: Term, op: ir.BinaryOp, by: ir.Expr, key: ir.Index) -> Term | None:
+def _multiplied(
+    term: AttentionTerm, op: ir.BinaryOp, by: ir.Expr, key: ir.Index
+) -> AttentionTerm | None:
     if key not in free_indices(by) and DOT not in set(walk(by)):
         return replace(term, outer=(*term.outer, (op, by)))
     if op == "/":
@@ -388,7 +392,9 @@ def _multiplied(term: Term, op: ir.BinaryOp, by: ir.Expr, key: ir.Index) -> Term
     return replace(term, factors=(*term.factors, by))
 
 
-def _under(term: Term, condition: ir.Expr, key: ir.Index, *, holds: bool) -> Term:
+def _under(
+    term: AttentionTerm, condition: ir.Expr, key: ir.Index, *, holds: bool
+) -> AttentionTerm:
     """Put a term under a condition: one of the row is the same for all of its terms.
 
     `if top[i] > -inf and j <= i` is both: of the row, so that the whole sum is 0 where it
@@ -422,7 +428,7 @@ def _is_of_row(condition: ir.Expr, key: ir.Index) -> bool:
 
 
 def scaled(
-    total: ir.LocalValue, mean: ir.LocalValue, term: Term, keys: ir.Extent
+    total: ir.LocalValue, mean: ir.LocalValue, term: AttentionTerm, keys: ir.Extent
 ) -> ir.Expr:
     """Return the factor of every term that is outside of the sum, 0 for a total of 0.
 

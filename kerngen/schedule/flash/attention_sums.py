@@ -57,7 +57,7 @@ def product(number: int) -> ir.LocalValue:
 
 @final
 @dataclass(frozen=True)
-class Tiles:
+class AttentionTiles:
     """The tiles that a pass computes: their row and key index, and their products."""
 
     batch: tuple[ir.Index, ...]
@@ -76,7 +76,7 @@ class Statistics:
     - `stored`: those of them that are also written to tensors
     """
 
-    tiles: Tiles
+    tiles: AttentionTiles
     domain: tuple[ir.Index, ...]
     score: ir.Expr
     factors: tuple[ir.Expr, ...]
@@ -110,7 +110,7 @@ class SumPass:
     - `is_turned`: whether its keys are the rows that have a softmax
     """
 
-    tiles: Tiles
+    tiles: AttentionTiles
     outer: tuple[ir.Index, ...]
     sums: tuple[TileSum, ...]
     is_turned: bool
@@ -469,7 +469,7 @@ def _tiles_of(
     outer: tuple[ir.Index, ...],
     key: ir.Index,
     values: tuple[ir.Expr, ...],
-) -> tuple[Tiles, tuple[ir.Expr, ...]]:
+) -> tuple[AttentionTiles, tuple[ir.Expr, ...]]:
     """Return the tiles that values are functions of, and the values as such.
 
     `own` are the indices of rows, `outer` those that are neither row nor key.
@@ -488,7 +488,7 @@ def _tiles_of(
     names = dict(zip(products, map(product, range(len(products))), strict=True))
     batch = tuple(index for index in own if index != row)
     named = tuple(_named(value, names) for value in values)
-    return Tiles(batch, row, key, tuple(contractions)), named
+    return AttentionTiles(batch, row, key, tuple(contractions)), named
 
 
 def _named(expr: ir.Expr, names: Mapping[ir.Reduce, ir.LocalValue]) -> ir.Expr:
@@ -529,7 +529,7 @@ def _mask(weight: ir.Expr) -> Hashable:
     return found and (ordered_condition(found[0]), found[1])
 
 
-def _renumbered(found: TileSum, own: Tiles, whole: Tiles) -> TileSum:
+def _renumbered(found: TileSum, own: AttentionTiles, whole: AttentionTiles) -> TileSum:
     """Return a sum whose weight has its products by their numbers among all."""
     places = (whole.products.index(each) for each in own.products)
     named = {product(n): product(place) for n, place in enumerate(places)}
@@ -553,6 +553,6 @@ def _bindings(found: AttentionSums) -> Iterator[int]:
     yield from (len(each.tensors) for each in found.passes)
 
 
-def _read(tiles: Tiles, values: tuple[ir.Expr, ...]) -> Iterator[ir.Tensor]:
+def _read(tiles: AttentionTiles, values: tuple[ir.Expr, ...]) -> Iterator[ir.Tensor]:
     sides = (side for p in tiles.products for side in (p.left, p.right))
     return (load.tensor for value in (*sides, *values) for load in loads(value))

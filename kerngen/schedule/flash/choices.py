@@ -10,7 +10,7 @@ from kerngen.ir.nodes import Binary, Constant, Expr, Index, UniformValue
 from kerngen.ir.staging.stages import Stage
 from kerngen.ir.types import Scalar
 from kerngen.schedule.choice import (
-    Choice,
+    ScheduleChoice,
     both,
     compare,
     either,
@@ -93,7 +93,7 @@ Whatever the number of columns, then: the last tiles of a table take any.
 """
 
 
-def attention_choices(task: Task) -> Iterator[Choice]:
+def attention_choices(task: Task) -> Iterator[ScheduleChoice]:
     """Yield attention in one pass, in tiles that suit the number of columns."""
     found = flash_of(task)
     if isinstance(found, str):
@@ -107,17 +107,17 @@ def attention_choices(task: Task) -> Iterator[Choice]:
         narrow = both(few, compare(columns, "<=", 64))
         reason = "few queries, and many workgroups that share the keys"
         for guard, options in ((narrow, FLASH_NARROW_ROWS), (few, FLASH_ROWS)):
-            yield Choice("flash", reason, guard, options, together)
+            yield ScheduleChoice("flash", reason, guard, options, together)
     reason = "attention in one pass over the keys, which stores no scores"
     scores = size_of((*found.batch, found.row, found.key))
     for most, options in FLASH_TILES:
         guard = compare(columns, "<=", most)
         if options == FLASH_TILES[-1][1]:
             guard = either(guard, compare(scores, ">", MANY_SCORES))
-        yield Choice("flash", reason, guard, options, together)
+        yield ScheduleChoice("flash", reason, guard, options, together)
 
 
-def _attention_sums(task: Task, found: AttentionSums) -> Iterator[Choice]:
+def _attention_sums(task: Task, found: AttentionSums) -> Iterator[ScheduleChoice]:
     """Yield the gradients of attention, in tiles that suit the numbers of columns."""
     reason = "gradients of attention by tiles of scores, which are not stored"
     together = len(found.stages)
@@ -127,7 +127,7 @@ def _attention_sums(task: Task, found: AttentionSums) -> Iterator[Choice]:
         # Where a pass finds the numbers of rows, that makes the scores once more in any case.
         if isinstance(chunks, Chunks) and isinstance(found.statistics, Stage):
             fits = both(_narrow(sums, most), _fits_chunks(chunks))
-            yield Choice("flash", IN_CHUNKS, fits, options, together)
+            yield ScheduleChoice("flash", IN_CHUNKS, fits, options, together)
     # Of a mask, tiles with fewer keys leave more out.
     masked = any(mask_of(each.weight) for each in sums)
     tiles, outer = found.passes[0].tiles, found.passes[0].outer
@@ -136,7 +136,7 @@ def _attention_sums(task: Task, found: AttentionSums) -> Iterator[Choice]:
         guard = _narrow(sums, most)
         if options == FLASH_SUM_TILES[-1][1]:
             guard = either(guard, compare(scores, ">", MANY_SCORES))
-        yield Choice("flash", reason, guard, options, together)
+        yield ScheduleChoice("flash", reason, guard, options, together)
 
 
 def _narrow(sums: Sequence[TileSum], most: int) -> Expr:

@@ -9,7 +9,7 @@ from kerngen.ir.types import Scalar
 from kerngen.plan.size import Size
 from kerngen.schedule.flash.chunks import Chunks
 from kerngen.schedule.gemm.tiling import VECTOR
-from kerngen.schedule.lowering.builder import Buffer, ShaderBuilder
+from kerngen.schedule.lowering.builder import ShaderBuilder, StorageBinding
 from kerngen.schedule.lowering.values import COMPONENTS
 from kerngen.schedule.sizes import to_wgsl
 from kerngen.shader import tree as t
@@ -21,8 +21,8 @@ class ChunkPlace:
     """Names of variables: the chunk's first query, and a workgroup's head within it."""
 
     chunks: Chunks
-    buffer: Buffer
-    numbers: Buffer
+    buffer: StorageBinding
+    numbers: StorageBinding
     head: t.Ident
     first: t.Ident
     queries: t.Ident

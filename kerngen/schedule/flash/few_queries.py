@@ -34,7 +34,7 @@ from kerngen.schedule.lowering.identities import across, infinity
 from kerngen.schedule.lowering.steps import tensors_in_runs
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
@@ -103,7 +103,7 @@ class FlashRows:
         self.body.append(t.Let(name.name, value))
         return name
 
-    def shader(self) -> Shader:
+    def shader(self) -> DispatchShader:
         """Return the first dispatch: each workgroup handles one part of the keys."""
         s = self.builder
         first = t.Ident(s.fresh("first_key"))

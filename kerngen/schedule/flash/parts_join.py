@@ -18,7 +18,7 @@ from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.steps import write_steps
 from kerngen.schedule.lowering.values import Value
 from kerngen.schedule.per_element import start_invocation, unravel
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.sizes import domain_size, to_wgsl
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
@@ -41,7 +41,7 @@ class PartsJoin:
     found: Attention
     split: KeySplit
 
-    def shader(self) -> Shader:
+    def shader(self) -> DispatchShader:
         """Return the whole shader."""
         found = self.found
         task = replace(self.task, label=f"{self.task.label}.join")

@@ -20,7 +20,7 @@ from kerngen.schedule.flash.online import OnlineRows
 from kerngen.schedule.flash.scale import row_values, share, sum_values
 from kerngen.schedule.flash.tile_pass import (
     KeyPass,
-    Product,
+    TileProduct,
     Weights,
     in_vectors,
     values_in_vectors,
@@ -32,7 +32,7 @@ from kerngen.schedule.lowering.builder import wgsl_type
 from kerngen.schedule.lowering.identities import infinity
 from kerngen.schedule.lowering.steps import tensors_in_runs
 from kerngen.schedule.lowering.values import LANES, Value
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
@@ -70,12 +70,12 @@ class FlashShader(KeyPass):
         self.values = self.operand("v", found.value, found.column, sums.over, values)
         self.weights = Weights(s, scores, tiling.weights, found.key)
         self.scores = RegisterTile(s, scores, found.product, query, keys, "score")
-        self.product = Product(found.product, query, keys, self.scores)
+        self.product = TileProduct(found.product, query, keys, self.scores)
         self.sums = RegisterTile(s, values, sums, self.weights, self.values, "acc")
         self.online = OnlineRows(self, self.weights)
         self.name_places()
 
-    def shader(self) -> Shader:
+    def shader(self) -> DispatchShader:
         """Return the whole shader."""
         t_, found = self.tiling, self.found
         self.place((found.column,), KeyBounds.of(found.score, found.row, found.key))

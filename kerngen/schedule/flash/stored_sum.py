@@ -16,7 +16,7 @@ from kerngen.schedule.flash.chunks import Chunks
 from kerngen.schedule.flash.key_bounds import KeyBounds, mask_of
 from kerngen.schedule.flash.tile_pass import (
     KeyPass,
-    Product,
+    TileProduct,
     values_in_vectors,
     weighted_values,
 )
@@ -24,7 +24,7 @@ from kerngen.schedule.flash.tiling import FlashTiling
 from kerngen.schedule.gemm.register_tile import RegisterTile
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.values import LANES, Value
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.sizes import extent_size, to_wgsl
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
@@ -35,7 +35,7 @@ _HEADS: Final = "heads of a chunk"
 """Lengths of the stored gradients' axes; no dim has a name with a space."""
 
 
-def counting_shader(task: Task, chunks: Chunks, *, first: int) -> Shader:
+def counting_shader(task: Task, chunks: Chunks, *, first: int) -> DispatchShader:
     """Return the shader of one invocation that counts the chunks, from 0 on where FIRST."""
     s = ShaderBuilder(replace(task, label=f"{task.label}.count"), {})
     buffer = s.scratch(chunks.numbers.name, Scalar.F32, written=True)
@@ -83,7 +83,7 @@ class StoredSumShader(KeyPass):
         self.chunks = ChunkPlace.of(self.builder, chunks, written=False)
         query, keys = self.operands(self.found)
         sums = RegisterTile(self.builder, self.rows, self.found, query, keys, "acc")
-        self.product = Product(self.found, query, keys, sums)
+        self.product = TileProduct(self.found, query, keys, sums)
         self.name_places()
 
     @property
@@ -92,7 +92,7 @@ class StoredSumShader(KeyPass):
         assert self.chunks, "set when it is made"
         return self.chunks.chunks.queries
 
-    def shader(self) -> Shader:
+    def shader(self) -> DispatchShader:
         """Return the whole shader."""
         t_, column = self.tiling, self.sum.column
         self._place()

@@ -19,9 +19,9 @@ from kerngen.schedule.contraction import memory_axis
 from kerngen.schedule.flash.attention import Attention, attention_of
 from kerngen.schedule.flash.attention_sums import (
     AttentionSums,
+    AttentionTiles,
     Statistics,
     SumPass,
-    Tiles,
     attention_sums_of,
 )
 from kerngen.schedule.flash.chunks import Chunks, chunks_of
@@ -38,7 +38,7 @@ from kerngen.schedule.flash.sums import (
 from kerngen.schedule.flash.tiling import FlashTiling, flash_tiling
 from kerngen.schedule.gemm.tiling import VECTOR
 from kerngen.schedule.per_element import lower_generic
-from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.rows.run import names_of
 from kerngen.schedule.sizes import all_divisible, domain_size, extent_size
 from kerngen.schedule.task import Options, Task
@@ -138,7 +138,7 @@ def _sum_shaders(
     chunks: Chunks | None,
     *,
     whole: bool,
-) -> Iterator[Shader]:
+) -> Iterator[DispatchShader]:
     ends = [x.finish.name for each in found.passes for x in each.sums]
     before = tuple(stage for stage in found.stages if stage.name not in ends)
     stem = _together(task, found.stages, task.domain).stem
@@ -207,7 +207,7 @@ def _together(task: Task, stages: tuple[Stage, ...], domain: tuple[Index, ...]) 
 def _whole(found: Attention, tiling: FlashTiling) -> host.Guard:
     """Return the condition that every vector and turn is whole."""
     return _whole_pass(
-        Tiles(found.batch, found.row, found.key, (found.product,)),
+        AttentionTiles(found.batch, found.row, found.key, (found.product,)),
         (found.column,),
         wide_tensors(found),
         found.tensors,
@@ -230,7 +230,7 @@ def _whole_sums(found: AttentionSums, tiling: FlashTiling) -> host.Guard:
 
 
 def _whole_pass(
-    tiles: Tiles,
+    tiles: AttentionTiles,
     columns: Sequence[Index],
     names: AbstractSet[str],
     tensors: Iterable[Tensor],

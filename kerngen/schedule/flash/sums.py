@@ -19,9 +19,9 @@ from kerngen.plan.size import ZERO, add, ceil_div
 from kerngen.schedule.contraction import Contraction
 from kerngen.schedule.flash.attention import SUM
 from kerngen.schedule.flash.attention_sums import (
+    AttentionTiles,
     Statistics,
     SumPass,
-    Tiles,
     TileSum,
     product,
 )
@@ -33,7 +33,7 @@ from kerngen.schedule.flash.row_numbers import stores, weighted_sum
 from kerngen.schedule.flash.scale import row_values, share, sum_values
 from kerngen.schedule.flash.tile_pass import (
     KeyPass,
-    Product,
+    TileProduct,
     Weights,
     in_vectors,
     values_in_vectors,
@@ -46,7 +46,7 @@ from kerngen.schedule.lowering.builder import wgsl_type
 from kerngen.schedule.lowering.identities import infinity
 from kerngen.schedule.lowering.steps import tensors_in_runs
 from kerngen.schedule.lowering.values import LANES, Value
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
@@ -77,7 +77,7 @@ class _Remade(KeyPass):
     def __init__(
         self,
         task: Task,
-        tiles: Tiles,
+        tiles: AttentionTiles,
         tiling: FlashTiling,
         wide: set[str],
         *,
@@ -88,10 +88,10 @@ class _Remade(KeyPass):
         super().__init__(task, tiling, ends, tiles.batch, wide, whole=whole)
         self.products = [self._product(found) for found in tiles.products]
 
-    def _product(self, found: Contraction) -> Product:
+    def _product(self, found: Contraction) -> TileProduct:
         query, keys = self.operands(found)
         sums = RegisterTile(self.builder, self.rows, found, query, keys, "product")
-        return Product(found, query, keys, sums)
+        return TileProduct(found, query, keys, sums)
 
     def function(self, wanted: str, value: Expr, beyond: t.Expr, about: str) -> str:
         """Declare a function of all products of a row with a key, or with four."""
@@ -166,7 +166,7 @@ class _Remade(KeyPass):
 
     def finished_shader(
         self, columns: Sequence[Index], variant: str, summary: str
-    ) -> Shader:
+    ) -> DispatchShader:
         """Return the whole shader."""
         t_ = self.tiling
         terms = [domain_size(each.found.over) for each in self.products]
@@ -218,7 +218,7 @@ class NumbersShader(_Remade):
         self.online = OnlineRows(self, self.weights, len(self.found.factors))
         self.name_places()
 
-    def shader(self) -> Shader:
+    def shader(self) -> DispatchShader:
         """Return the whole shader."""
         s, found, t_ = self.builder, self.found, self.tiling
         self.place((), KeyBounds.of(found.score, self.row_index, self.key_index))
@@ -317,7 +317,7 @@ class SumShader(_Remade):
         totals = RegisterTile(self.builder, tiling, sums, self.weights, values, "acc")
         return _Part(found, values, totals)
 
-    def shader(self) -> Shader:
+    def shader(self) -> DispatchShader:
         """Return the whole shader."""
         t_, columns = self.tiling, [each.found.column for each in self.parts]
         self.place(columns, self._bounds())

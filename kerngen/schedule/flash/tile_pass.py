@@ -67,7 +67,7 @@ def values_in_vectors(
 
 @final
 @dataclass(frozen=True, slots=True)
-class Product:
+class TileProduct:
     """A product of the rows and keys of a tile: its operands, and the sums in registers."""
 
     found: Contraction
@@ -270,7 +270,7 @@ class KeyPass:
     # Products
 
     def multiply(
-        self, product: Product, begin: t.Expr = t.ZERO, end: t.Expr | None = None
+        self, product: TileProduct, begin: t.Expr = t.ZERO, end: t.Expr | None = None
     ) -> list[t.Stmt]:
         """Return the loop over a product's terms, as in `gemm`: all, or from `begin` on."""
         s, operands = self.builder, (product.rows, product.keys)

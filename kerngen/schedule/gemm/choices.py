@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kerngen.schedule.choice import Choice, both, compare, either, size_of
+from kerngen.schedule.choice import ScheduleChoice, both, compare, either, size_of
 from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.gemm.tiling import (
     LARGE_OPTIONS,
@@ -44,7 +44,7 @@ MANY_OF_SHORT: Final = 2**18
 """For `MANY_OF_SHORT` results of up to `SHORT_TERMS` terms, deeper tiles would be empty."""
 
 
-def tiled_choices(task: Task) -> Iterator[Choice]:
+def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
     """Yield tiles by the size of a product: small ones or large ones."""
     found, _ = product_of(task)
     sides = sides_of(task)
@@ -58,31 +58,35 @@ def tiled_choices(task: Task) -> Iterator[Choice]:
     many = compare(size_of(task.domain), ">=", MANY_OF_SHORT)
     if len(task.domain) == 2:  # Points, as a rule: heads of attention have more terms.
         fewest = both(compare(size_of(found.over), "<", FEWEST_TERMS), many)
-        yield Choice("generic", f"below {FEWEST_TERMS} terms", fewest)
+        yield ScheduleChoice("generic", f"below {FEWEST_TERMS} terms", fewest)
         shallow = both(both(narrow, short), many)
-        yield Choice("gemm", f"{reason}; there are few terms", shallow, SHALLOW_OPTIONS)
+        yield ScheduleChoice(
+            "gemm", f"{reason}; there are few terms", shallow, SHALLOW_OPTIONS
+        )
     few = compare(size_of(task.domain), "<=", SMALL_PRODUCT)
-    yield Choice("gemm", small, either(narrow, few), SMALL_OPTIONS)
+    yield ScheduleChoice("gemm", small, either(narrow, few), SMALL_OPTIONS)
     if found.is_bounded:
         for most, options in BOUNDED_TILES:
             up_to = None if most is None else compare(size_of(task.domain), "<=", most)
-            yield Choice("gemm", f"{reason}; tiles have unlike work", up_to, options)
+            yield ScheduleChoice(
+                "gemm", f"{reason}; tiles have unlike work", up_to, options
+            )
         return
-    yield Choice("gemm", reason, None, LARGE_OPTIONS)
+    yield ScheduleChoice("gemm", reason, None, LARGE_OPTIONS)
 
 
-def _windowed_choices(task: Task, reason: str, small: str) -> Iterator[Choice]:
+def _windowed_choices(task: Task, reason: str, small: str) -> Iterator[ScheduleChoice]:
     """Yield tiles of a product whose columns are places of all images, as a rule."""
     rows, columns = map(size_of, sides_of(task))
     low, lower = (compare(rows, "<=", most) for most in (NARROW, NARROW // 2))
     wide = compare(columns, ">=", WIDE)
-    yield Choice(
+    yield ScheduleChoice(
         "gemm", f"{reason}; there are few rows", both(lower, wide), LOW_OPTIONS
     )
     many = compare(size_of(task.domain), ">=", MANY_WINDOWED)
-    yield Choice("gemm", reason, both(many, low), MANY_WINDOWS_OPTIONS)
+    yield ScheduleChoice("gemm", reason, both(many, low), MANY_WINDOWS_OPTIONS)
     narrow = either(lower, compare(columns, "<=", NARROW // 2))
-    yield Choice("gemm", small, narrow, SMALL_OPTIONS)
+    yield ScheduleChoice("gemm", small, narrow, SMALL_OPTIONS)
     slim = either(low, compare(columns, "<=", NARROW))
-    yield Choice("gemm", small, slim, SLIM_OPTIONS)
-    yield Choice("gemm", reason, None, LARGE_OPTIONS)
+    yield ScheduleChoice("gemm", small, slim, SLIM_OPTIONS)
+    yield ScheduleChoice("gemm", reason, None, LARGE_OPTIONS)

@@ -48,7 +48,7 @@ class Factor(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Kept:
+class TermConditions:
     """The conditions under which a term counts, by row and by vector of columns."""
 
     rows: tuple[t.Expr, ...] = ()
@@ -99,7 +99,9 @@ class RegisterTile:
             for r in self._rows
             for v in self._vectors
         }
-        self._repeated: dict[tuple[tuple[t.Ident, ...], Kept], list[t.Stmt]] = {}
+        self._repeated: dict[
+            tuple[tuple[t.Ident, ...], TermConditions], list[t.Stmt]
+        ] = {}
 
     def place(self) -> list[t.Stmt]:
         """Name this invocation's place among the columns and rows of the tile."""
@@ -189,19 +191,19 @@ class RegisterTile:
         Rows go there and back over the columns, so that neighbouring statements share
         a factor.
         """
-        body, terms = self._take(t.u32(p), buffer, Kept())
+        body, terms = self._take(t.u32(p), buffer, TermConditions())
         body += terms if left_over is None else [t.If(t.u32(p) < left_over, (*terms,))]
         return t.Block(f"{self._left.counter} = {p}", tuple(body))
 
     def accumulate_some(
-        self, p: t.Expr, buffer: t.Expr | None, kept: Kept
+        self, p: t.Expr, buffer: t.Expr | None, kept: TermConditions
     ) -> list[t.Stmt]:
         """Add a term only to the accumulators of rows and columns for which it counts."""
         body, terms = self._take(p, buffer, kept)
         return body + terms
 
     def _take(
-        self, p: t.Expr, buffer: t.Expr | None, kept: Kept
+        self, p: t.Expr, buffer: t.Expr | None, kept: TermConditions
     ) -> tuple[list[t.Stmt], list[t.Stmt]]:
         """Return the reads of a term's factors, and the additions to the totals."""
         body: list[t.Stmt] = []
@@ -212,7 +214,7 @@ class RegisterTile:
         return body, self._terms(left, right, kept)
 
     def _terms(
-        self, left: Sequence[t.Ident], right: Sequence[t.Ident], kept: Kept
+        self, left: Sequence[t.Ident], right: Sequence[t.Ident], kept: TermConditions
     ) -> list[t.Stmt]:
         """Return the statements that add a term of each row and vector to the totals.
 
@@ -227,7 +229,7 @@ class RegisterTile:
         return self._repeated[key]
 
     def _terms_of(
-        self, left: Sequence[t.Ident], right: Sequence[t.Ident], kept: Kept
+        self, left: Sequence[t.Ident], right: Sequence[t.Ident], kept: TermConditions
     ) -> Iterator[t.Stmt]:
         for r in self._rows:
             block, within = divmod(r, VECTOR)

@@ -24,8 +24,8 @@ from kerngen.schedule.contraction import (
 from kerngen.schedule.gemm.operand import Operand
 from kerngen.schedule.gemm.register_tile import RegisterTile
 from kerngen.schedule.gemm.stream import (
+    ProductTiles,
     TermShares,
-    Tiles,
     batch_of,
     keep_total,
     leave_outside,
@@ -49,7 +49,7 @@ from kerngen.schedule.lowering.steps import (
 )
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
 from kerngen.schedule.per_element import linear_group
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.task import Task
 from kerngen.shader import declarations as wgsl
@@ -103,7 +103,7 @@ class GemmShader:
             self.right,
             gaps=(self.left.gap, self.right.gap),
         )
-        self.tiles = Tiles(self.builder, self.body, self.shares, {})
+        self.tiles = ProductTiles(self.builder, self.body, self.shares, {})
         self.bounded: TermRange | None = None
         if found.is_bounded:
             self.bounded = TermRange(self.tiles, self.tiling, found, self.row)
@@ -146,7 +146,7 @@ class GemmShader:
             spreads=True,
         )
 
-    def shader(self) -> Shader:
+    def shader(self) -> DispatchShader:
         """Return the whole shader."""
         t_ = self.tiling
         shares, terms = self.shares, counted_terms(reduction_of(self.task))

@@ -36,7 +36,7 @@ from kerngen.schedule.lowering.identities import accumulate, identity
 from kerngen.schedule.lowering.steps import vector_tensors, write_steps
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.sizes import domain_size, loop_trips, to_wgsl
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
@@ -173,7 +173,7 @@ def _numbers(tiling: Tiling) -> tuple[int, int, int, int]:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Tiles:
+class ProductTiles:
     """Variables of a shader for a product's tiles; `sizes` maps sizes to them."""
 
     shader: ShaderBuilder
@@ -254,7 +254,9 @@ def slot_of(group: t.Expr, *, begun: t.Expr) -> t.Expr:
     return group * 2 + t.call("u32", begun)
 
 
-def joining_shader(task: Task, tiling: Tiling, *, wide: bool, spread: bool) -> Shader:
+def joining_shader(
+    task: Task, tiling: Tiling, *, wide: bool, spread: bool
+) -> DispatchShader:
     """Return the second dispatch: it adds up the slots of each tile that has several.
 
     The pipeline has the numbers of the tiling, so that all tilings share the shader.
@@ -275,7 +277,7 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool, spread: bool) -> S
     )
 
 
-def _joining_shader(task: Task, *, wide: bool, spread: bool) -> Shader:
+def _joining_shader(task: Task, *, wide: bool, spread: bool) -> DispatchShader:
     """Write the second dispatch but for what depends on the tiling.
 
     A workgroup has a piece of a tile; of many tiles, of those that a workgroup of the
@@ -291,7 +293,7 @@ def _joining_shader(task: Task, *, wide: bool, spread: bool) -> Shader:
         host.Symbol(f"tiling.{name}"): shader.override(name, 0) for name in NAMES
     }
     shares, body = TermShares(task, *numbers), list[t.Stmt]()
-    tiles = Tiles(shader, body, shares, dict(numbers))
+    tiles = ProductTiles(shader, body, shares, dict(numbers))
     m, n, *_ = numbers.values()
     pieces = tiles.let("pieces", m * n // PIECE)
     place = _find_slots(tiles, pieces)
@@ -362,7 +364,7 @@ def _finished(
 
 @final
 @dataclass(frozen=True, slots=True)
-class Slots:
+class ShareSlots:
     """Where a workgroup of the second dispatch finds what it adds.
 
     They are the slots of the first dispatch's workgroups `first` to `last`, for the
@@ -375,7 +377,7 @@ class Slots:
     last: t.Expr
 
 
-def _find_slots(tiles: Tiles, pieces: t.Expr) -> Slots:
+def _find_slots(tiles: ProductTiles, pieces: t.Expr) -> ShareSlots:
     """Write which tile a workgroup has a piece of; leave those of one slot."""
     shares = tiles.shares
     number = tiles.let("number", linear_group(tiles.shader))
@@ -393,12 +395,12 @@ def _find_slots(tiles: Tiles, pieces: t.Expr) -> Slots:
     beyond = first_turn >= tiles[shares.all_turns]
     nothing = t.any_of(first.equals(last), elsewhere, beyond)
     tiles.body.append(t.If(nothing, (t.Return(),)))
-    return Slots(number, tile, first, last)
+    return ShareSlots(number, tile, first, last)
 
 
 def _add_slots(
     shader: ShaderBuilder,
-    slots: Slots,
+    slots: ShareSlots,
     total: t.Ident,
     at: tuple[t.Expr, t.Expr],
 ) -> t.Stmt:

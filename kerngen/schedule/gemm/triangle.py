@@ -21,8 +21,8 @@ from typing import Final, TypeAlias, final
 
 from kerngen.ir.nodes import Index
 from kerngen.schedule.contraction import Contraction
-from kerngen.schedule.gemm.register_tile import Kept, RegisterTile
-from kerngen.schedule.gemm.stream import Tiles
+from kerngen.schedule.gemm.register_tile import RegisterTile, TermConditions
+from kerngen.schedule.gemm.stream import ProductTiles
 from kerngen.schedule.gemm.tiling import Tiling
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.linear_bounds import LinearBound
@@ -43,7 +43,7 @@ _ZERO: Final = t.Literal("0i")
 class TermRange:
     """The range of terms that a tile needs, from `bounds` by row and column."""
 
-    tiles: Tiles
+    tiles: ProductTiles
     tiling: Tiling
     found: Contraction
     row: Index
@@ -123,7 +123,7 @@ class TermRange:
         place = t.call("i32", self._first(following) + p)
         inner: list[t.Stmt] = [t.Let(at.name, place)]
         wide = t.Call("vec4i", (at,)) if columns else at
-        kept = Kept(
+        kept = TermConditions(
             (*(_named(s.fresh("in_row"), inner, _within(at, x)) for x in rows),),
             (
                 *(

@@ -36,7 +36,7 @@ from kerngen.schedule.lowering.steps import (
 )
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
-from kerngen.schedule.program import EVERYWHERE, Shader, Variant
+from kerngen.schedule.program import EVERYWHERE, DispatchShader, Variant
 from kerngen.schedule.reduce.columnwise import MAX_PARTS, finish_shader
 from kerngen.schedule.sizes import (
     all_divisible,
@@ -160,7 +160,7 @@ class _Columnwise:
         self.part: t.Expr = t.ZERO
         self.slice = t.Ident(self.builder.fresh("slice"))
 
-    def shader(self) -> Shader:
+    def shader(self) -> DispatchShader:
         """Return the whole shader."""
         at = self._place()
         inside = at[self.column] < self._extent

@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 from kerngen.ir.nodes import Index
 from kerngen.ir.types import Storage
-from kerngen.schedule.gemv.narrow_runs import Reads, Run, RunReader, power_bits
+from kerngen.schedule.gemv.narrow_runs import NeighbourRun, Reads, RunReader, power_bits
 from kerngen.schedule.gemv.row_block import suffix
 from kerngen.schedule.gemv.rowwise_block import Rowwise
 from kerngen.schedule.gemv.shape import GemvShape
@@ -49,7 +49,7 @@ class NarrowRowwise(Rowwise):
 
     def _rights(
         self, inner: Lowerer, columns: list[t.Expr], shift: tuple[int, int]
-    ) -> Iterator[Run]:
+    ) -> Iterator[NeighbourRun]:
         """Read the right factor of every column, once for all rows."""
         (index,) = self.reduce.indices
         for number, column in enumerate(columns):

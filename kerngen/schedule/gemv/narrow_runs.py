@@ -104,7 +104,7 @@ def _is_code(expr: ir.Expr, index: ir.Index, names: set[str]) -> bool:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Run:
+class NeighbourRun:
     """Neighbours of a right factor: what they share, and the rest, four at a time.
 
     `four` writes what computes vector n of the rest into a block, and returns it.
@@ -139,13 +139,13 @@ class RunReader:
         default_factory=dict[str, tuple[Storage, t.Expr, t.Expr]]
     )
 
-    def read(self, right: ir.Expr) -> Run:
+    def read(self, right: ir.Expr) -> NeighbourRun:
         """Write what reads them; what becomes of the integers is left to `Run.four`."""
         factors = [*factors_of(right)]
         rest = [self._with_locals(x) for x in factors if not self._is_same(x)]
         same = [self._once(x) for x in factors if self._is_same(x)]
         shared = self._named("same", _product(same)) if same else None
-        return Run(shared, partial(self._four, rest))
+        return NeighbourRun(shared, partial(self._four, rest))
 
     def _named(self, what: str, value: t.Expr) -> t.Ident:
         return self._named_in(self.to.block, f"{what}{self.suffix}", value)

@@ -29,7 +29,7 @@ from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import accumulate, identity
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
-from kerngen.schedule.program import EVERYWHERE, Shader
+from kerngen.schedule.program import EVERYWHERE, DispatchShader
 from kerngen.schedule.reduce.rowwise import row_trips
 from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
 from kerngen.schedule.task import Task
@@ -72,7 +72,7 @@ class Rowwise:
             for at in product(range(shape.rows), range(shape.columns))
         )
 
-    def shader(self) -> Shader:
+    def shader(self) -> DispatchShader:
         """Return the whole shader."""
         at = self._place()
         self._accumulate(at)

@@ -11,7 +11,7 @@ from typing import Final
 
 from kerngen.ir.nodes import Expr
 from kerngen.plan.size import ALWAYS, NEVER, Guard
-from kerngen.schedule.choice import Choice, both, compare, size_of
+from kerngen.schedule.choice import ScheduleChoice, both, compare, size_of
 from kerngen.schedule.contraction import Contraction, contraction_of
 from kerngen.schedule.gemv.columnwise_block import lower_columnwise_block
 from kerngen.schedule.gemv.dot_block import DOT_RUN, DotRowwise, dot_factors
@@ -94,13 +94,15 @@ BYTES_OF_MANY: Final[Options] = {"lanes": (32, 4), "columns": (4,)}
 (133 with 64 lanes), 6,144 of them 7.3 us (8.1), but 2,560 rows of 9,728 15 us (12)."""
 
 
-def gemv_choices(task: Task, reason: str, guard: Expr | None) -> Iterator[Choice]:
+def gemv_choices(
+    task: Task, reason: str, guard: Expr | None
+) -> Iterator[ScheduleChoice]:
     """Yield the candidates of products with a vector; of words, by the rows' sizes."""
     found, layout = layout_of(task)
     for which, options in _of_words(found, layout):
         where = which if guard is None else both(guard, which)
-        yield Choice("gemv", reason, where, options)
-    yield Choice("gemv", reason, guard)
+        yield ScheduleChoice("gemv", reason, where, options)
+    yield ScheduleChoice("gemv", reason, guard)
 
 
 def _of_words(

@@ -17,7 +17,7 @@ from kerngen.plan.size import ZERO, Size
 from kerngen.plan.tree import Binding
 from kerngen.schedule.lowering.narrow import packer, reader
 from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.task import Task
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
@@ -48,7 +48,7 @@ class Packed:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Buffer:
+class StorageBinding:
     """A storage binding as the shader sees it: 1 or 4 elements wide.
 
     Scalars that memory has as f16 are converted when loaded and stored.
@@ -142,7 +142,7 @@ class ShaderBuilder:
         )
         self._structs = StructDeclarations(self._namer)
         self._names: dict[tuple[str, str, str], str] = {}
-        self._buffers: dict[str, Buffer] = {}
+        self._buffers: dict[str, StorageBinding] = {}
         self._declared: dict[str, wgsl.Declaration] = {}
         self._constants: dict[str, int] = {}
         self._lengths: dict[str, t.Expr] = {}
@@ -221,16 +221,18 @@ class ShaderBuilder:
 
     # Declarations
 
-    def buffer(self, tensor: Tensor) -> Buffer:
+    def buffer(self, tensor: Tensor) -> StorageBinding:
         """Return a tensor's binding, declaring it at its first use."""
         return self._storage(tensor.name, tensor.memory)
 
-    def scratch(self, wanted: str, element: ValueType, *, written: bool) -> Buffer:
+    def scratch(
+        self, wanted: str, element: ValueType, *, written: bool
+    ) -> StorageBinding:
         """Return the binding of a scratch buffer, whose name no tensor has."""
         name = self.task.scratch_name(wanted)
         return self._storage(name, Leaf(element), written=written)
 
-    def atomics(self, wanted: str) -> Buffer:
+    def atomics(self, wanted: str) -> StorageBinding:
         """Return the binding of a scratch buffer of u32 for atomic operations."""
         buffer = self.scratch(wanted, Scalar.U32, written=True)
         key = f"buffer {buffer.name}"
@@ -241,7 +243,7 @@ class ShaderBuilder:
 
     def _storage(
         self, name: str, memory: Leaf | Struct, *, written: bool | None = None
-    ) -> Buffer:
+    ) -> StorageBinding:
         if name not in self._buffers:
             if written:
                 self._written.add(name)
@@ -250,7 +252,7 @@ class ShaderBuilder:
             narrow = memory.narrow if isinstance(memory, Leaf) else None
             read = partial(self._reader, shown, narrow) if narrow else None
             packed = self._packer(name, shown, narrow, lanes) if narrow else None
-            buffer = Buffer(name, lanes, t.Ident(shown), memory, read, packed)
+            buffer = StorageBinding(name, lanes, t.Ident(shown), memory, read, packed)
             element = self._structs.type_of(buffer.laid)
             if name in self._words:
                 element = wgsl_type(Scalar.U32, LANES)
@@ -349,7 +351,7 @@ class ShaderBuilder:
         variant: str = "",
         terms: Size = ZERO,
         trips: Size = ZERO,
-    ) -> Shader:
+    ) -> DispatchShader:
         """Return the shader whose entry point has `body`.
 
         `workgroup_name` is the override with the value `workgroup_size`, if there is
@@ -359,7 +361,7 @@ class ShaderBuilder:
         size = workgroup_name or workgroup_size
         entry = wgsl.EntryPoint(size, self._builtin_inputs(), shallow)
         parts = (self.task.stem, self.task.label)
-        return Shader(
+        return DispatchShader(
             stem=".".join(part for part in parts if part),
             variant=variant,
             title=self._title,

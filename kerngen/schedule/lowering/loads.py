@@ -16,7 +16,7 @@ from kerngen.schedule.lowering.addresses import (
     row_major,
     vector_address,
 )
-from kerngen.schedule.lowering.builder import Buffer, wgsl_type
+from kerngen.schedule.lowering.builder import StorageBinding, wgsl_type
 from kerngen.schedule.lowering.subscripts import lower_subscript
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
 from kerngen.shader import tree as t
@@ -54,14 +54,14 @@ def place_of_load(to: Lowerer, load: Load) -> tuple[t.Expr, Laid]:
     return memory.follow(to, buffer.expr[address], buffer.laid, load.path)
 
 
-def _own(to: Lowerer, load: Load, buffer: Buffer, element: t.Expr) -> Value:
+def _own(to: Lowerer, load: Load, buffer: StorageBinding, element: t.Expr) -> Value:
     """Read the invocation's own element, or its own four, by their number."""
     if to.vector is None or buffer.lanes == LANES:
         return Value(buffer.load(element), wide=buffer.lanes == LANES)
     return _four(load, buffer, element * LANES)
 
 
-def _neighbours(to: Lowerer, load: Load, buffer: Buffer) -> Value:
+def _neighbours(to: Lowerer, load: Load, buffer: StorageBinding) -> Value:
     """Read four neighbours; their vector is aligned where the buffer is wide."""
     first = replace(to, vector=None)
     at = [value.expr for value in _subscripts(first, load)]
@@ -74,13 +74,15 @@ def _neighbours(to: Lowerer, load: Load, buffer: Buffer) -> Value:
     return _four(load, buffer, address)
 
 
-def _four(load: Load, buffer: Buffer, address: t.Expr) -> Value:
+def _four(load: Load, buffer: StorageBinding, address: t.Expr) -> Value:
     """Read four elements from a buffer that is bound as scalars."""
     reads = tuple(buffer.load(address + n) for n in range(LANES))
     return Value(t.Call(wgsl_type(load.type, LANES), reads), wide=True)
 
 
-def _scattered(to: Lowerer, load: Load, buffer: Buffer, at: list[Value]) -> Value:
+def _scattered(
+    to: Lowerer, load: Load, buffer: StorageBinding, at: list[Value]
+) -> Value:
     """Read four elements that lie anywhere."""
     named = [to.named(value, f"{load.tensor.name}_at") for value in at]
     reads: list[t.Expr] = []
@@ -90,7 +92,7 @@ def _scattered(to: Lowerer, load: Load, buffer: Buffer, at: list[Value]) -> Valu
     return Value(t.Call(wgsl_type(load.type, LANES), tuple(reads)), wide=True)
 
 
-def _element(to: Lowerer, buffer: Buffer, address: t.Expr) -> t.Expr:
+def _element(to: Lowerer, buffer: StorageBinding, address: t.Expr) -> t.Expr:
     """Read one element from a buffer that is bound as scalars or as vectors."""
     if buffer.lanes == 1:
         return buffer.load(address)

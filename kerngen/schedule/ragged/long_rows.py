@@ -31,7 +31,7 @@ from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.joining import Joiner
 from kerngen.schedule.lowering.values import Value
 from kerngen.schedule.per_element import linear_group, position_name
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.ragged.shape import AT_ONCE, GROUP, MOST_PARTS, RaggedRows
 from kerngen.schedule.sizes import ceil_division, to_wgsl
 from kerngen.shader import tree as t
@@ -74,7 +74,7 @@ def long_scratch(found: RaggedRows) -> tuple[Scratch, ...]:
     )
 
 
-def clearing(found: RaggedRows) -> Shader:
+def clearing(found: RaggedRows) -> DispatchShader:
     """Return the shader by which no rows are listed."""
     shader = ShaderBuilder(found.task, {})
     tasks = shader.scratch("tasks", Scalar.U32, written=True)
@@ -161,7 +161,9 @@ class _Task:
         ]
         return cls(shader, outer, body, number, total, has_room, row, part)
 
-    def finish(self, groups: Size, summary: str, variant: str, trips: Size) -> Shader:
+    def finish(
+        self, groups: Size, summary: str, variant: str, trips: Size
+    ) -> DispatchShader:
         """Return the whole shader."""
         loop = t.count_up(
             self.number.name,
@@ -180,7 +182,7 @@ class _Task:
         )
 
 
-def taking_long(found: RaggedRows) -> Shader:
+def taking_long(found: RaggedRows) -> DispatchShader:
     """Return the shader that reduces each part of the long rows."""
     task = _Task.of(found)
     shader = task.shader
@@ -206,7 +208,7 @@ def taking_long(found: RaggedRows) -> Shader:
     )
 
 
-def finishing(found: RaggedRows) -> Shader:
+def finishing(found: RaggedRows) -> DispatchShader:
     """Return the shader that joins the parts of each long row, and does the steps."""
     task = _Task.of(found)
     shader, reduce, inner = task.shader, found.reduce, list[t.Stmt]()

@@ -17,7 +17,7 @@ from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.joining import Joiner
 from kerngen.schedule.lowering.values import Value
 from kerngen.schedule.per_element import linear_group, position_name
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.ragged.long_rows import list_row, long_sum
 from kerngen.schedule.ragged.shape import (
     AT_ONCE,
@@ -50,7 +50,7 @@ class _Rows:
         return t.Binary("-", self.end, self.begin) > self.found.long
 
 
-def every_row(found: RaggedRows) -> Shader:
+def every_row(found: RaggedRows) -> DispatchShader:
     """Return the shader that takes all rows: long ones by whole workgroups."""
     shader, body = ShaderBuilder(found.task, {}), list[t.Stmt]()
     rows = _place(found, shader, body)
@@ -67,7 +67,7 @@ def every_row(found: RaggedRows) -> Shader:
     return _finished(found, shader, body, "few", turns)
 
 
-def short_rows(found: RaggedRows) -> Shader:
+def short_rows(found: RaggedRows) -> DispatchShader:
     """Return the shader that takes short rows, and lists the long ones."""
     shader, body = ShaderBuilder(found.task, {}), list[t.Stmt]()
     rows = _place(found, shader, body)
@@ -177,7 +177,7 @@ def _finished(
     body: list[t.Stmt],
     variant: str,
     turns: Size,
-) -> Shader:
+) -> DispatchShader:
     count = found.rows_at_once
     rows = "one row" if count == 1 else f"{count} rows"
     rest = "long ones by all lanes" if variant else "long ones are listed"

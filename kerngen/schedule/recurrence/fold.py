@@ -20,9 +20,9 @@ from kerngen.schedule.lowering.cooperation import value_bytes
 from kerngen.schedule.lowering.steps import tensors_in_runs
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.program import Variant
-from kerngen.schedule.recurrence.fold_shader import Form, fold_shader
+from kerngen.schedule.recurrence.fold_shader import LaneSplit, fold_shader
 from kerngen.schedule.recurrence.folded import Folded, folded
-from kerngen.schedule.recurrence.tiles import INVOCATIONS, Reads
+from kerngen.schedule.recurrence.tiles import INVOCATIONS, TurnReads
 from kerngen.schedule.recurrence.turn import loop_of
 from kerngen.schedule.sizes import all_divisible, domain_size, extent_size
 from kerngen.schedule.task import Options, Task
@@ -65,11 +65,11 @@ def lower_fold(task: Task, options: Options) -> Iterator[Variant]:
     words = value_bytes(found.reduce.type) // 4
     length = domain_size(found.sums.domain) * words
     scratch = Scratch(task.scratch_name("sums"), length)
-    many = Form("many", SHARING[-1], at_once=False)
+    many = LaneSplit("many", SHARING[-1], at_once=False)
     yield Variant(many.name, ALWAYS, (fold_shader(task, found, many),), (scratch,))
 
 
-def _forms(found: Folded) -> Iterator[tuple[Form, Guard]]:
+def _forms(found: Folded) -> Iterator[tuple[LaneSplit, Guard]]:
     """Yield the forms whose lanes have all states at once, and when they do."""
     count = extent_size(found.own.extent)
     if names := _read_by_fours(found):
@@ -79,17 +79,17 @@ def _forms(found: Folded) -> Iterator[tuple[Form, Guard]]:
             when = all_of(compare(">=", count, FEWEST_FOURS), enough, whole)
             if last := _shared_but_for(found):
                 each = divides(INVOCATIONS // lanes, extent_size(last.extent))
-                form = Form(f"fours{lanes}_aligned", lanes, names, aligned=True)
+                form = LaneSplit(f"fours{lanes}_aligned", lanes, names, aligned=True)
                 yield form, all_of(when, each)
-            yield Form(f"fours{lanes}", lanes, names), when
+            yield LaneSplit(f"fours{lanes}", lanes, names), when
     for lanes in SHARING:
-        yield Form(f"lanes{lanes}", lanes), compare("<=", count, lanes)
+        yield LaneSplit(f"lanes{lanes}", lanes), compare("<=", count, lanes)
 
 
 def _shared_but_for(found: Folded) -> Index | None:
     """Return an index of elements, if those that differ in it alone read more in common."""
     last = found.elements[-1:]
-    any_differ, last_differs = (Reads.of(found, x) for x in (found.elements, last))
+    any_differ, last_differs = (TurnReads.of(found, x) for x in (found.elements, last))
     return last[0] if any_differ != last_differs else None
 
 

@@ -41,10 +41,16 @@ from kerngen.schedule.lowering.identities import (
 )
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
-from kerngen.schedule.program import EVERYWHERE, Shader
+from kerngen.schedule.program import EVERYWHERE, DispatchShader
 from kerngen.schedule.recurrence.blocks import turns_of
 from kerngen.schedule.recurrence.folded import Folded
-from kerngen.schedule.recurrence.tiles import INVOCATIONS, Group, Lane, Reads, Tiles
+from kerngen.schedule.recurrence.tiles import (
+    INVOCATIONS,
+    Lane,
+    LaneGroup,
+    RecurrenceTiles,
+    TurnReads,
+)
 from kerngen.schedule.recurrence.turn import (
     declare_registers,
     finish_turn,
@@ -59,7 +65,7 @@ from kerngen.shader import tree as t
 
 @final
 @dataclass(frozen=True)
-class Form:
+class LaneSplit:
     """How many lanes share an element, and how.
 
     With `names`, which they read by fours, they have four states each; with `aligned`,
@@ -74,7 +80,7 @@ class Form:
     at_once: bool = True
 
 
-def fold_shader(task: Task, found: Folded, form: Form) -> Shader:
+def fold_shader(task: Task, found: Folded, form: LaneSplit) -> DispatchShader:
     """Return the shader of a form."""
     return _Fold(_together(task, found), found, form).shader()
 
@@ -92,17 +98,17 @@ def _together(task: Task, found: Folded) -> Task:
 class _Fold:
     """Writes the shader."""
 
-    def __init__(self, task: Task, found: Folded, form: Form) -> None:
+    def __init__(self, task: Task, found: Folded, form: LaneSplit) -> None:
         """Start a shader, with room for the terms of a block."""
         self._task = task
         self._found = found
         self._form = form
         self._shader = shader = ShaderBuilder(task, dict.fromkeys(form.names, LANES))
         differ = found.elements[-1:] if form.aligned else found.elements
-        self._reads = Reads.of(found, differ)
+        self._reads = TurnReads.of(found, differ)
         each = LANES if form.names else 1
         bytes_ = EVERYWHERE.workgroup_bytes
-        self._group = Group.of(found, self._reads, form.lanes, each, bytes_)
+        self._group = LaneGroup.of(found, self._reads, form.lanes, each, bytes_)
         self._fours = self._group.turns // LANES
         type_, count = found.reduce.type, self._fours * INVOCATIONS
         array = f"array<{wgsl_type(type_, LANES)}, {count}>"
@@ -112,7 +118,7 @@ class _Fold:
         self._block = t.Ident(shader.fresh("block"))
         self._borders = Borders(Lengths.of(task.staged.kernel.derived))
 
-    def shader(self) -> Shader:
+    def shader(self) -> DispatchShader:
         """Return the shader."""
         shader, found, group = self._shader, self._found, self._group
         names = ("element", "column", "place", "inside")
@@ -166,7 +172,7 @@ class _Fold:
         if self._group.each > 1:
             to = replace(to, vector=found.own)
         declare_registers(to, loop_of(found.steps))
-        tiles = Tiles(to, found, self._reads, self._group, lane)
+        tiles = RecurrenceTiles(to, found, self._reads, self._group, lane)
         tiles.keep()
         to.block.extend(tiles.read(t.ZERO))
         block = to.nested({})
@@ -178,7 +184,7 @@ class _Fold:
         step = self._group.turns
         to.block.append(t.count_up(self._block.name, 0, length, step, *block.block))
 
-    def _take_turns(self, to: Lowerer, tiles: Tiles, lane: Lane) -> None:
+    def _take_turns(self, to: Lowerer, tiles: RecurrenceTiles, lane: Lane) -> None:
         """Take the turns of a block, and put down their terms, four turns in a vector.
 
         All are written out, with no store between, so that what does not depend on the
@@ -203,7 +209,7 @@ class _Fold:
             at = shader.lane + number * INVOCATIONS
             to.block.append(t.Assign(self._terms[at], four))
 
-    def _take_turn(self, turn: Lowerer, tiles: Tiles, number: int) -> t.Expr:
+    def _take_turn(self, turn: Lowerer, tiles: RecurrenceTiles, number: int) -> t.Expr:
         """Compute the lane's states in a turn of the block; return their term."""
         found, shader = self._found, self._shader
         length = shader.extent(found.along.extent)

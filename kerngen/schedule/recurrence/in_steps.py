@@ -20,7 +20,7 @@ from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.steps import write_steps
 from kerngen.schedule.per_element import linear_group, unravel
-from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.sizes import domain_size, extent_size, loop_trips, to_wgsl
 from kerngen.schedule.task import Options, Task
 from kerngen.shader import tree as t
@@ -57,7 +57,7 @@ def _groups(task: Task) -> Size:
     return ceil_div(domain_size(task.stage.others), SIZE)
 
 
-def _shader(task: Task, *, first: int) -> Shader:
+def _shader(task: Task, *, first: int) -> DispatchShader:
     shader, stage = ShaderBuilder(task, {}), task.stage
     body: list[t.Stmt] = []
     at = _place(shader, task, body, shader.override("FIRST", first))

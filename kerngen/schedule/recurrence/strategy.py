@@ -17,7 +17,7 @@ from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.steps import write_steps
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.per_element import start_invocation, unravel
-from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.recurrence.blocks import in_vectors, turns_of, write_blocks
 from kerngen.schedule.recurrence.turn import declare_registers, finish_turn, loop_of
 from kerngen.schedule.sizes import domain_size, extent_size, loop_trips
@@ -61,7 +61,7 @@ def row_shader(
     task: Task,
     names: set[str],
     leave: Callable[[ShaderBuilder, t.Expr], Iterable[t.Stmt]] | None = None,
-) -> Shader:
+) -> DispatchShader:
     """Return the shader of an invocation per row; `leave` writes which rows it leaves."""
     shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
     stage, loop = task.stage, loop_of(task.stage)

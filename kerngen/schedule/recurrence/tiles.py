@@ -35,7 +35,7 @@ MOST_TURNS: Final = 16
 
 @final
 @dataclass(frozen=True)
-class Reads:
+class TurnReads:
     """The reads of a turn, by what they depend on.
 
     `fixed` are the same in all turns, those `of_element` in all lanes of an element,
@@ -47,7 +47,7 @@ class Reads:
     of_lane: tuple[Load, ...]
 
     @classmethod
-    def of(cls, found: Folded, differ: tuple[Index, ...]) -> Reads:
+    def of(cls, found: Folded, differ: tuple[Index, ...]) -> TurnReads:
         """Return a turn's reads; the elements of a workgroup `differ` in some indices."""
         fixed, of_element, of_lane = list[Load](), list[Load](), list[Load]()
         for load in _plain_reads(found):
@@ -73,7 +73,7 @@ def _plain_reads(found: Folded) -> Iterator[Load]:
 
 @final
 @dataclass(frozen=True)
-class Group:
+class LaneGroup:
     """The lanes of a workgroup: `lanes` share an element, with `each` states at once.
 
     Neighbours among them have neighbouring elements.  A block has so many `turns`.
@@ -84,7 +84,9 @@ class Group:
     turns: int
 
     @classmethod
-    def of(cls, found: Folded, reads: Reads, lanes: int, each: int, most: int) -> Group:
+    def of(
+        cls, found: Folded, reads: TurnReads, lanes: int, each: int, most: int
+    ) -> LaneGroup:
         """Return the workgroup whose tiles and terms take up at most so many bytes."""
         elements = INVOCATIONS // lanes
         size = value_bytes(found.reduce.type) * INVOCATIONS
@@ -132,11 +134,11 @@ class _Tile:
 
 
 @final
-class Tiles:
+class RecurrenceTiles:
     """Writes the tiles of a shader, and what is the same in all turns."""
 
     def __init__(
-        self, to: Lowerer, found: Folded, reads: Reads, group: Group, lane: Lane
+        self, to: Lowerer, found: Folded, reads: TurnReads, group: LaneGroup, lane: Lane
     ) -> None:
         """Declare tiles and registers; `to` knows the lane's element and its state."""
         self._to, self._found, self._group, self._lane = to, found, group, lane

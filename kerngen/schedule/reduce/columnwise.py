@@ -29,7 +29,7 @@ from kerngen.schedule.lowering.ranges import terms_along
 from kerngen.schedule.lowering.steps import last_extents, tensors_in_runs, write_steps
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.per_element import linear_group, start_invocation, unravel
-from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.sizes import (
     all_divisible,
     domain_size,
@@ -55,14 +55,14 @@ AT_ONCE: Final = 4
 def lower_columnwise(task: Task) -> Iterator[Variant]:
     """Return the variants that compute one row of the result at a time."""
 
-    def first(names: set[str]) -> Shader:
+    def first(names: set[str]) -> DispatchShader:
         return _parts_shader(task, names)
 
     return by_column_width(task, first)
 
 
 def by_column_width(
-    task: Task, first: Callable[[set[str]], Shader]
+    task: Task, first: Callable[[set[str]], DispatchShader]
 ) -> Iterator[Variant]:
     """Yield a variant that reads vectors, where sizes allow, and one for any size.
 
@@ -79,7 +79,7 @@ def by_column_width(
     yield _variant(task, "edge", ALWAYS, first(set()))
 
 
-def _variant(task: Task, name: str, when: Guard, first: Shader) -> Variant:
+def _variant(task: Task, name: str, when: Guard, first: DispatchShader) -> Variant:
     words = value_bytes(partial_type(reduction_of(task))) // 4
     length = domain_size(task.domain) * split_of(task).count * words
     scratch = Scratch(task.scratch_name("parts"), length)
@@ -96,7 +96,7 @@ def split_of(task: Task) -> Split:
 # The first dispatch
 
 
-def _parts_shader(task: Task, names: set[str]) -> Shader:
+def _parts_shader(task: Task, names: set[str]) -> DispatchShader:
     width = LANES if names else 1
     across = COLUMNS // width
     slices = LANES_PER_GROUP // across
@@ -214,7 +214,7 @@ def slice_loop(
 # The second one
 
 
-def finish_shader(task: Task, split: Split) -> Shader:
+def finish_shader(task: Task, split: Split) -> DispatchShader:
     """Return the shader that joins the parts and does the stage's steps."""
     reduce = reduction_of(task)
     shader = ShaderBuilder(task, {})

@@ -30,7 +30,7 @@ from kerngen.schedule.lowering.joining import Joiner
 from kerngen.schedule.lowering.ranges import terms_along
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.per_element import linear_group, position_name, unravel
-from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.reduce.rowwise import by_width, row_trips
 from kerngen.schedule.sizes import at_most, domain_size, to_wgsl
 from kerngen.schedule.split import Split
@@ -63,7 +63,7 @@ def lower_parts(task: Task, *, subgroups: bool) -> Iterator[Variant]:
     yield from by_width(task, variant)
 
 
-def _short_shader(task: Task, *, subgroups: bool) -> Shader:
+def _short_shader(task: Task, *, subgroups: bool) -> DispatchShader:
     reduce = reduction_of(task)
     shader, body = ShaderBuilder(task, {}), list[t.Stmt]()
     lowerer = Lowerer(shader, {}, body, label=reduction_label(task))
@@ -89,7 +89,7 @@ def _finish(lowerer: Lowerer, task: Task, total: t.Ident, *, subgroups: bool) ->
     finish_steps(lowerer, task, reduce, Value(whole), shader.lane.equals(0))
 
 
-def _parts_shader(task: Task, names: set[str], *, subgroups: bool) -> Shader:
+def _parts_shader(task: Task, names: set[str], *, subgroups: bool) -> DispatchShader:
     reduce = reduction_of(task)
     shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
     width = LANES if names else 1
@@ -158,7 +158,7 @@ def _accumulate(
     return total
 
 
-def _finish_shader(task: Task, *, subgroups: bool) -> Shader:
+def _finish_shader(task: Task, *, subgroups: bool) -> DispatchShader:
     reduce = reduction_of(task)
     shader = ShaderBuilder(task, {})
     body: list[t.Stmt] = []

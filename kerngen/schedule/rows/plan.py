@@ -20,7 +20,7 @@ from kerngen.ir.analysis.reads import outer_reductions
 from kerngen.ir.staging.stages import Define, Stage, Step, Write, as_stored
 from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import map_children, subscript_value, walk
-from kerngen.schedule.rows.run import Part, Run, own_columns
+from kerngen.schedule.rows.run import RowRole, Run, own_columns
 
 
 @final
@@ -192,7 +192,7 @@ class _Planner:
                 places, value = value.places, value.value
             if isinstance(step, Write) and self._reads(step.tensor):
                 value = as_stored(value, step.tensor)
-            if part is Part.EACH:
+            if part is RowRole.EACH:
                 self._compute(step, value, places, locals_, actions)
             else:
                 self._after(step, value, places, locals_)

@@ -29,7 +29,7 @@ from kerngen.schedule.task import Task
 
 
 @final
-class Part(Enum):
+class RowRole(Enum):
     """The role of a stage in a run: it reduces a row, maps it, or computes one number."""
 
     REDUCES = "reduces it"
@@ -46,16 +46,16 @@ class Run:
     rows: tuple[Index, ...]
     columns: tuple[Index, ...]
 
-    def part(self, stage: Stage) -> Part | None:
+    def part(self, stage: Stage) -> RowRole | None:
         """Return the stage's role in the run; None if it works on other rows."""
         rows, columns = extents_of(self.rows), extents_of(self.columns)
         domain, reduce = extents_of(stage.domain), stage.reduction
         if reduce is not None:
             fits = domain == rows and extents_of(reduce.indices) == columns
-            return Part.REDUCES if fits else None
+            return RowRole.REDUCES if fits else None
         if domain == rows:
-            return Part.ONE
-        return Part.EACH if domain == rows + columns else None
+            return RowRole.ONE
+        return RowRole.EACH if domain == rows + columns else None
 
     def outlives(self, tensor: Tensor, stages: Iterable[Stage]) -> bool:
         """Whether a tensor that the run writes is needed later, so must be stored."""
@@ -119,7 +119,7 @@ def _that_join(task: Task, run: Run, following: Iterable[Stage]) -> tuple[Stage,
         if (
             not _fits(task, run, stage)
             # What it held may be read back later, where a row does not fit in registers.
-            or (run.part(stage) is Part.EACH and not written.isdisjoint(own))
+            or (run.part(stage) is RowRole.EACH and not written.isdisjoint(own))
             or not (elsewhere | read_elsewhere).isdisjoint(own)
             or not elsewhere.isdisjoint(written)
             or _meets_store(stage, joined)
@@ -194,7 +194,7 @@ def _last_use_of_kept(task: Task, run: Run) -> dict[Tensor, int]:
     last = {
         tensor: place
         for place, stage in reversed(tuple(enumerate(run.stages)))
-        if run.part(stage) is not Part.EACH
+        if run.part(stage) is not RowRole.EACH
         for tensor in writes(stage)
         if tensor.role is Role.LET
     }

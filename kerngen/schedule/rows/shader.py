@@ -49,7 +49,7 @@ BLOCK: Final = {1: 8, LANES: 4}
 
 @final
 @dataclass(frozen=True, slots=True)
-class Shape:
+class RowShape:
     """How the rows lie on the lanes of a workgroup.
 
     - `lanes`: how many lanes share a row; with 1, no partial results are combined
@@ -102,12 +102,12 @@ class Ladder:
     lanes: int
 
     @classmethod
-    def of(cls, shapes: Sequence[Shape]) -> Ladder:
+    def of(cls, shapes: Sequence[RowShape]) -> Ladder:
         """Return the ladder that covers some shapes."""
         chunks = [shape.chunks for shape in shapes]
         return cls(min(chunks), max(chunks), max(shape.lanes for shape in shapes))
 
-    def constants(self, shape: Shape) -> dict[str, int]:
+    def constants(self, shape: RowShape) -> dict[str, int]:
         """Return the pipeline's constants for a shape, by what they are called."""
         constants = {
             "LANES": shape.lanes,
@@ -142,7 +142,7 @@ class RowWriter:
         self,
         shader: ShaderBuilder,
         plan: RowPlan,
-        shape: Shape,
+        shape: RowShape,
         stored: frozenset[Tensor],
         *,
         subgroups: bool,

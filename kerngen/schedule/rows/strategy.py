@@ -20,28 +20,28 @@ from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.joining import by_subgroups
 from kerngen.schedule.lowering.steps import in_runs
 from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.rows.memory import hold, loaded, read_ahead, reread
 from kerngen.schedule.rows.plan import RowPlan, Store, expressions, plan_rows
 from kerngen.schedule.rows.run import Run, indices_in, names_of, run_of, writes
-from kerngen.schedule.rows.shader import INVOCATIONS, Ladder, RowWriter, Shape
+from kerngen.schedule.rows.shader import INVOCATIONS, Ladder, RowShape, RowWriter
 from kerngen.schedule.sizes import all_divisible, at_most, domain_size, serial_trips
 from kerngen.schedule.task import Options, Task
 
-SHORTEST: Final = Shape(1, 0, 1)
+SHORTEST: Final = RowShape(1, 0, 1)
 ALIGNED: Final = (
-    Shape(4, 2, LANES),
-    Shape(8, 4, LANES),
-    Shape(32, 4, LANES),
-    Shape(128, 4, LANES),
-    Shape(INVOCATIONS, 4, LANES),
+    RowShape(4, 2, LANES),
+    RowShape(8, 4, LANES),
+    RowShape(32, 4, LANES),
+    RowShape(128, 4, LANES),
+    RowShape(INVOCATIONS, 4, LANES),
 )
 EDGE: Final = (
-    Shape(8, 4, 1),
-    Shape(16, 8, 1),
-    Shape(32, 8, 1),
-    Shape(64, 8, 1),
-    Shape(128, 8, 1),
+    RowShape(8, 4, 1),
+    RowShape(16, 8, 1),
+    RowShape(32, 8, 1),
+    RowShape(64, 8, 1),
+    RowShape(128, 8, 1),
 )
 """How rows of up to some length lie on lanes: those of vectors, and any.
 
@@ -110,7 +110,7 @@ def room(lanes: int) -> int:
     return min(LANE_NUMBERS, GROUP_NUMBERS // lanes)
 
 
-def shapes(wanted: RowOptions, held: int) -> Iterator[Shape]:
+def shapes(wanted: RowOptions, held: int) -> Iterator[RowShape]:
     """Yield the shapes to choose from, where a lane holds `held` values of an element.
 
     A row takes the first shape that suits it.
@@ -121,11 +121,11 @@ def shapes(wanted: RowOptions, held: int) -> Iterator[Shape]:
         yield from ALIGNED
     chunks = room(lanes) // (held * LANES) if held else 0
     if chunks >= MANY_CHUNKS:
-        yield Shape(lanes, 1 << chunks.bit_length() - 1, LANES)
-    yield Shape(lanes, 0, LANES)
+        yield RowShape(lanes, 1 << chunks.bit_length() - 1, LANES)
+    yield RowShape(lanes, 0, LANES)
     if wanted.lanes is None:
         yield from EDGE
-    yield Shape(lanes, 0, 1)
+    yield RowShape(lanes, 0, 1)
 
 
 def values_held(task: Task) -> int:
@@ -135,7 +135,7 @@ def values_held(task: Task) -> int:
     return _RowTask.of(task, run, row_options({})).held
 
 
-def name_of(shape: Shape) -> str:
+def name_of(shape: RowShape) -> str:
     """Return a shape's part of the file name: "" for long rows of vectors."""
     edge = "edge" if shape.width == 1 else ""
     limit = "" if shape.most is None else f"upto{shape.most}"
@@ -152,7 +152,9 @@ class _RowTask:
     kept: frozenset[Tensor]
     plan: RowPlan
     _held: dict[int, RowPlan] = field(default_factory=dict[int, RowPlan])
-    _ladders: dict[Ladder, Shader] = field(default_factory=dict[Ladder, Shader])
+    _ladders: dict[Ladder, DispatchShader] = field(
+        default_factory=dict[Ladder, DispatchShader]
+    )
 
     @classmethod
     def of(cls, task: Task, run: Run, wanted: RowOptions) -> _RowTask:
@@ -213,7 +215,7 @@ class _RowTask:
         last = [tensor.extents[-1] for tensor in ordered if tensor.name in names]
         return [self.plan.columns[-1].extent, *last]
 
-    def _shader(self, shape: Shape, names: set[str]) -> Shader:
+    def _shader(self, shape: RowShape, names: set[str]) -> DispatchShader:
         """Return the shader of a shape; those of a ladder are written once."""
         ladder = self._ladder(shape)
         if ladder is None:
@@ -222,7 +224,9 @@ class _RowTask:
             self._ladders[ladder] = self._written(shape, names, ladder)
         return self._climbed(self._ladders[ladder], ladder, shape)
 
-    def _climbed(self, shader: Shader, ladder: Ladder, shape: Shape) -> Shader:
+    def _climbed(
+        self, shader: DispatchShader, ladder: Ladder, shape: RowShape
+    ) -> DispatchShader:
         """Return a shader that several shapes share, with the constants of one of them.
 
         Its workgroup memory grows with the number of lanes.
@@ -240,7 +244,9 @@ class _RowTask:
             workgroup_bytes=lane_bytes * shape.workgroup,
         )
 
-    def _written(self, shape: Shape, names: set[str], ladder: Ladder | None) -> Shader:
+    def _written(
+        self, shape: RowShape, names: set[str], ladder: Ladder | None
+    ) -> DispatchShader:
         stored = self.kept
         if shape.chunks:
             plan = self._holding(shape, shape.chunks)
@@ -264,7 +270,7 @@ class _RowTask:
             trips=_trips(plan, shape),
         )
 
-    def _ladder(self, shape: Shape) -> Ladder | None:
+    def _ladder(self, shape: RowShape) -> Ladder | None:
         """Return the ladder of a shape, if the shaders of both would hold the same."""
         ladder = LADDERS.get(shape) if self.wanted.lanes is None else None
         if ladder is None:
@@ -274,7 +280,7 @@ class _RowTask:
         )
         return ladder if alike else None
 
-    def _holding(self, shape: Shape, chunks: int) -> RowPlan:
+    def _holding(self, shape: RowShape, chunks: int) -> RowPlan:
         """Return the plan of a shape whose lanes hold what `chunks` of them leave room for."""
         number = room(shape.lanes) // (chunks * shape.width)
         if number not in self._held:
@@ -289,7 +295,7 @@ def _taken(task: Task, run: Run) -> frozenset[str]:
     return frozenset((*(x.name for x in tensors), *(x.name for x in indices)))
 
 
-def _summary(shape: Shape, ladder: Ladder | None) -> str:
+def _summary(shape: RowShape, ladder: Ladder | None) -> str:
     if ladder:
         return "LANES of a workgroup per row, which is read once."
     rows = "one row" if shape.rows == 1 else f"{shape.rows} rows"
@@ -298,7 +304,7 @@ def _summary(shape: Shape, ladder: Ladder | None) -> str:
     return f"{rows} per workgroup{length}, {read}."
 
 
-def _trips(plan: RowPlan, shape: Shape) -> host.Size:
+def _trips(plan: RowPlan, shape: RowShape) -> host.Size:
     """Return the trips of the loops of a lane."""
     trips = serial_trips(plan.per_row())
     for pass_ in plan.passes:

@@ -12,14 +12,14 @@ from typing import Final, TypeAlias, final
 from kerngen.ir.nodes import Index
 from kerngen.plan import size as host
 from kerngen.plan.tree import Scratch
-from kerngen.schedule.lowering.builder import Buffer, ShaderBuilder
+from kerngen.schedule.lowering.builder import ShaderBuilder, StorageBinding
 from kerngen.schedule.lowering.cooperation import reduction_label
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import accumulate
 from kerngen.schedule.lowering.steps import last_extents, vector_tensors
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.per_element import start_invocation, unravel
-from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.scan.form import Scan, scan_in
 from kerngen.schedule.scan.shape import Cut
 from kerngen.schedule.scan.tile import ScanTerms
@@ -111,7 +111,7 @@ class Across:
         """The variant's name."""
         return "edge" if self.width == 1 else "aligned"
 
-    def _totals(self) -> Shader:
+    def _totals(self) -> DispatchShader:
         """Return the shader that leaves the total of each part."""
         lane = _Lane.named(self, self.cut)
         lane.body.append(lane.loop(lane.take))
@@ -119,7 +119,7 @@ class Across:
         summary = "first of two dispatches: the total of each part of a row."
         return self._finish(lane, self.cut, summary, "totals_")
 
-    def _scanned(self, cut: Cut | None) -> Shader:
+    def _scanned(self, cut: Cut | None) -> DispatchShader:
         """Return the shader that scans rows, or their parts behind those before them."""
         lane = _Lane.named(self, cut)
         if cut is not None:
@@ -132,7 +132,7 @@ class Across:
 
     def _finish(
         self, lane: _Lane, cut: Cut | None, summary: str, variant: str
-    ) -> Shader:
+    ) -> DispatchShader:
         lanes = host.ceil_div(domain_size(self.rows), self.width)
         length: host.Size = extent_size(self.scan.index.extent)
         earlier: host.Size = host.ZERO
@@ -215,7 +215,7 @@ class _Lane:
         """The shader that is written."""
         return self.terms.to.shader
 
-    def parts(self, *, written: bool) -> Buffer:
+    def parts(self, *, written: bool) -> StorageBinding:
         """Return the totals of all parts: by row but for the last index, part and lane."""
         return self.shader.scratch(
             "parts", self.terms.scan.reduce.type, written=written

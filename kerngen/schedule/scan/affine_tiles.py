@@ -17,7 +17,7 @@ from kerngen.schedule.lowering.joining import JOINED
 from kerngen.schedule.lowering.steps import write_steps
 from kerngen.schedule.lowering.values import COMPONENTS, LANES
 from kerngen.schedule.per_element import unravel
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.recurrence.blocks import (
     declare_written,
     in_blocks,
@@ -69,7 +69,7 @@ _SIZE: Final = t.Literal("0x7fffffffu")
 
 @final
 @dataclass(frozen=True)
-class Tiles:
+class AffineTiles:
     """Writes a shader that goes over tiles of a row; `names` are read by fours."""
 
     task: Task
@@ -86,7 +86,7 @@ class Tiles:
     @classmethod
     def start(
         cls, task: Task, lanes: int, names: set[str], *, redo: bool = False
-    ) -> Tiles:
+    ) -> AffineTiles:
         """Start a shader."""
         step = affine_step(task.stage)
         assert isinstance(step, AffineStep), step
@@ -225,7 +225,7 @@ class Tiles:
         )
         return before, whole
 
-    def finish(self, cut: Cut, summary: str, name: str) -> Shader:
+    def finish(self, cut: Cut, summary: str, name: str) -> DispatchShader:
         """Return the shader."""
         stage, is_part = self.stage, bool(name)
         rows, length = domain_size(stage.others), extent_size(cut.index.extent)

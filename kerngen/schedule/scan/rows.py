@@ -25,7 +25,7 @@ from kerngen.schedule.lowering.steps import (
 )
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.per_element import linear_group, unravel
-from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.scan.form import Scan, scan_in
 from kerngen.schedule.scan.shape import (
     LONG_ROW,
@@ -35,10 +35,10 @@ from kerngen.schedule.scan.shape import (
     MEDIUM_ROW,
     RUNS,
     Cut,
-    Shape,
+    ScanShape,
     shapes,
 )
-from kerngen.schedule.scan.tile import Line, ScanTerms, TileWriter
+from kerngen.schedule.scan.tile import RowPart, ScanTerms, TileWriter
 from kerngen.schedule.sizes import (
     all_divisible,
     at_most,
@@ -87,7 +87,7 @@ class ScannedRows:
                 )
 
     def _of_shape(
-        self, shape: Shape, when: Guard, names: set[str]
+        self, shape: ScanShape, when: Guard, names: set[str]
     ) -> Iterator[Variant]:
         """Yield the variants of a shape: short rows, or any; few and long ones last."""
         if shape.rows > 1:
@@ -103,7 +103,7 @@ class ScannedRows:
             yield self._in_parts(shape, when, names)
 
     def _of_medium(
-        self, shape: Shape, when: Guard, names: set[str]
+        self, shape: ScanShape, when: Guard, names: set[str]
     ) -> Iterator[Variant]:
         """Yield the variants for rows of medium length, a workgroup for each."""
         medium = all_of(when, at_most((self.scan.index,), MEDIUM_ROW))
@@ -127,12 +127,12 @@ class ScannedRows:
 
     def _whole(
         self,
-        shape: Shape,
+        shape: ScanShape,
         names: set[str],
         *,
         is_short: bool = False,
         name: str = "",
-    ) -> Shader:
+    ) -> DispatchShader:
         """Return the shader that scans whole rows, of one tile each if they are short."""
         shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
         row = t.Ident(shader.fresh("row"))
@@ -153,7 +153,7 @@ class ScannedRows:
             body.append(t.If(row >= total, (t.Return(),)))
         to = self._lowerer(shader, body, row)
         length = shader.extent(self.scan.index.extent)
-        line = Line(t.ZERO, length, length, place, inside, is_short)
+        line = RowPart(t.ZERO, length, length, place, inside, is_short)
         self._writer(to, shape, lanes).write(line)
         shared = (
             "LANES of a workgroup per row" if shape.rows > 1 else "a workgroup per row"
@@ -170,7 +170,7 @@ class ScannedRows:
 
     # Two dispatches
 
-    def _in_parts(self, shape: Shape, when: Guard, names: set[str]) -> Variant:
+    def _in_parts(self, shape: ScanShape, when: Guard, names: set[str]) -> Variant:
         """Return the variant that cuts rows into parts."""
         shaders = self._totals(shape, names), self._behind(shape, names)
         words = value_bytes(self.scan.reduce.type) // 4
@@ -178,7 +178,7 @@ class ScannedRows:
         scratch = Scratch(self.task.scratch_name("parts"), length)
         return Variant(f"parts_{_name(shape)}", when, shaders, (scratch,))
 
-    def _totals(self, shape: Shape, names: set[str]) -> Shader:
+    def _totals(self, shape: ScanShape, names: set[str]) -> DispatchShader:
         """Return the shader that leaves the total of each part."""
         shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
         body, scan = list[t.Stmt](), self.scan
@@ -215,7 +215,7 @@ class ScannedRows:
             trips=self._trips(ceil_div(self.cut(shape).length, shape.tile)),
         )
 
-    def _behind(self, shape: Shape, names: set[str]) -> Shader:
+    def _behind(self, shape: ScanShape, names: set[str]) -> DispatchShader:
         """Return the shader that scans each part behind those before it."""
         shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
         body, reduce = list[t.Stmt](), self.scan.reduce
@@ -241,7 +241,7 @@ class ScannedRows:
         )
         carried = self._joined(shader, shape, total)
         length = shader.extent(self.scan.index.extent)
-        line = Line(part.start, part.end, length, shader.lane)
+        line = RowPart(part.start, part.end, length, shader.lane)
         self._writer(to, shape, t.u32(shape.lanes)).write(line, carried)
         tiles = ceil_div(self.cut(shape).length, shape.tile)
         return shader.finish(
@@ -259,15 +259,15 @@ class ScannedRows:
     def _length(self) -> Size:
         return extent_size(self.scan.index.extent)
 
-    def cut(self, shape: Shape) -> Cut:
+    def cut(self, shape: ScanShape) -> Cut:
         """Return how few and long rows are cut into parts."""
         return Cut(self.scan.index, shape.tile, Literal(MAX_PARTS))
 
-    def _writer(self, to: Lowerer, shape: Shape, lanes: t.Expr) -> TileWriter:
+    def _writer(self, to: Lowerer, shape: ScanShape, lanes: t.Expr) -> TileWriter:
         terms = self._terms(to, shape)
         return TileWriter(terms, shape, lanes, subgroups=self.subgroups)
 
-    def _terms(self, to: Lowerer, shape: Shape) -> ScanTerms:
+    def _terms(self, to: Lowerer, shape: ScanShape) -> ScanTerms:
         vector = self.scan.index if shape.width > 1 else None
         return ScanTerms(to, self.scan, vector)
 
@@ -277,7 +277,7 @@ class ScannedRows:
         at = unravel(shader, body, self.rows, row) if self.rows else {}
         return Lowerer(shader, at, body, label=reduction_label(self.task))
 
-    def _joined(self, shader: ShaderBuilder, shape: Shape, own: t.Expr) -> t.Expr:
+    def _joined(self, shader: ShaderBuilder, shape: ScanShape, own: t.Expr) -> t.Expr:
         """Return the total over all lanes of a workgroup."""
         lanes, reduce = shape.lanes, self.scan.reduce
         joiner = Joiner(shader, lanes, lanes, subgroups=self.subgroups)
@@ -287,18 +287,18 @@ class ScannedRows:
         return loop_trips(self.task, {self.scan.reduce: tiles})
 
 
-def _name(shape: Shape) -> str:
+def _name(shape: ScanShape) -> str:
     """Return the name of a shape's variant: `aligned`, `edge_upto32`."""
     name = _file_name(shape)
     return f"{name}{shape.tile}" if shape.rows > 1 else name
 
 
-def _shared(shape: Shape) -> str:
+def _shared(shape: ScanShape) -> str:
     """Return the name of the variant for several short rows in a workgroup."""
     return "aligned_shared" if shape.width > 1 else "edge_shared"
 
 
-def _file_name(shape: Shape) -> str:
+def _file_name(shape: ScanShape) -> str:
     """Return the name of a shape's file, the same for all numbers of lanes."""
     name = "aligned" if shape.width > 1 else "edge"
     return f"{name}_upto" if shape.rows > 1 else name

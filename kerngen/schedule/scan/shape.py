@@ -46,7 +46,7 @@ MAX_PARTS: Final = 2048
 
 @final
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ScanShape:
     """How many lanes share a row, and the width of a lane's runs: 1 or 4 elements."""
 
     lanes: int
@@ -73,7 +73,7 @@ class Shape:
         return self.step * RUNS
 
 
-def shapes(lanes: int | None, *, alone: bool) -> Iterator[Shape]:
+def shapes(lanes: int | None, *, alone: bool) -> Iterator[ScanShape]:
     """Yield the shapes to choose from; a row takes the first that suits it.
 
     Shapes with vectors come first. With `lanes`, this many share each row; with `alone`,
@@ -81,8 +81,8 @@ def shapes(lanes: int | None, *, alone: bool) -> Iterator[Shape]:
     """
     for width in (LANES, 1):
         if lanes is None and not alone:
-            yield from (Shape(few, width) for few in (*SHORT, MEDIUM))
-        yield Shape(lanes or INVOCATIONS, width)
+            yield from (ScanShape(few, width) for few in (*SHORT, MEDIUM))
+        yield ScanShape(lanes or INVOCATIONS, width)
 
 
 @final

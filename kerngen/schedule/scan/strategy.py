@@ -25,7 +25,7 @@ from kerngen.schedule.lowering.cooperation import value_bytes
 from kerngen.schedule.lowering.joining import by_subgroups
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.per_element import linear_group
-from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.recurrence.blocks import in_vectors, turns_of
 from kerngen.schedule.recurrence.strategy import row_shader
 from kerngen.schedule.recurrence.turn import loop_of
@@ -37,7 +37,7 @@ from kerngen.schedule.scan.affine_tiles import (
     JOINED_STEP,
     NO_STEP,
     STEPS,
-    Tiles,
+    AffineTiles,
 )
 from kerngen.schedule.scan.form import fits_prefixes, scan_in
 from kerngen.schedule.scan.rows import PartOfRow, ScannedRows
@@ -183,9 +183,9 @@ def _variants(task: Task, lanes: int | None, *, redo: bool) -> Iterator[Variant]
 
 def _of_whole_rows(
     task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool
-) -> Shader:
+) -> DispatchShader:
     """Return the shader that scans whole rows."""
-    to = Tiles.start(task, lanes, names, redo=redo)
+    to = AffineTiles.start(task, lanes, names, redo=redo)
     row, body = t.Ident(to.shader.fresh("row")), to.body
     body.append(t.Let(row.name, linear_group(to.shader)))
     body.append(t.If(row >= to.shader.size(task.stage.others), (t.Return(),)))
@@ -201,9 +201,9 @@ def _of_whole_rows(
 
 def _of_totals(
     task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool
-) -> Shader:
+) -> DispatchShader:
     """Return the shader that leaves each part as one step."""
-    to = Tiles.start(task, lanes, names)
+    to = AffineTiles.start(task, lanes, names)
     part = PartOfRow.named(to.shader, to.body, cut, to.stage.others)
     to.enter(part.row)
     total = to.join(part.start, part.end)
@@ -216,9 +216,11 @@ def _of_totals(
     return to.finish(cut, summary, "totals_")
 
 
-def _behind(task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool) -> Shader:
+def _behind(
+    task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool
+) -> DispatchShader:
     """Return the shader that scans each part behind those before it."""
-    to = Tiles.start(task, lanes, names, redo=redo)
+    to = AffineTiles.start(task, lanes, names, redo=redo)
     part = PartOfRow.named(to.shader, to.body, cut, to.stage.others)
     to.enter(part.row)
     shader = to.shader

@@ -27,13 +27,13 @@ from kerngen.schedule.lowering.identities import accumulate, combine, identity
 from kerngen.schedule.lowering.joining import JOINED
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
 from kerngen.schedule.scan.form import Scan
-from kerngen.schedule.scan.shape import RUNS, Shape
+from kerngen.schedule.scan.shape import RUNS, ScanShape
 from kerngen.shader import tree as t
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Line:
+class RowPart:
     """The part of a row to scan: places `start` to `end`, of a row of `length`.
 
     Places are counted in the order of the scan.
@@ -56,7 +56,7 @@ class TileWriter:
     """Writes the scan of one stretch of a row, tile by tile."""
 
     def __init__(
-        self, terms: ScanTerms, shape: Shape, lanes: t.Expr, *, subgroups: bool
+        self, terms: ScanTerms, shape: ScanShape, lanes: t.Expr, *, subgroups: bool
     ) -> None:
         """Write into the block of the lowerer that `terms` has; `lanes` share the row."""
         shader, reduce = terms.to.shader, terms.scan.reduce
@@ -80,7 +80,7 @@ class TileWriter:
         backward = terms.scan.is_backward
         self._order = COMPONENTS[::-1] if backward else COMPONENTS
 
-    def write(self, line: Line, carried: t.Expr | None = None) -> None:
+    def write(self, line: RowPart, carried: t.Expr | None = None) -> None:
         """Write the scan of a stretch that begins with the total `carried`, if given."""
         body = self._terms.to.block
         body.append(t.Var(self._carried.name, carried or self._start))
@@ -92,7 +92,7 @@ class TileWriter:
         step = self._shape.tile if self._shape.rows == 1 else self._step * RUNS
         body.append(t.count_up(name, line.start, line.end, step, *tile))
 
-    def _tile(self, first: t.Expr, line: Line) -> Iterator[t.Stmt]:
+    def _tile(self, first: t.Expr, line: RowPart) -> Iterator[t.Stmt]:
         """Yield the statements that scan a tile."""
         mine = first + line.place * self._shape.width
         for number, (place, _) in enumerate(self._runs):
@@ -110,7 +110,7 @@ class TileWriter:
             whole = self._lanes.whole.member(component)
             yield accumulate(self._kind, self._carried, whole)
 
-    def _read(self, place: t.Ident, run: t.Ident, line: Line) -> Iterator[t.Stmt]:
+    def _read(self, place: t.Ident, run: t.Ident, line: RowPart) -> Iterator[t.Stmt]:
         """Yield the statements that read a run and scan inside of it."""
         block = list[t.Stmt]()
         term = self._terms.term(self._terms.element(place, line.length), block)
@@ -141,7 +141,7 @@ class TileWriter:
         return combine(self._kind, left, right)
 
 
-def _inside(place: t.Expr, line: Line) -> t.Expr:
+def _inside(place: t.Expr, line: RowPart) -> t.Expr:
     inside = place < line.end
     return inside if line.inside is None else t.all_of(line.inside, inside)
 
@@ -224,7 +224,7 @@ class LaneScan:
         self,
         shader: ShaderBuilder,
         reduce: Reduce,
-        shape: Shape,
+        shape: ScanShape,
         lanes: t.Expr,
         *,
         subgroups: bool,

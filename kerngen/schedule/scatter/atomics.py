@@ -23,7 +23,7 @@ from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.steps import last_extents, tensors_in_runs, write_steps
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
 from kerngen.schedule.per_element import linear_group, start_invocation, unravel
-from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.scatter.shape import Scatter
 from kerngen.schedule.sizes import (
     all_divisible,
@@ -68,7 +68,7 @@ def lower_atomics(found: Scatter, *, private: bool) -> Iterator[Variant]:
     yield Variant("", host.ALWAYS, (first, _taking(found), last), scratch)
 
 
-def _clearing(found: Scatter) -> Shader:
+def _clearing(found: Scatter) -> DispatchShader:
     task, reduce = found.task, found.reduce
     shader = ShaderBuilder(task, {})
     body, at = start_invocation(shader, GROUP, shader.size(task.domain))
@@ -83,7 +83,7 @@ def _clearing(found: Scatter) -> Shader:
     )
 
 
-def _taking(found: Scatter) -> Shader:
+def _taking(found: Scatter) -> DispatchShader:
     """Take one term in each invocation, in one column."""
     shader = ShaderBuilder(found.task, {})
     indices = (*found.terms, *found.columns)
@@ -102,7 +102,9 @@ def _taking(found: Scatter) -> Shader:
     )
 
 
-def _taking_privately(found: Scatter, number: int, names: frozenset[str]) -> Shader:
+def _taking_privately(
+    found: Scatter, number: int, names: frozenset[str]
+) -> DispatchShader:
     """Take terms in bins of the workgroup's own, then add those to the bins in memory.
 
     An invocation takes one term at a time, or four neighbours from vectors: `names`.
@@ -273,7 +275,7 @@ def _at_bin(
     return t.If(counts, (t.Let(name, at), *change))
 
 
-def _finishing(found: Scatter) -> Shader:
+def _finishing(found: Scatter) -> DispatchShader:
     """Do the stage's steps with what the bins hold."""
     task, reduce = found.task, found.reduce
     shader = ShaderBuilder(task, {})

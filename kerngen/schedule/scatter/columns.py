@@ -12,11 +12,11 @@ from typing import Final, final
 from kerngen.ir.nodes import Index
 from kerngen.ir.types import Scalar
 from kerngen.plan.size import Size, ceil_div
-from kerngen.schedule.lowering.builder import Buffer, ShaderBuilder
+from kerngen.schedule.lowering.builder import ShaderBuilder, StorageBinding
 from kerngen.schedule.lowering.identities import accumulate, identity
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.per_element import start_invocation, unravel
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.scatter.shape import Scatter
 from kerngen.schedule.sizes import domain_size, to_wgsl
 from kerngen.shader import tree as t
@@ -60,7 +60,7 @@ class Level:
 
 
 @final
-class Columns:
+class ColumnShader:
     """A shader whose invocations each work in a column of the results, or in four."""
 
     def __init__(self, found: Scatter, names: frozenset[str], parts: Size) -> None:
@@ -93,7 +93,7 @@ class Columns:
         assert isinstance(name, t.Ident)
         self.body.append(t.Let(name.name, value))
 
-    def bins(self) -> Buffer:
+    def bins(self) -> StorageBinding:
         """Return the results of the bins, with those of parts that are carried behind."""
         return self.shader.scratch("bins", self.found.reduce.type, written=True)
 
@@ -127,7 +127,9 @@ class Columns:
         """Return the statement that adds a value to the total."""
         return accumulate(self.found.reduce.kind, self.total, value)
 
-    def finish(self, parts: Size, summary: str, variant: str, trips: Size) -> Shader:
+    def finish(
+        self, parts: Size, summary: str, variant: str, trips: Size
+    ) -> DispatchShader:
         """Return the whole shader."""
         columns = domain_size(self.found.columns)
         wide = self.lanes == LANES

@@ -25,7 +25,7 @@ from kerngen.schedule.lowering.cooperation import reduction_label
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.values import COMPONENTS, LANES
 from kerngen.schedule.per_element import linear_group, unravel
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.scatter.shape import Scatter
 from kerngen.schedule.scatter.sort import SECOND, moves_values
 from kerngen.schedule.sizes import ceil_division, to_wgsl
@@ -52,7 +52,7 @@ def compares(found: Scatter) -> bool:
     return not any(map(holds_reduce, keys))
 
 
-def sorting_few(found: Scatter) -> Shader:
+def sorting_few(found: Scatter) -> DispatchShader:
     """Return the shader that sorts the terms, and marks all bins as empty."""
     return found.task.once(sorting_few, lambda: _Few(found).shader())
 
@@ -80,7 +80,7 @@ class _Few:
     def _fresh(self, name: str) -> t.Ident:
         return t.Ident(self._shader.fresh(name))
 
-    def shader(self) -> Shader:
+    def shader(self) -> DispatchShader:
         """Return the whole shader."""
         found, shader = self._found, self._shader
         body: list[t.Stmt] = [

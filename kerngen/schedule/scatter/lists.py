@@ -33,7 +33,7 @@ from kerngen.schedule.lowering.steps import (
 )
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.per_element import start_invocation, unravel
-from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.scatter.columns import GROUP, Level
 from kerngen.schedule.scatter.few import FEW, compares, sorting_few
 from kerngen.schedule.scatter.runs import (
@@ -108,7 +108,9 @@ def _scratch(found: Scatter) -> tuple[Scratch, ...]:
     )
 
 
-def _shaders(found: Scatter, passes: int, names: frozenset[str]) -> Iterator[Shader]:
+def _shaders(
+    found: Scatter, passes: int, names: frozenset[str]
+) -> Iterator[DispatchShader]:
     """Yield the dispatches; with no `passes` of a radix sort, terms are compared."""
     once = found.task.once
     if passes:
@@ -132,13 +134,13 @@ def _shaders(found: Scatter, passes: int, names: frozenset[str]) -> Iterator[Sha
     yield from (renamed(shader, where) for shader in rest)
 
 
-def _of_many(found: Scatter, shader: Shader) -> Shader:
+def _of_many(found: Scatter, shader: DispatchShader) -> DispatchShader:
     """Return a dispatch that is left out of few terms."""
     few = host.compare("<=", found.term_count, FEW_TERMS)
     return replace(shader, groups=host.select(few, 0, shader.groups))
 
 
-def _keying(found: Scatter) -> Shader:
+def _keying(found: Scatter) -> DispatchShader:
     """Write the bin of each term, and mark all bins as empty."""
     shader = ShaderBuilder(found.task, {})
     body, element = start_invocation(shader, GROUP, to_wgsl(_longer(found), shader))

@@ -16,15 +16,15 @@ from kerngen.ir.nodes import Index
 from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.types import Scalar
 from kerngen.plan.size import Literal, ceil_div, maximum
-from kerngen.schedule.lowering.builder import Buffer, ShaderBuilder, wgsl_type
+from kerngen.schedule.lowering.builder import ShaderBuilder, StorageBinding, wgsl_type
 from kerngen.schedule.lowering.cooperation import reduction_label
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import accumulate, combine, identity
 from kerngen.schedule.lowering.steps import vector_tensors, write_steps
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.per_element import start_invocation, unravel
-from kerngen.schedule.program import Shader
-from kerngen.schedule.scatter.columns import GROUP, RUN, Columns, Level
+from kerngen.schedule.program import DispatchShader
+from kerngen.schedule.scatter.columns import GROUP, RUN, ColumnShader, Level
 from kerngen.schedule.scatter.shape import Scatter
 from kerngen.schedule.scatter.sort import moves_values
 from kerngen.schedule.sizes import serial_trips, to_wgsl
@@ -58,14 +58,14 @@ def _writes_at_once(found: Scatter, names: frozenset[str]) -> bool:
     return fits and bound <= MAX_TENSORS and found.written.isdisjoint(read)
 
 
-def joining_runs(found: Scatter, names: frozenset[str]) -> Shader:
+def joining_runs(found: Scatter, names: frozenset[str]) -> DispatchShader:
     """Return the shader that joins the runs of each bin in a part of the terms.
 
     A loop's last turn, behind the terms, ends the last run.
     """
     level, at_once = Level(found, 0), _writes_at_once(found, names)
     also = written_by_four(found) if names and at_once else set[str]()
-    to = Columns(found, names | also, level.groups)
+    to = ColumnShader(found, names | also, level.groups)
     first, number, key, carries = map(to.fresh, ("first", "number", "key", "carries"))
     count, place = to_wgsl(level.count, to.shader), first + number
     to.let(first, to.part * RUN)
@@ -101,7 +101,7 @@ def joining_runs(found: Scatter, names: frozenset[str]) -> Shader:
 
 
 def _end_run(
-    to: Columns, carries: t.Ident, goes_on: t.Expr, *, at_once: bool
+    to: ColumnShader, carries: t.Ident, goes_on: t.Expr, *, at_once: bool
 ) -> tuple[t.Stmt, ...]:
     """Return the statements at the end of a run, or of the part where it goes on.
 
@@ -119,14 +119,14 @@ def _end_run(
     )
 
 
-def _term(to: Columns, place: t.Expr) -> tuple[t.Stmt, ...]:
+def _term(to: ColumnShader, place: t.Expr) -> tuple[t.Stmt, ...]:
     """Return the statements that add the sorted term at a place."""
     block = list[t.Stmt]()
     value = _value(to, place, block)
     return (*block, to.take(value))
 
 
-def _value(to: Columns, place: t.Expr, block: list[t.Stmt]) -> t.Expr:
+def _value(to: ColumnShader, place: t.Expr, block: list[t.Stmt]) -> t.Expr:
     """Return the sorted term at a place."""
     found, shader = to.found, to.shader
     items = shader.scratch("items", Scalar.U32, written=False)
@@ -143,13 +143,13 @@ def _value(to: Columns, place: t.Expr, block: list[t.Stmt]) -> t.Expr:
     return lowerer.widen(value, found.reduce.type) if wide else value.expr
 
 
-def _mark(to: Columns, value: t.Operand) -> tuple[t.Stmt, ...]:
+def _mark(to: ColumnShader, value: t.Operand) -> tuple[t.Stmt, ...]:
     """Return the statement by which a run's bin is marked, for all columns."""
     filled = to.shader.scratch("filled", Scalar.U32, written=True)
     return (t.If(to.is_first_column, (filled.store(to.run, t.lift(value)),)),)
 
 
-def _write(to: Columns) -> tuple[t.Stmt, ...]:
+def _write(to: ColumnShader) -> tuple[t.Stmt, ...]:
     """Return the stage's steps with the total of a run."""
     found, block = to.found, list[t.Stmt]()
     at = {**to.at, **unravel(to.shader, block, found.bins, to.run)}
@@ -173,10 +173,10 @@ def _write_steps(
     write_steps(lowerer, found.task.stage)
 
 
-def joining_carried(found: Scatter, names: frozenset[str]) -> Shader:
+def joining_carried(found: Scatter, names: frozenset[str]) -> DispatchShader:
     """Return the shader that joins the runs of each bin among parts that are carried."""
     level = Level(found, 1)
-    to = Columns(found, names, level.groups)
+    to = ColumnShader(found, names, level.groups)
     names_of_part = ("first", "end", "carried", "key", "carries")
     first, end, part, key, carries = map(to.fresh, names_of_part)
     stride, bins = level.stride, to.bins()
@@ -218,7 +218,9 @@ def joining_carried(found: Scatter, names: frozenset[str]) -> Shader:
     )
 
 
-def _flush_carried(to: Columns, carries: t.Ident, bins: Buffer) -> tuple[t.Stmt, ...]:
+def _flush_carried(
+    to: ColumnShader, carries: t.Ident, bins: StorageBinding
+) -> tuple[t.Stmt, ...]:
     """Return the statements at the end of a run: it is carried on, or added to its bin."""
     is_whole = t.all_of(t.Unary("!", carries), to.run < to.limit)
     return (
@@ -227,16 +229,16 @@ def _flush_carried(to: Columns, carries: t.Ident, bins: Buffer) -> tuple[t.Stmt,
     )
 
 
-def _add(to: Columns, bins: Buffer, place: t.Expr) -> t.Stmt:
+def _add(to: ColumnShader, bins: StorageBinding, place: t.Expr) -> t.Stmt:
     """Return the statement that adds the total to a bin in which no other run begins."""
     return bins.store(place, combine(to.found.reduce.kind, bins.load(place), to.total))
 
 
-def joining_rest(found: Scatter, names: frozenset[str]) -> Shader:
+def joining_rest(found: Scatter, names: frozenset[str]) -> DispatchShader:
     """Return the shader that joins what is carried still, of each run where it begins."""
     level = Level(found, 1)
     parts, stride = level.groups, level.stride * level.each
-    to = Columns(found, names, parts)
+    to = ColumnShader(found, names, parts)
     part = to.fresh("next")
     at = to.part * stride
     before = t.call("max", to.part, 1) * stride - (stride + 1)
@@ -266,7 +268,7 @@ def joining_rest(found: Scatter, names: frozenset[str]) -> Shader:
     return to.finish(parts, summary, f"rest{stride}", parts)
 
 
-def finishing(found: Scatter, names: frozenset[str]) -> Shader:
+def finishing(found: Scatter, names: frozenset[str]) -> DispatchShader:
     """Return the shader that does the stage's steps with what the bins hold.
 
     Those without terms hold nothing; of few terms, later parts of a run are added.

@@ -14,9 +14,9 @@ from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.types import Scalar
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.scatter.shape import Scatter
-from kerngen.schedule.sort.passes import Terms, count_scratch, sort_passes
+from kerngen.schedule.sort.passes import SortItems, count_scratch, sort_passes
 from kerngen.shader import tree as t
 
 FIRST: Final = ("keys", "items")
@@ -45,7 +45,7 @@ def sort_scratch(found: Scatter) -> tuple[Scratch, ...]:
     return (*pairs, *count_scratch(_terms(found, 0)))
 
 
-def sorting(found: Scatter, passes: int) -> Iterator[Shader]:
+def sorting(found: Scatter, passes: int) -> Iterator[DispatchShader]:
     """Yield the dispatches of `passes` radix passes into `sorted_into`."""
     return sort_passes(partial(_terms, found), (FIRST, SECOND), passes)
 
@@ -57,7 +57,7 @@ def sorted_into(found: Scatter, passes: int) -> dict[str, str]:
     return {task.scratch_name(a): task.scratch_name(b) for a, b in pairs}
 
 
-def _terms(found: Scatter, number: int) -> Terms:
+def _terms(found: Scatter, number: int) -> SortItems:
     """Return the terms of a pass: at first they are in the order of their numbers.
 
     Those are the items unless these are the terms themselves.
@@ -83,4 +83,4 @@ def _terms(found: Scatter, number: int) -> Terms:
         return word
 
     variant = ".first" if by_number else ""
-    return Terms(found.task, found.term_count, 2, read, key, write, variant)
+    return SortItems(found.task, found.term_count, 2, read, key, write, variant)

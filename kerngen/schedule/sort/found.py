@@ -42,7 +42,7 @@ class Move:
 
 @final
 @dataclass(frozen=True)
-class Sorted:
+class FoundSort:
     """A sort: the stage of positions, and the stages after it that move elements there."""
 
     places: Stage
@@ -90,7 +90,7 @@ def _with(expr: Expr, word: Expr) -> Expr:
     return map_children(expr, lambda part: _with(part, word))
 
 
-def sorted_of(task: Task) -> Sorted | str:
+def sorted_of(task: Task) -> FoundSort | str:
     """Return the sort that begins with a stage, or why none does."""
     stage = task.stage
     order = order_of(conditional(stage.reduction)) if stage.reduction else None
@@ -98,12 +98,12 @@ def sorted_of(task: Task) -> Sorted | str:
         return "it counts no elements that come before, by key and then by number"
     match stage.steps:
         case (Write(tensor=places, value=value),) if value == stage.reduction:
-            return _sorted(task, Sorted(stage, order, ()), places)
+            return _sorted(task, FoundSort(stage, order, ()), places)
         case _:
             return "it computes more than places"
 
 
-def _sorted(task: Task, found: Sorted, places: Tensor) -> Sorted | str:
+def _sorted(task: Task, found: FoundSort, places: Tensor) -> FoundSort | str:
     stage = found.places
     if stage.domain != (found.index,):
         return "it orders rows, and not a vector"
@@ -126,7 +126,7 @@ def _sorted(task: Task, found: Sorted, places: Tensor) -> Sorted | str:
     return _checked(replace(found, moves=tuple(moves)))
 
 
-def _checked(found: Sorted) -> Sorted | str:
+def _checked(found: FoundSort) -> FoundSort | str:
     """Return the sort if it can be run, or why it can't."""
     written = [move.target for move in found.moves]
     if len(found.words) > MOST_WORDS:

@@ -19,7 +19,7 @@ from kerngen.plan import size as host
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.per_element import linear_group
-from kerngen.schedule.program import Shader
+from kerngen.schedule.program import DispatchShader
 from kerngen.schedule.sizes import to_wgsl
 from kerngen.schedule.sort.tile import (
     DIGIT_BITS,
@@ -48,7 +48,7 @@ Write = Callable[[ShaderBuilder, t.Expr, int, t.Expr], tuple[t.Stmt, ...]]
 
 @final
 @dataclass(frozen=True)
-class Terms:
+class SortItems:
     """The items that a pass sorts: `count` of them, of some 32-bit words each.
 
     Three functions write WGSL, and statements that they need into a block:
@@ -99,7 +99,7 @@ class _Digit:
     `by` is a constant of the pipeline, so that all passes share one shader.
     """
 
-    terms: Terms
+    terms: SortItems
     shader: ShaderBuilder
     by: t.Expr
 
@@ -109,12 +109,12 @@ class _Digit:
 
 
 def sort_passes(
-    terms_of: Callable[[int], Terms],
+    terms_of: Callable[[int], SortItems],
     sides: tuple[Sequence[str], Sequence[str]],
     count: int,
     *,
     begins_back: bool = False,
-) -> Iterator[Shader]:
+) -> Iterator[DispatchShader]:
     """Yield the dispatches of `count` passes: three each, for the next bits of the keys.
 
     Terms are moved from the buffers of one side to those of the other, then back.  The
@@ -133,7 +133,7 @@ def sort_passes(
         yield renamed(placing(terms, shift), names)
 
 
-def renamed(shader: Shader, names: Mapping[str, str]) -> Shader:
+def renamed(shader: DispatchShader, names: Mapping[str, str]) -> DispatchShader:
     """Return a shader with its buffers replaced by others, by name."""
     bindings = (
         replace(binding, name=names.get(binding.name, binding.name))
@@ -142,7 +142,7 @@ def renamed(shader: Shader, names: Mapping[str, str]) -> Shader:
     return replace(shader, bindings=tuple(bindings))
 
 
-def count_scratch(terms: Terms) -> tuple[Scratch, ...]:
+def count_scratch(terms: SortItems) -> tuple[Scratch, ...]:
     """Return the buffers of the digit counts."""
     name = terms.task.scratch_name
     return (
@@ -151,19 +151,19 @@ def count_scratch(terms: Terms) -> tuple[Scratch, ...]:
     )
 
 
-def counting(terms: Terms, shift: int) -> Shader:
+def counting(terms: SortItems, shift: int) -> DispatchShader:
     """Return the shader that counts the digits in each block."""
     key = counting, terms.key_variant
     return _shifted(terms.task.once(key, lambda: _counting(terms)), shift)
 
 
-def _shifted(shader: Shader, shift: int) -> Shader:
+def _shifted(shader: DispatchShader, shift: int) -> DispatchShader:
     """Return a shader for digits from a bit on: its only constant is that bit's number."""
     constants = tuple((name, shift) for name, _ in shader.constants)
     return replace(shader, constants=constants)
 
 
-def _counting(terms: Terms) -> Shader:
+def _counting(terms: SortItems) -> DispatchShader:
     shader = ShaderBuilder(terms.task, {})
     counts = shader.scratch("counts", Scalar.U32, written=True)
     own = shader.workgroup_array("own", f"array<atomic<u32>, {DIGITS}>", 4 * DIGITS)
@@ -198,7 +198,7 @@ def _counting(terms: Terms) -> Shader:
 
 
 def _count(
-    terms: Terms, shader: ShaderBuilder, own: t.Expr, first: t.Expr
+    terms: SortItems, shader: ShaderBuilder, own: t.Expr, first: t.Expr
 ) -> Iterator[t.Stmt]:
     """Yield the statements that count a tile's digits: all reads come first."""
     count, digit = to_wgsl(terms.count, shader), terms.digit(shader)
@@ -221,12 +221,12 @@ def _count(
     yield from written_out(EACH, "term", add)
 
 
-def scanning(terms: Terms) -> Shader:
+def scanning(terms: SortItems) -> DispatchShader:
     """Return the shader that sums, for each digit, the counts of the blocks before."""
     return terms.task.once(scanning, lambda: _scanning(terms))
 
 
-def _scanning(terms: Terms) -> Shader:
+def _scanning(terms: SortItems) -> DispatchShader:
     shader = ShaderBuilder(terms.task, {})
     counts = shader.scratch("counts", Scalar.U32, written=True)
     totals = shader.scratch("totals", Scalar.U32, written=True)
@@ -266,7 +266,7 @@ def _scanning(terms: Terms) -> Shader:
     )
 
 
-def placing(terms: Terms, shift: int) -> Shader:
+def placing(terms: SortItems, shift: int) -> DispatchShader:
     """Return the shader that moves each term to its position by the pass's digit."""
     key = placing, terms.variant
     written = terms.task.once(
@@ -283,7 +283,7 @@ class _Placing:
     slot of the digit's first term in the tile: a term's place is `_base` and its slot.
     """
 
-    def __init__(self, terms: Terms, shader: ShaderBuilder) -> None:
+    def __init__(self, terms: SortItems, shader: ShaderBuilder) -> None:
         self._terms, self._shader = terms, shader
         self._digit = terms.digit(shader)
         self._tile = TileSort(shader, terms.words, self._digit)
@@ -294,7 +294,7 @@ class _Placing:
             t.Ident(shader.fresh(name)) for name in ("first", "many")
         )
 
-    def shader(self) -> Shader:
+    def shader(self) -> DispatchShader:
         """Return the shader."""
         terms, shader = self._terms, self._shader
         block, blocks, round_, rounds = (

@@ -19,11 +19,11 @@ from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.values import Value
-from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.program import DispatchShader, Variant
 from kerngen.schedule.rows.run import names_of
 from kerngen.schedule.sizes import extent_size
-from kerngen.schedule.sort.found import Sorted, sorted_of
-from kerngen.schedule.sort.passes import Terms, count_scratch, sort_passes
+from kerngen.schedule.sort.found import FoundSort, sorted_of
+from kerngen.schedule.sort.passes import SortItems, count_scratch, sort_passes
 from kerngen.schedule.sort.tile import DIGIT_BITS
 from kerngen.schedule.task import Options, Task
 from kerngen.shader import tree as t
@@ -48,12 +48,12 @@ def lower_sort(task: Task, options: Options) -> Iterator[Variant]:
     """Yield the only variant: three dispatches for each eight bits of the key."""
     del options
     found = sorted_of(task)
-    assert isinstance(found, Sorted), found
+    assert isinstance(found, FoundSort), found
     sorting = _Sorting(_together(task, found), found)
     yield Variant("", ALWAYS, tuple(sorting.shaders()), sorting.scratch())
 
 
-def _together(task: Task, found: Sorted) -> Task:
+def _together(task: Task, found: FoundSort) -> Task:
     """Return a task whose stage has all that is written."""
     steps = tuple(step for move in found.moves for step in move.stage.steps)
     stage = replace(found.places, name=names_of(found.stages), steps=steps)
@@ -69,7 +69,7 @@ class _Sorting:
     """Writes the shaders: words are moved between two sets of buffers in turn."""
 
     task: Task
-    found: Sorted
+    found: FoundSort
 
     def scratch(self) -> tuple[Scratch, ...]:
         """Return the buffers."""
@@ -80,20 +80,22 @@ class _Sorting:
         )
         return (*moved, *count_scratch(self._terms(0)))
 
-    def shaders(self) -> Iterator[Shader]:
+    def shaders(self) -> Iterator[DispatchShader]:
         """Yield the dispatches of all passes."""
         words = range(len(self.found.words))
         here, there = ([_buffer(s, word) for word in words] for s in (0, 1))
         return sort_passes(self._terms, (here, there), PASSES, begins_back=True)
 
-    def _terms(self, number: int) -> Terms:
+    def _terms(self, number: int) -> SortItems:
         count = extent_size(self.found.index.extent)
         words = len(self.found.words)
         variant = {0: ".first", LAST: ".last"}.get(number, "")
         first = ".first" if number == 0 else ""
         read = self._read_first if number == 0 else self._read
         write = self._write_last if number == LAST else self._write
-        return Terms(self.task, count, words, read, self._key, write, variant, first)
+        return SortItems(
+            self.task, count, words, read, self._key, write, variant, first
+        )
 
     def _read_first(
         self, shader: ShaderBuilder, block: list[t.Stmt], term: t.Expr, word: int

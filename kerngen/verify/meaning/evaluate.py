@@ -22,20 +22,22 @@ from kerngen.ir.staging.keyed import Prefix
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
 from kerngen.ir.walk import factors_of, walk
-from kerngen.verify.hazards import Watch
+from kerngen.verify.hazards import HazardCollector
 from kerngen.verify.meaning import number, vectors
 from kerngen.verify.meaning.functions import convert, of_floats, of_integers, wrap
-from kerngen.verify.meaning.number import Array, Number
+from kerngen.verify.meaning.number import Array, BoundedArray
 from kerngen.verify.meaning.operators import operation
 from kerngen.verify.meaning.places import doubted, grid, scanned, taken
 
-Contents: TypeAlias = "Number | Computed | Mapping[str, Contents]"
+Contents: TypeAlias = "BoundedArray | Computed | Mapping[str, Contents]"
 """What a tensor or parameter holds: numbers, or of a struct the contents of each field.
 
 The axes of a tensor come first, then those of fixed arrays, then components.
 """
 
-_REDUCTIONS: Final[Mapping[str, Callable[[Number, number.Join], Number]]] = {
+_REDUCTIONS: Final[
+    Mapping[str, Callable[[BoundedArray, number.Join], BoundedArray]]
+] = {
     "sum": number.total,
     "prod": number.product,
     "max": number.highest,
@@ -57,7 +59,7 @@ class Scope:
 
     indices: Mapping[str, Array] = field(default_factory=dict[str, Array])
     rank: int = 0
-    locals: Mapping[str, Number] = field(default_factory=dict[str, Number])
+    locals: Mapping[str, BoundedArray] = field(default_factory=dict[str, BoundedArray])
 
 
 @final
@@ -70,7 +72,7 @@ class Computed:
     value: ir.Expr
     is_half: bool = False
 
-    def at(self, places: Sequence[Array]) -> Number:
+    def at(self, places: Sequence[Array]) -> BoundedArray:
         """Return the elements at positions, which broadcast against each other."""
         rank = max((place.ndim for place in places), default=0)
         names = (index.name for index in self.indices)
@@ -98,13 +100,13 @@ class Evaluator:
     functions: Mapping[str, ir.Function]
     lengths: Mapping[str, int]
     contents: Mapping[str, Contents]
-    watch: Watch | None = None
+    watch: HazardCollector | None = None
 
     def length(self, extent: ir.Extent) -> int:
         """Return the length of an axis."""
         return extent if isinstance(extent, int) else self.lengths[extent]
 
-    def of(self, expr: ir.Expr, scope: Scope) -> Number:
+    def of(self, expr: ir.Expr, scope: Scope) -> BoundedArray:
         """Return the value of an expression for every point of its domain."""
         match expr:
             case ir.Constant(value=value, type=type_) | ir.ConstRef(
@@ -136,7 +138,7 @@ class Evaluator:
 
     # Reads
 
-    def _loaded(self, expr: ir.UniformValue | ir.Load, scope: Scope) -> Number:
+    def _loaded(self, expr: ir.UniformValue | ir.Load, scope: Scope) -> BoundedArray:
         match expr:
             case ir.UniformValue(name=name, path=path):
                 return self._read(self.contents[name], (), path, scope)
@@ -149,7 +151,7 @@ class Evaluator:
         subscripts: tuple[ir.Subscript, ...],
         path: ir.Path,
         scope: Scope,
-    ) -> Number:
+    ) -> BoundedArray:
         places = list(subscripts)
         for step in path:
             match step:
@@ -158,12 +160,12 @@ class Evaluator:
                     contents = contents[name]
                 case ir.At(place=place):
                     places.append(place)
-        assert isinstance(contents, Number | Computed)
+        assert isinstance(contents, BoundedArray | Computed)
         if not places:
-            return contents if isinstance(contents, Number) else contents.at(())
+            return contents if isinstance(contents, BoundedArray) else contents.at(())
         return taken(contents, [self._place(p, scope) for p in places])
 
-    def _place(self, place: ir.Subscript, scope: Scope) -> Number:
+    def _place(self, place: ir.Subscript, scope: Scope) -> BoundedArray:
         match place:
             case ir.IndexValue():
                 return self.of(place, scope)
@@ -176,7 +178,7 @@ class Evaluator:
 
     def _rearranged(
         self, expr: ir.Swizzle | ir.Part | ir.Construct, scope: Scope
-    ) -> Number:
+    ) -> BoundedArray:
         match expr:
             case ir.Swizzle(operand=operand, components=components):
                 places = ["xyzw".index(c) for c in components]
@@ -187,7 +189,7 @@ class Evaluator:
             case ir.Construct():
                 return self._construct(expr, scope)
 
-    def _part(self, expr: ir.Part, scope: Scope) -> Number:
+    def _part(self, expr: ir.Part, scope: Scope) -> BoundedArray:
         """Return a component of a vector or a column of a matrix."""
         whole, place = self.of(expr.operand, scope), self._place(expr.at.place, scope)
         inner = len(vectors.components(expr.operand.type))
@@ -203,7 +205,7 @@ class Evaluator:
         doubt = place.unsure.reshape((*place.unsure.shape, *(1,) * (inner - 1)))
         return doubted(found, doubt)
 
-    def _construct(self, expr: ir.Construct, scope: Scope) -> Number:
+    def _construct(self, expr: ir.Construct, scope: Scope) -> BoundedArray:
         parts = [self.of(part, scope) for part in expr.parts]
         if not isinstance(expr.type, Vector):
             return vectors.stacked(parts, -2)
@@ -222,7 +224,7 @@ class Evaluator:
 
     def _operation(
         self, expr: ir.Unary | ir.Binary | ir.Select | ir.Cast, scope: Scope
-    ) -> Number:
+    ) -> BoundedArray:
         match expr:
             case ir.Unary():
                 return self._unary(expr, scope)
@@ -234,7 +236,7 @@ class Evaluator:
                 given = number.finite(self.of(operand, scope))
                 return convert(given, scalar_of(operand.type), scalar_of(type_))
 
-    def _unary(self, expr: ir.Unary, scope: Scope) -> Number:
+    def _unary(self, expr: ir.Unary, scope: Scope) -> BoundedArray:
         operand, scalar = self.of(expr.operand, scope), scalar_of(expr.type)
         if expr.op == "not":
             return number.unsure_where(~operand.value, operand.unsure)
@@ -243,7 +245,7 @@ class Evaluator:
         value = -operand.value if expr.op == "-" else ~operand.value
         return number.unsure_where(wrap(value, scalar), operand.unsure)
 
-    def _binary(self, expr: ir.Binary, scope: Scope) -> Number:
+    def _binary(self, expr: ir.Binary, scope: Scope) -> BoundedArray:
         a, b = expr.left.type, expr.right.type
         left, right = (
             number.finite(self.of(operand, scope))
@@ -258,7 +260,7 @@ class Evaluator:
             self.watch.operator(expr.op, left, right, result)
         return result
 
-    def _select(self, expr: ir.Select, scope: Scope) -> Number:
+    def _select(self, expr: ir.Select, scope: Scope) -> BoundedArray:
         condition = self.of(expr.condition, scope)
         then, other = self.of(expr.then, scope), self.of(expr.otherwise, scope)
         condition = vectors.widened(condition, Scalar.BOOL, expr.type)
@@ -266,7 +268,7 @@ class Evaluator:
 
     # Calls
 
-    def _builtin(self, expr: ir.BuiltinCall, scope: Scope) -> Number:
+    def _builtin(self, expr: ir.BuiltinCall, scope: Scope) -> BoundedArray:
         given = [number.finite(self.of(each, scope)) for each in expr.arguments]
         first = expr.arguments[0].type
         if expr.builtin in GEOMETRY:
@@ -283,7 +285,7 @@ class Evaluator:
             return result
         return of_integers(expr.builtin, wide, scalar_of(first))
 
-    def _call(self, expr: ir.FunctionCall, scope: Scope) -> Number:
+    def _call(self, expr: ir.FunctionCall, scope: Scope) -> BoundedArray:
         function = self.functions[expr.function]
         values = (self.of(argument, scope) for argument in expr.arguments)
         names = (parameter.name for parameter in function.parameters)
@@ -294,7 +296,7 @@ class Evaluator:
 
     # Reductions
 
-    def _reduce(self, expr: ir.Reduce, scope: Scope) -> Number:
+    def _reduce(self, expr: ir.Reduce, scope: Scope) -> BoundedArray:
         if expr.finds_place:
             return self._found(expr, scope)
         prefix = None if self.watch else scanned(expr)
@@ -314,7 +316,7 @@ class Evaluator:
         indices = {**scope.indices, **grid(expr.indices, extents, rank)}
         return extents, replace(scope, indices=indices, rank=rank)
 
-    def _found(self, expr: ir.Reduce, scope: Scope) -> Number:
+    def _found(self, expr: ir.Reduce, scope: Scope) -> BoundedArray:
         """Find the place of the best term."""
         extents, inner = self._within(expr, scope)
         body, holds = self.of(expr.body, inner), number.known(np.True_)
@@ -329,11 +331,11 @@ class Evaluator:
         )
         return number.first_best(terms, counted, least=expr.kind == "argmin")
 
-    def _terms(self, expr: ir.Reduce, scope: Scope) -> Number:
+    def _terms(self, expr: ir.Reduce, scope: Scope) -> BoundedArray:
         """Return the terms along the first axes; what is left out changes nothing."""
         extents, inner = self._within(expr, scope)
         axes, rank = len(extents), inner.rank
-        factors: dict[str, Number] = {}
+        factors: dict[str, BoundedArray] = {}
         if expr.kind == "sum" and _has_codes(expr.body):
             # Names with blanks: none of them is a user's.
             each = enumerate(factors_of(expr.body))
@@ -362,7 +364,7 @@ class Evaluator:
         whole = largest.sum(tuple(range(axes)), keepdims=True)
         return doubted(terms, np.broadcast_to(whole > number.HIGHEST, largest.shape))
 
-    def _running(self, prefix: Prefix, scope: Scope) -> Number:
+    def _running(self, prefix: Prefix, scope: Scope) -> BoundedArray:
         """Return the values of a prefix or suffix reduction, at each point.
 
         With n results of n terms each, long rows would take too long.
@@ -378,7 +380,7 @@ class Evaluator:
         return running.map(lambda part: np.take_along_axis(part, taken, 0)[0])
 
 
-def _joined(expr: ir.Reduce, terms: Number, join: number.Join) -> Number:
+def _joined(expr: ir.Reduce, terms: BoundedArray, join: number.Join) -> BoundedArray:
     """Return terms joined as a reduction does."""
     scalar = scalar_of(expr.type)
     if scalar is Scalar.F32:
@@ -408,13 +410,13 @@ def _has_codes(expr: ir.Expr) -> bool:
     return any(isinstance(x, ir.Load) and x.tensor.narrow for x in walk(expr))
 
 
-def _literal(value: float, type_: Scalar) -> Number:
+def _literal(value: float, type_: Scalar) -> BoundedArray:
     if type_ is Scalar.F32:
         return number.literal(value)
     return number.known(np.asarray(value, number.dtype_of(type_)))
 
 
-def _nothing(expr: ir.Reduce) -> Number:
+def _nothing(expr: ir.Reduce) -> BoundedArray:
     """Return the neutral value of a reduction."""
     scalar, first = scalar_of(expr.type), {"sum": 0, "prod": 1}
     if expr.kind in first:

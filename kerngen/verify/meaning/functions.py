@@ -18,20 +18,23 @@ from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.types import Scalar
 from kerngen.runtime import reference as ref
 from kerngen.verify.meaning import number
-from kerngen.verify.meaning.number import Array, Number
+from kerngen.verify.meaning.number import Array, BoundedArray
 
 Function: TypeAlias = Callable[..., Any]
 
 
-def _select(no: Number, yes: Number, chosen: Number) -> Number:
+def _select(no: BoundedArray, yes: BoundedArray, chosen: BoundedArray) -> BoundedArray:
     return number.choose(chosen, yes, no)
 
 
-def _fma(x: Number, y: Number, z: Number) -> Number:
+def _fma(x: BoundedArray, y: BoundedArray, z: BoundedArray) -> BoundedArray:
     return number.add(number.multiply(x, y), z)
 
 
-_COMPOSED: Final[Mapping[str, Callable[..., Number]]] = {"select": _select, "fma": _fma}
+_COMPOSED: Final[Mapping[str, Callable[..., BoundedArray]]] = {
+    "select": _select,
+    "fma": _fma,
+}
 """Built-ins that do what operators of numbers do, whose bounds are those of operators."""
 
 
@@ -62,7 +65,7 @@ def _is_test(row: Builtin) -> bool:
     return first.parameters[0] is Scalar.F32 and first.result is not Scalar.F32
 
 
-def of_floats(name: str, arguments: Sequence[Number]) -> Number:
+def of_floats(name: str, arguments: Sequence[BoundedArray]) -> BoundedArray:
     """Apply a built-in to f32 numbers."""
     if name in _COMPOSED:
         return _COMPOSED[name](*arguments)
@@ -81,7 +84,7 @@ def of_floats(name: str, arguments: Sequence[Number]) -> Number:
     return number.inexact(value, error + own, 0.0)
 
 
-def _test(row: Builtin, arguments: Sequence[Number]) -> Number:
+def _test(row: Builtin, arguments: Sequence[BoundedArray]) -> BoundedArray:
     """Test floats: those of arguments as they came are known, whatever they are."""
     raw = [each.value for each in arguments]
     answer = _apply(row, raw)
@@ -93,13 +96,13 @@ def _test(row: Builtin, arguments: Sequence[Number]) -> Number:
     return number.unsure_where(answer, unsure)
 
 
-def _bounded(x: Number) -> Number:
+def _bounded(x: BoundedArray) -> BoundedArray:
     """Return a number without the bounds that are infinite."""
-    return Number(x.value, np.where(np.isfinite(x.error), x.error, 0.0), x.size)
+    return BoundedArray(x.value, np.where(np.isfinite(x.error), x.error, 0.0), x.size)
 
 
 def _corners(
-    arguments: Sequence[Number], values: Sequence[Array]
+    arguments: Sequence[BoundedArray], values: Sequence[Array]
 ) -> Iterator[list[Array]]:
     """Yield the values with each at one end of what it may be."""
     for signs in product((-1, 1), repeat=len(values)):
@@ -110,7 +113,7 @@ def _corners(
 
 
 def _inside(
-    row: Builtin, arguments: Sequence[Number], values: Sequence[Array]
+    row: Builtin, arguments: Sequence[BoundedArray], values: Sequence[Array]
 ) -> Array:
     """Whether arguments lie where the accuracy of a function holds."""
     good = np.asarray(True)
@@ -123,7 +126,10 @@ def _inside(
 
 
 def _spread(
-    row: Builtin, arguments: Sequence[Number], values: Sequence[Array], value: Array
+    row: Builtin,
+    arguments: Sequence[BoundedArray],
+    values: Sequence[Array],
+    value: Array,
 ) -> Array:
     """How far results may be off because the arguments are."""
     if row.variation is Variation.LIPSCHITZ:
@@ -156,7 +162,9 @@ def wrap(value: Array, scalar: Scalar) -> Array:
     return value.astype(_DTYPES[scalar]).astype(np.int64)
 
 
-def of_integers(name: str, arguments: Sequence[Number], scalar: Scalar) -> Number:
+def of_integers(
+    name: str, arguments: Sequence[BoundedArray], scalar: Scalar
+) -> BoundedArray:
     """Apply a built-in to integers, the first of them of type `scalar`."""
     if name in _COMPOSED:
         return _COMPOSED[name](*arguments)
@@ -185,7 +193,7 @@ INTEGER_OPERATORS: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
 """By 64 bits; the lowest 32 of them are the result."""
 
 
-def convert(operand: Number, source: Scalar, to: Scalar) -> Number:
+def convert(operand: BoundedArray, source: Scalar, to: Scalar) -> BoundedArray:
     """Convert numbers by WGSL's rules; a NaN as an integer is 0."""
     if source is to:
         return operand

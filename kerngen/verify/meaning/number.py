@@ -52,7 +52,7 @@ _DTYPES: Final = {
 
 @final
 @dataclass(frozen=True, slots=True)
-class Number:
+class BoundedArray:
     """An array of values with a bound on each error, and the sizes of terms added.
 
     An argument that is not finite keeps its value, but its bound is infinite.
@@ -62,11 +62,11 @@ class Number:
     error: Array
     size: Array
 
-    def map(self, change: Callable[[Array], Array]) -> Number:
+    def map(self, change: Callable[[Array], Array]) -> BoundedArray:
         """Return the number with `change` applied to each of its arrays."""
-        return Number(change(self.value), change(self.error), change(self.size))
+        return BoundedArray(change(self.value), change(self.error), change(self.size))
 
-    def __getitem__(self, key: Any) -> Number:
+    def __getitem__(self, key: Any) -> BoundedArray:
         """Return some of the elements."""
         return self.map(lambda part: np.asarray(part[key]))
 
@@ -80,7 +80,7 @@ class Number:
         """The type of the values."""
         return self.value.dtype
 
-    def at(self, places: Sequence[Array]) -> Number:
+    def at(self, places: Sequence[Array]) -> BoundedArray:
         """Return the elements at positions, which broadcast against each other."""
         return self[tuple(places)]
 
@@ -95,53 +95,55 @@ def dtype_of(scalar: Scalar) -> np.dtype[Any]:
     return _DTYPES[scalar]
 
 
-def known(values: ArrayLike) -> Number:
+def known(values: ArrayLike) -> BoundedArray:
     """Return integers or bools as numbers whose values are certain."""
     exact = np.asarray(values)
     zeros = np.zeros(exact.shape)
-    return Number(exact, zeros, zeros)
+    return BoundedArray(exact, zeros, zeros)
 
 
-def unsure_where(values: ArrayLike, unsure: ArrayLike) -> Number:
+def unsure_where(values: ArrayLike, unsure: ArrayLike) -> BoundedArray:
     """Return integers or bools, some of them unknown."""
     exact, doubt = np.broadcast_arrays(values, unsure)
     error = np.where(doubt, np.inf, 0.0)
-    return Number(exact, error, error)
+    return BoundedArray(exact, error, error)
 
 
-def real(values: ArrayLike) -> Number:
+def real(values: ArrayLike) -> BoundedArray:
     """Return arguments or literals, rounded to f32; subnormals may be flushed to 0."""
     with np.errstate(all="ignore"):
         value = np.asarray(values, np.float64).astype(np.float32).astype(np.float64)
     size = np.abs(value)
     error = np.where(size < TINY, size, 0.0)
     error = np.where(np.isfinite(value), error, np.inf)
-    return Number(value, error, np.where(np.isfinite(size), size, np.inf))
+    return BoundedArray(value, error, np.where(np.isfinite(size), size, np.inf))
 
 
-def literal(value: float) -> Number:
+def literal(value: float) -> BoundedArray:
     """Return a literal, which may be infinite."""
     number = real(value)
-    return Number(
+    return BoundedArray(
         number.value, np.where(np.isinf(value), 0.0, number.error), number.size
     )
 
 
-def finite(operand: Number) -> Number:
+def finite(operand: BoundedArray) -> BoundedArray:
     """Return numbers with infinite ones marked as unknown."""
     error = np.where(np.isinf(operand.value), np.inf, operand.error)
-    return Number(operand.value, error, operand.size)
+    return BoundedArray(operand.value, error, operand.size)
 
 
-def unknown(shape: tuple[int, ...], scalar: Scalar) -> Number:
+def unknown(shape: tuple[int, ...], scalar: Scalar) -> BoundedArray:
     """Return unknown numbers of a shape and type."""
     never = np.full(shape, np.inf)
-    return Number(np.zeros(shape, dtype_of(scalar)), never, never.copy())
+    return BoundedArray(np.zeros(shape, dtype_of(scalar)), never, never.copy())
 
 
-def joined(parts: Sequence[Number], change: Callable[[list[Array]], Array]) -> Number:
+def joined(
+    parts: Sequence[BoundedArray], change: Callable[[list[Array]], Array]
+) -> BoundedArray:
     """Return the number that `change` makes of the arrays of several numbers."""
-    return Number(
+    return BoundedArray(
         change([part.value for part in parts]),
         change([part.error for part in parts]),
         change([part.size for part in parts]),
@@ -151,20 +153,22 @@ def joined(parts: Sequence[Number], change: Callable[[list[Array]], Array]) -> N
 # Rounding
 
 
-def _bounded(value: Array, error: Array, size: Array) -> Number:
+def _bounded(value: Array, error: Array, size: Array) -> BoundedArray:
     """Return numbers, unknown where one is not finite or may overflow."""
     good = np.isfinite(value) & np.isfinite(error) & (size <= HIGHEST)
-    return Number(
+    return BoundedArray(
         np.where(good, value, 0.0),
         np.where(good, error, np.inf),
         np.where(good, size, np.inf),
     )
 
 
-def _exact_where(exact: Array, value: Array, size: Array, rough: Number) -> Number:
+def _exact_where(
+    exact: Array, value: Array, size: Array, rough: BoundedArray
+) -> BoundedArray:
     """Return exact numbers where they are, and rough ones elsewhere."""
     exact = exact & np.isfinite(value) & (size <= HIGHEST)
-    return Number(
+    return BoundedArray(
         np.where(exact, value, rough.value),
         np.where(exact, 0.0, rough.error),
         np.where(exact, size, rough.size),
@@ -178,7 +182,7 @@ def is_f32(value: Array) -> Array:
     return np.asarray(same & ((np.abs(value) >= TINY) | (value == 0)))
 
 
-def settle(value: Array, error: Array, ulps: ArrayLike = 1.0) -> Number:
+def settle(value: Array, error: Array, ulps: ArrayLike = 1.0) -> BoundedArray:
     """Return the rounded results of one operation, given the operands' error."""
     exact = (error == 0) & is_f32(value)
     return _exact_where(exact, value, np.abs(value), inexact(value, error, ulps))
@@ -186,7 +190,7 @@ def settle(value: Array, error: Array, ulps: ArrayLike = 1.0) -> Number:
 
 def inexact(
     value: Array, error: Array, ulps: ArrayLike, size: ArrayLike = 0.0
-) -> Number:
+) -> BoundedArray:
     """Return results with an operation's own error added.
 
     Ulps are those of `size`, if that is larger than the result.
@@ -196,7 +200,7 @@ def inexact(
     return _bounded(value, np.where(most < 2 * TINY, total + TINY, total), most)
 
 
-def to_half(operand: Number) -> Number:
+def to_half(operand: BoundedArray) -> BoundedArray:
     """Return numbers rounded to f16."""
     value, error = operand.value, operand.error
     most = np.abs(value) + error
@@ -204,18 +208,18 @@ def to_half(operand: Number) -> Number:
         exact = (error == 0) & (value.astype(np.float16).astype(np.float64) == value)
     rounded = error + HALF_ULP * most + HALF_TINY
     rounded = np.where(most > HIGHEST_HALF, np.inf, rounded)
-    return Number(value, np.where(exact, error, rounded), operand.size)
+    return BoundedArray(value, np.where(exact, error, rounded), operand.size)
 
 
 # Operators
 
 
-def negate(operand: Number) -> Number:
+def negate(operand: BoundedArray) -> BoundedArray:
     """Return the negated number."""
-    return Number(-operand.value, operand.error, operand.size)
+    return BoundedArray(-operand.value, operand.error, operand.size)
 
 
-def add(left: Number, right: Number) -> Number:
+def add(left: BoundedArray, right: BoundedArray) -> BoundedArray:
     """Return the sum of two numbers."""
     value = left.value + right.value
     size, error = left.size + right.size, left.error + right.error
@@ -232,18 +236,18 @@ def _is_whole(value: Array) -> Array:
     return np.asarray(np.floor(value) == value)
 
 
-def subtract(left: Number, right: Number) -> Number:
+def subtract(left: BoundedArray, right: BoundedArray) -> BoundedArray:
     """Return the difference of two numbers."""
     return add(left, negate(right))
 
 
-def multiply(left: Number, right: Number) -> Number:
+def multiply(left: BoundedArray, right: BoundedArray) -> BoundedArray:
     """Return the product of two numbers."""
     a, b, da, db = left.value, right.value, left.error, right.error
     return settle(a * b, np.abs(a) * db + np.abs(b) * da + da * db)
 
 
-def divide(left: Number, right: Number) -> Number:
+def divide(left: BoundedArray, right: BoundedArray) -> BoundedArray:
     """Return the quotient; unknown where the divisor may be 0 or too large."""
     a, b, da, db = left.value, right.value, left.error, right.error
     least, most = np.abs(b) - db, np.abs(b) + db
@@ -253,7 +257,7 @@ def divide(left: Number, right: Number) -> Number:
     return inexact(quotient, error, DIVISION_ULPS)
 
 
-def remainder(left: Number, right: Number) -> Number:
+def remainder(left: BoundedArray, right: BoundedArray) -> BoundedArray:
     """Return the remainder of a division; only exact operands give a known one.
 
     WGSL computes x - y * trunc(x / y): a quotient that is nearly whole may come out on
@@ -267,7 +271,9 @@ def remainder(left: Number, right: Number) -> Number:
     return _bounded(rest, np.where(good, 0.0, np.inf), np.abs(rest))
 
 
-FLOAT_OPERATORS: Final[dict[str, Callable[[Number, Number], Number]]] = {
+FLOAT_OPERATORS: Final[
+    dict[str, Callable[[BoundedArray, BoundedArray], BoundedArray]]
+] = {
     "+": add,
     "-": subtract,
     "*": multiply,
@@ -276,7 +282,9 @@ FLOAT_OPERATORS: Final[dict[str, Callable[[Number, Number], Number]]] = {
 }
 
 
-def compare(left: Number, right: Number, relation: np.ufunc) -> Number:
+def compare(
+    left: BoundedArray, right: BoundedArray, relation: np.ufunc
+) -> BoundedArray:
     """Return a comparison; unknown where rounding could decide it."""
     spread = left.error + right.error
     with np.errstate(all="ignore"):
@@ -287,7 +295,9 @@ def compare(left: Number, right: Number, relation: np.ufunc) -> Number:
     )
 
 
-def choose(condition: Number, then: Number, otherwise: Number) -> Number:
+def choose(
+    condition: BoundedArray, then: BoundedArray, otherwise: BoundedArray
+) -> BoundedArray:
     """Return `then` or `otherwise`; where the condition is unknown, a bound for both."""
     with np.errstate(all="ignore"):
         apart = np.abs(np.subtract(then.value, otherwise.value, dtype=np.float64))
@@ -299,7 +309,7 @@ def choose(condition: Number, then: Number, otherwise: Number) -> Number:
     value = np.where(chosen, then.value, otherwise.value)
     # An infinity that may not be chosen is none: extremes pass over those that are.
     lost = unsure & np.isinf(value)
-    return Number(
+    return BoundedArray(
         np.where(lost, np.zeros_like(value), value),
         np.where(unsure, either, np.where(chosen, then.error, otherwise.error)),
         np.where(
@@ -341,7 +351,7 @@ class Join:
         return counts.reshape(-1, *(1,) * (terms.ndim - 1))
 
 
-def total(terms: Number, join: Join) -> Number:
+def total(terms: BoundedArray, join: Join) -> BoundedArray:
     """Return the sum of terms, valid for any order of additions."""
     count = join.count(terms.value)
     value, size, error = (
@@ -358,7 +368,7 @@ def total(terms: Number, join: Join) -> Number:
     return _exact_where(exact, value, size, rough)
 
 
-def product(terms: Number, join: Join) -> Number:
+def product(terms: BoundedArray, join: Join) -> BoundedArray:
     """Return the product of terms, valid for any order."""
     count = join.count(terms.value)
     v, e = terms.value, terms.error
@@ -377,17 +387,19 @@ def product(terms: Number, join: Join) -> Number:
     return _bounded(value, np.where(exact, 0.0, error), size)
 
 
-def highest(terms: Number, join: Join) -> Number:
+def highest(terms: BoundedArray, join: Join) -> BoundedArray:
     """Return the largest; of none, minus infinity."""
     return _extreme(terms, join, np.maximum, -np.inf)
 
 
-def lowest(terms: Number, join: Join) -> Number:
+def lowest(terms: BoundedArray, join: Join) -> BoundedArray:
     """Return the smallest; of none, infinity."""
     return _extreme(terms, join, np.minimum, np.inf)
 
 
-def first_best(terms: Number, holds: Number, *, least: bool) -> Number:
+def first_best(
+    terms: BoundedArray, holds: BoundedArray, *, least: bool
+) -> BoundedArray:
     """Return the first position of the greatest or least term where `holds`.
 
     The position is along the first axis, and -1 if no term counts. It is known if no
@@ -407,7 +419,9 @@ def first_best(terms: Number, holds: Number, *, least: bool) -> Number:
     return unsure_where(np.where(is_best.any(0), place, -1), unsure)
 
 
-def _extreme(terms: Number, join: Join, extreme: np.ufunc, start: float) -> Number:
+def _extreme(
+    terms: BoundedArray, join: Join, extreme: np.ufunc, start: float
+) -> BoundedArray:
     # What a reduction starts from changes nothing among the terms.
     neutral = terms.value == start
     nothing = join(np.logical_and, neutral & (terms.error == 0), True)
@@ -423,7 +437,7 @@ def _extreme(terms: Number, join: Join, extreme: np.ufunc, start: float) -> Numb
     with np.errstate(invalid="ignore"):
         error = np.maximum(high - value, value - low)
     found = _bounded(value, error, np.abs(value))
-    return Number(
+    return BoundedArray(
         np.where(nothing, start, found.value),
         np.where(nothing, 0.0, found.error),
         found.size,

@@ -10,7 +10,7 @@ import numpy as np
 from kerngen.ir.types import Scalar
 from kerngen.verify.meaning import number
 from kerngen.verify.meaning.functions import INTEGER_OPERATORS, wrap
-from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.number import BoundedArray
 
 _RELATIONS: Final[Mapping[str, np.ufunc]] = {
     "==": np.equal,
@@ -22,7 +22,9 @@ _RELATIONS: Final[Mapping[str, np.ufunc]] = {
 }
 
 
-def operation(op: str, left: Number, right: Number, scalar: Scalar) -> Number:
+def operation(
+    op: str, left: BoundedArray, right: BoundedArray, scalar: Scalar
+) -> BoundedArray:
     """Apply an operator to numbers, component by component."""
     if op in {"and", "or"}:
         return _logic(op, left, right)
@@ -37,7 +39,7 @@ def operation(op: str, left: Number, right: Number, scalar: Scalar) -> Number:
     return number.unsure_where(wrap(value, scalar), left.unsure | right.unsure)
 
 
-def _logic(op: str, left: Number, right: Number) -> Number:
+def _logic(op: str, left: BoundedArray, right: BoundedArray) -> BoundedArray:
     """Return `and` or `or` of two truth values that may be unknown.
 
     A known false makes `and` false, and a known true makes `or` true, whatever the other is.

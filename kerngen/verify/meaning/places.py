@@ -11,7 +11,7 @@ from kerngen.ir.nodes import Expr, Extent, Index, Reduce
 from kerngen.ir.staging.keyed import Prefix, prefix_of
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children
-from kerngen.verify.meaning.number import Array, Number
+from kerngen.verify.meaning.number import Array, BoundedArray
 
 
 class Readable(Protocol):
@@ -27,7 +27,7 @@ class Readable(Protocol):
         """The type of the values."""
         ...
 
-    def at(self, places: Sequence[Array]) -> Number:
+    def at(self, places: Sequence[Array]) -> BoundedArray:
         """Return the elements at positions, which broadcast against each other."""
         ...
 
@@ -44,7 +44,7 @@ def grid(
     }
 
 
-def taken(contents: Readable, places: list[Number]) -> Number:
+def taken(contents: Readable, places: list[BoundedArray]) -> BoundedArray:
     """Return the elements at positions, clamped to their axes.
 
     The host checks subscripts that are not clamped, unless the domain is empty.
@@ -54,7 +54,7 @@ def taken(contents: Readable, places: list[Number]) -> Number:
     if 0 in shape[: len(places)] or 0 in around:
         whole = (*around, *shape[len(places) :])
         never = np.full(whole, np.inf)
-        return Number(np.zeros(whole, contents.dtype), never, never)
+        return BoundedArray(np.zeros(whole, contents.dtype), never, never)
     key: list[Array] = []
     for place, length in zip(places, shape, strict=False):
         key.append(np.clip(place.value, 0, length - 1))
@@ -67,12 +67,12 @@ def taken(contents: Readable, places: list[Number]) -> Number:
     return doubted(found, doubt.reshape((*doubt.shape, *(1,) * inner)))
 
 
-def doubted(found: Number, doubt: Array) -> Number:
+def doubted(found: BoundedArray, doubt: Array) -> BoundedArray:
     """Return numbers, those marked in `doubt` as unknown."""
     if not doubt.any():
         return found
     error = np.where(doubt, np.inf, found.error)
-    return Number(found.value, error, np.where(doubt, np.inf, found.size))
+    return BoundedArray(found.value, error, np.where(doubt, np.inf, found.size))
 
 
 def chains(expr: Expr) -> tuple[tuple[Extent, ...], ...]:

@@ -20,10 +20,10 @@ from kerngen.runtime.calls.kernel import Kernel as RuntimeKernel
 from kerngen.runtime.calls.scalars import prepare
 from kerngen.runtime.struct import UniformStruct
 from kerngen.verify.contents import blank, contents_of, flat
-from kerngen.verify.hazards import Watch
+from kerngen.verify.hazards import HazardCollector
 from kerngen.verify.meaning import number
 from kerngen.verify.meaning.evaluate import Contents, Evaluator, Scope
-from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.number import BoundedArray
 from kerngen.verify.meaning.places import chains, grid
 from kerngen.verify.meaning.vectors import components
 
@@ -49,13 +49,13 @@ class Subject:
 
 @final
 @dataclass
-class Call:
+class CallState:
     """The state of one call: its lengths, and the contents of tensors and parameters."""
 
     subject: Subject
     lengths: Mapping[str, int]
     contents: dict[str, Contents] = field(default_factory=dict[str, Contents])
-    watch: Watch | None = None
+    watch: HazardCollector | None = None
 
     @property
     def evaluator(self) -> Evaluator:
@@ -120,7 +120,7 @@ class Call:
             part[key] = new
 
     def _places(
-        self, statement: ir.Statement, stored: StoreAt, contents: Number
+        self, statement: ir.Statement, stored: StoreAt, contents: BoundedArray
     ) -> _Places:
         """Return the places that are inside of the target, which are no others' too.
 
@@ -140,7 +140,7 @@ class Call:
         key = (np.broadcast_to(place.value, extents)[inside] for place in found)
         return _Places(tuple(key), inside)
 
-    def _watched(self, statement: ir.Statement) -> Number:
+    def _watched(self, statement: ir.Statement) -> BoundedArray:
         value = self._value(statement)
         if self.watch:
             leaf = ir.reach(statement.target.memory, statement.path)
@@ -149,7 +149,7 @@ class Call:
             )
         return value
 
-    def _value(self, statement: ir.Statement) -> Number:
+    def _value(self, statement: ir.Statement) -> BoundedArray:
         """Compute a statement's value at every point, some rows of its domain at a time."""
         if statement.along:
             return self._in_order(statement, statement.along)
@@ -166,7 +166,7 @@ class Call:
         if not extents:
             return _spread(evaluator.of(statement.value, Scope()), inner)
         first = statement.indices[0].name
-        slabs: list[Number] = []
+        slabs: list[BoundedArray] = []
         for start in range(0, max(extents[0], 1), rows):
             some = values[first][start : start + rows]
             scope = Scope({**values, first: some}, rank)
@@ -174,7 +174,7 @@ class Call:
             slabs.append(_spread(found, (len(some), *extents[1:], *inner)))
         return number.joined(slabs, lambda parts: np.concatenate(parts, 0))
 
-    def _in_order(self, statement: ir.Statement, along: Recurrence) -> Number:
+    def _in_order(self, statement: ir.Statement, along: Recurrence) -> BoundedArray:
         """Compute a let that reads itself, of which each step sees those before it."""
         evaluator = self.evaluator
         extents = [evaluator.length(index.extent) for index in statement.indices]
@@ -205,17 +205,17 @@ class _Places:
     inside: NDArray[np.bool_]
 
 
-def _spread(found: Number, shape: tuple[int, ...]) -> Number:
+def _spread(found: BoundedArray, shape: tuple[int, ...]) -> BoundedArray:
     return found.map(lambda part: np.broadcast_to(part, shape).copy())
 
 
-def _parts(contents: Number) -> tuple[NDArray[Any], ...]:
+def _parts(contents: BoundedArray) -> tuple[NDArray[Any], ...]:
     return contents.value, contents.error, contents.size
 
 
 def _target(
     statement: ir.Statement, contents: Contents
-) -> tuple[Number, tuple[Any, ...]]:
+) -> tuple[BoundedArray, tuple[Any, ...]]:
     """Return the numbers that a statement writes some of, and which."""
     key: list[Any] = [slice(None)] * statement.target.rank
     for step in statement.path:
@@ -225,7 +225,7 @@ def _target(
                 contents = contents[name]
             case ir.At(place=place):
                 key.append(_place(place))
-    assert isinstance(contents, Number)
+    assert isinstance(contents, BoundedArray)
     if statement.component:
         key += [..., "xyzw".index(statement.component)]
     return contents, tuple(key)
@@ -248,14 +248,14 @@ def meaning(
     lengths: Mapping[str, int],
     arrays: Sequence[NDArray[Any]],
     scalars: Sequence[Any],
-    watch: Watch | None = None,
-) -> list[list[Number]]:
+    watch: HazardCollector | None = None,
+) -> list[list[BoundedArray]]:
     """Return the expected contents: of each tensor that changes, then of each output.
 
     A tensor's numbers are in the order of `contents.leaves`. `watch` collects hazards
     on the way.
     """
-    call = Call(subject, lengths, watch=watch)
+    call = CallState(subject, lengths, watch=watch)
     with np.errstate(all="ignore"):
         call.bind(arrays, scalars)
         for statement in subject.kernel.body:

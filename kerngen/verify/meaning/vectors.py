@@ -14,7 +14,7 @@ import numpy as np
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.verify.meaning import number
 from kerngen.verify.meaning.functions import of_floats, wrap
-from kerngen.verify.meaning.number import Number, joined
+from kerngen.verify.meaning.number import BoundedArray, joined
 
 _NORMALIZE_ULPS: Final = 4.0
 """What `x * inverseSqrt(dot(x, x))` may be off by beyond a division."""
@@ -33,7 +33,7 @@ def components(type_: ValueType) -> tuple[int, ...]:
             return ()
 
 
-def widened(operand: Number, type_: ValueType, to: ValueType) -> Number:
+def widened(operand: BoundedArray, type_: ValueType, to: ValueType) -> BoundedArray:
     """Return a scalar with axes added, to broadcast against vectors of another type."""
     missing = len(components(to)) - len(components(type_))
     if not missing or components(type_):
@@ -41,12 +41,12 @@ def widened(operand: Number, type_: ValueType, to: ValueType) -> Number:
     return operand.map(lambda part: part.reshape((*part.shape, *(1,) * missing)))
 
 
-def stacked(parts: Sequence[Number], axis: int) -> Number:
+def stacked(parts: Sequence[BoundedArray], axis: int) -> BoundedArray:
     """Return numbers stacked along a new axis."""
     return joined(parts, lambda each: np.stack(np.broadcast_arrays(*each), axis))
 
 
-def concatenated(parts: Sequence[Number]) -> Number:
+def concatenated(parts: Sequence[BoundedArray]) -> BoundedArray:
     """Return the components of several vectors, one after the other."""
     around = np.broadcast_shapes(*(part.value.shape[:-1] for part in parts))
     spread = [
@@ -55,14 +55,16 @@ def concatenated(parts: Sequence[Number]) -> Number:
     return joined(spread, lambda each: np.concatenate(each, -1))
 
 
-def summed(terms: Number, axis: int) -> Number:
+def summed(terms: BoundedArray, axis: int) -> BoundedArray:
     """Return the sum of components along an axis."""
     return number.total(
         terms.map(lambda part: np.moveaxis(part, axis, 0)), number.Join()
     )
 
 
-def multiplied(left: Number, right: Number, a: ValueType, b: ValueType) -> Number:
+def multiplied(
+    left: BoundedArray, right: BoundedArray, a: ValueType, b: ValueType
+) -> BoundedArray:
     """Return a product of which one side is a matrix."""
     if isinstance(a, Matrix) and isinstance(b, Matrix):
         pairs = number.multiply(left[..., None, :, :], right[..., :, :, None])
@@ -72,7 +74,9 @@ def multiplied(left: Number, right: Number, a: ValueType, b: ValueType) -> Numbe
     return summed(number.multiply(left[..., None, :], right), -1)
 
 
-def of_geometry(name: str, given: Sequence[Number], first: ValueType) -> Number:
+def of_geometry(
+    name: str, given: Sequence[BoundedArray], first: ValueType
+) -> BoundedArray:
     """Apply a built-in of whole vectors or matrices."""
     scalar = scalar_of(first)
     if name == "dot" and scalar is not Scalar.F32:
@@ -82,32 +86,32 @@ def of_geometry(name: str, given: Sequence[Number], first: ValueType) -> Number:
     return _GEOMETRY[name](*given)
 
 
-def _dot(left: Number, right: Number) -> Number:
+def _dot(left: BoundedArray, right: BoundedArray) -> BoundedArray:
     return summed(number.multiply(left, right), -1)
 
 
-def _length(vector: Number) -> Number:
+def _length(vector: BoundedArray) -> BoundedArray:
     square = _dot(vector, vector)
     vague = square.error > square.value / 2
     error = np.where(vague, np.inf, square.error)
-    return of_floats("sqrt", [Number(square.value, error, square.size)])
+    return of_floats("sqrt", [BoundedArray(square.value, error, square.size)])
 
 
-def _distance(left: Number, right: Number) -> Number:
+def _distance(left: BoundedArray, right: BoundedArray) -> BoundedArray:
     return _length(number.subtract(left, right))
 
 
-def _transpose(matrix: Number) -> Number:
+def _transpose(matrix: BoundedArray) -> BoundedArray:
     return matrix.map(lambda part: np.swapaxes(part, -1, -2))
 
 
-def _normalize(vector: Number) -> Number:
+def _normalize(vector: BoundedArray) -> BoundedArray:
     quotient = number.divide(vector, _length(vector)[..., None])
     return number.inexact(quotient.value, quotient.error, _NORMALIZE_ULPS)
 
 
-def _cross(left: Number, right: Number) -> Number:
-    def entry(i: int, j: int) -> Number:
+def _cross(left: BoundedArray, right: BoundedArray) -> BoundedArray:
+    def entry(i: int, j: int) -> BoundedArray:
         return number.subtract(
             number.multiply(left[..., i], right[..., j]),
             number.multiply(left[..., j], right[..., i]),
@@ -116,17 +120,21 @@ def _cross(left: Number, right: Number) -> Number:
     return stacked([entry(1, 2), entry(2, 0), entry(0, 1)], -1)
 
 
-def _reflect(vector: Number, normal: Number) -> Number:
+def _reflect(vector: BoundedArray, normal: BoundedArray) -> BoundedArray:
     twice = number.multiply(number.real(2.0), _dot(normal, vector))
     return number.subtract(vector, number.multiply(twice[..., None], normal))
 
 
-def _face_forward(vector: Number, incident: Number, normal: Number) -> Number:
+def _face_forward(
+    vector: BoundedArray, incident: BoundedArray, normal: BoundedArray
+) -> BoundedArray:
     apart = number.compare(_dot(incident, normal), number.real(0.0), np.less)
     return number.choose(apart[..., None], vector, number.negate(vector))
 
 
-def _refract(vector: Number, normal: Number, ratio: Number) -> Number:
+def _refract(
+    vector: BoundedArray, normal: BoundedArray, ratio: BoundedArray
+) -> BoundedArray:
     one = number.real(1.0)
     along = _dot(normal, vector)
     rest = number.multiply(
@@ -143,7 +151,7 @@ def _refract(vector: Number, normal: Number, ratio: Number) -> Number:
     return number.choose(whole[..., None], number.real(0.0), bent)
 
 
-def _determinant(matrix: Number) -> Number:
+def _determinant(matrix: BoundedArray) -> BoundedArray:
     size = matrix.value.shape[-1]
     most = np.abs(matrix.value) + matrix.error
     value, error = np.zeros(most.shape[:-2]), np.zeros(most.shape[:-2])
@@ -157,7 +165,7 @@ def _determinant(matrix: Number) -> Number:
     return number.inexact(value, error + own, 0.0)
 
 
-_GEOMETRY: Final[Mapping[str, Callable[..., Number]]] = {
+_GEOMETRY: Final[Mapping[str, Callable[..., BoundedArray]]] = {
     "dot": _dot,
     "length": _length,
     "distance": _distance,
