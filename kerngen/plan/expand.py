@@ -19,7 +19,7 @@ from itertools import zip_longest
 from typing import Final, final
 
 from kerngen.plan.lines import PlanLine
-from kerngen.plan.scope import Scope
+from kerngen.plan.scope import PlanNames
 
 MOST_LINES: Final = 10_000
 """Forms within forms could be endless lines; the longest kernel has 400."""
@@ -92,7 +92,7 @@ class Expander:
     """Replaces the `use` lines of a kernel; the sizes that forms name are added to its scope."""
 
     forms: Mapping[str, ParsedForm]
-    scope: Scope
+    scope: PlanNames
     lines: list[PlanLine] = field(default_factory=list[PlanLine])
     _uses: int = 0
 

@@ -13,7 +13,7 @@ from kerngen.plan.expand import Expander, ParsedForm, read_form
 from kerngen.plan.lines import HEAD, PlanLine, PlanSyntaxError, blocks, lines_of
 from kerngen.plan.read_facts import FactReader
 from kerngen.plan.read_steps import STEPS, StepReader
-from kerngen.plan.scope import Scope
+from kerngen.plan.scope import PlanNames
 
 _HEADER: Final = re.compile(r'kerngen plan (\d+) \| (".*") \| sha256 (\w*)')
 
@@ -35,7 +35,7 @@ class KernelLines:
     """The plan without its steps."""
     _head: PlanLine
     _steps: Sequence[PlanLine]
-    _scope: Scope
+    _scope: PlanNames
     _forms: Mapping[str, ParsedForm]
 
     @cached_property
@@ -131,7 +131,7 @@ def _kernel(
 ) -> KernelLines:
     """Return a kernel: lines that declare, those that name sizes, then lines of steps."""
     name, origin = _name_and_origin(head)
-    facts = FactReader(Scope())
+    facts = FactReader(PlanNames())
     ends = (at for at, line in enumerate(inner) if _is_step(line) or _is_let(line))
     start = next(ends, len(inner))
     _declare(facts, inner[:start])

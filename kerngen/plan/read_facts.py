@@ -8,7 +8,7 @@ from typing import Final, final
 
 from kerngen.plan import tree
 from kerngen.plan.lines import PlanLine
-from kerngen.plan.scope import Scope
+from kerngen.plan.scope import PlanNames
 from kerngen.plan.size import ZERO, Size
 
 _DECLARED: Final = re.compile(r"(\w+) ([\w<>, ]+?)\[(.*)\]")
@@ -24,7 +24,7 @@ _LET: Final = re.compile(r"(\w+) = (.+)")
 class FactReader:
     """Collects the declarations of a kernel, line by line."""
 
-    scope: Scope
+    scope: PlanNames
     dims: list[str] = field(default_factory=list[str])
     guards: list[str] = field(default_factory=list[str])
     computed: list[str] = field(default_factory=list[str])

@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 from kerngen.plan import tree
 from kerngen.plan.lines import NAMELESS, PlanLine, blocks
-from kerngen.plan.scope import Scope
+from kerngen.plan.scope import PlanNames
 from kerngen.plan.size import ALWAYS, Guard, Size
 
 _SCRATCH: Final = re.compile(r"scratch (\w+)\[(.+)\]")
@@ -26,7 +26,7 @@ STEPS: Final = ("run", "repeat", "stage", "use")
 class StepReader:
     """Parses steps; they may bind the scope's tensors, and `scratch`."""
 
-    scope: Scope
+    scope: PlanNames
     scratch: frozenset[str] = frozenset()
 
     def steps(self, above: PlanLine, lines: Sequence[PlanLine]) -> tree.Sequence:

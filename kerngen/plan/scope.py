@@ -21,7 +21,7 @@ _NO_FACTS: Final = frozenset[str]()
 
 @final
 @dataclass(slots=True)
-class Scope:
+class PlanNames:
     """The names declared so far, and parsing of texts that use them."""
 
     tensors: set[str] = field(default_factory=set[str])
@@ -31,7 +31,7 @@ class Scope:
     sizes: dict[str, Size] = field(default_factory=dict[str, Size])
     _awaited: dict[str, PlanLine] = field(default_factory=dict[str, PlanLine])
 
-    def copy(self) -> Scope:
+    def copy(self) -> PlanNames:
         """Return a copy, in which further sizes may be named."""
         return replace(self, sizes=dict(self.sizes))
 

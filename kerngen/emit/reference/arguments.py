@@ -9,7 +9,7 @@ from __future__ import annotations
 from kerngen.emit.members import is_static, literal_place
 from kerngen.emit.python_code import Code, call
 from kerngen.emit.reference.runs import Frame
-from kerngen.emit.reference.scope import ExpressionPrinter, Scope
+from kerngen.emit.reference.scope import ExpressionPrinter, FunctionBody
 from kerngen.ir import nodes as ir
 from kerngen.ir.memory import Leaf
 from kerngen.ir.types import Scalar
@@ -40,7 +40,7 @@ def print_uniform(
     return call("ref.at", [source, *texts])
 
 
-def print_static(scope: Scope, expr: ir.Expr) -> Code | None:
+def print_static(scope: FunctionBody, expr: ir.Expr) -> Code | None:
     """Return a part of a parameter that depends on no index, else None.
 
     Before:  camera.view[3].x
@@ -57,7 +57,7 @@ def print_static(scope: Scope, expr: ir.Expr) -> Code | None:
     return Code(f"{NUMBERS[expr.type]}({text})", weak=True)
 
 
-def _static(scope: Scope, expr: ir.Expr) -> tuple[ir.UniformValue, str] | None:
+def _static(scope: FunctionBody, expr: ir.Expr) -> tuple[ir.UniformValue, str] | None:
     """Return the parameter that an expression is a part of, and the part."""
     match expr:
         case ir.UniformValue(path=path):
@@ -75,7 +75,7 @@ def _static(scope: Scope, expr: ir.Expr) -> tuple[ir.UniformValue, str] | None:
     return value, f"{text}[{place}]"
 
 
-def _typed(scope: Scope, value: ir.UniformValue, text: str) -> Code:
+def _typed(scope: FunctionBody, value: ir.UniformValue, text: str) -> Code:
     """Return an argument's part as an array of what it is read as."""
     return (
         scope.halved(text)
@@ -84,7 +84,7 @@ def _typed(scope: Scope, value: ir.UniformValue, text: str) -> Code:
     )
 
 
-def _is_half(scope: Scope, value: ir.UniformValue) -> bool:
+def _is_half(scope: FunctionBody, value: ir.UniformValue) -> bool:
     if value.name not in scope.parameters:
         return False
     leaf = ir.reach(scope.parameters[value.name], value.path)

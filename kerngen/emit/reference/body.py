@@ -16,7 +16,7 @@ from kerngen.emit.python_code import Code, call
 from kerngen.emit.reference.arguments import NUMBERS
 from kerngen.emit.reference.expr import ReferencePrinter
 from kerngen.emit.reference.runs import read_regardless, run_of, run_text
-from kerngen.emit.reference.scope import TYPED, Scope
+from kerngen.emit.reference.scope import TYPED, FunctionBody
 from kerngen.emit.reference.types import array_annotation, is_float
 from kerngen.emit.signature import output_tensors, tensor_parameters
 from kerngen.emit.writer import Writer
@@ -32,7 +32,7 @@ from kerngen.ir.types import Matrix, Scalar, Vector, scalar_of
 from kerngen.ir.walk import subscript_value, walk
 
 
-def reference_body(kernel: ir.Kernel, scope: Scope) -> str:
+def reference_body(kernel: ir.Kernel, scope: FunctionBody) -> str:
     """Return the lines of a reference's body."""
     written: set[ir.Tensor] = set()
     for statement in kernel.body:
@@ -54,7 +54,9 @@ def reference_body(kernel: ir.Kernel, scope: Scope) -> str:
     return writer.text
 
 
-def _write_statement(scope: Scope, statement: ir.Statement, *, is_first: bool) -> None:
+def _write_statement(
+    scope: FunctionBody, statement: ir.Statement, *, is_first: bool
+) -> None:
     """Write a statement; one that could read where there is nothing, if it is empty.
 
     Before:  y[i, j] = x[0] * z[i];
@@ -83,7 +85,9 @@ def _write_statement(scope: Scope, statement: ir.Statement, *, is_first: bool) -
         _write_assignment(scope, statement, is_first=False)
 
 
-def _write_recurrence(scope: Scope, statement: ir.Statement, along: Recurrence) -> None:
+def _write_recurrence(
+    scope: FunctionBody, statement: ir.Statement, along: Recurrence
+) -> None:
     """
     Write a let that reads itself: all elements of one step at once, step by step.
 
@@ -108,11 +112,11 @@ def _write_recurrence(scope: Scope, statement: ir.Statement, along: Recurrence) 
         )
 
 
-def _whole_shape(scope: Scope, target: ir.Tensor) -> str:
+def _whole_shape(scope: FunctionBody, target: ir.Tensor) -> str:
     return f"{scope.whole(target)}, {scope.kept(target)}"
 
 
-def _write_zeros(scope: Scope, target: ir.Tensor) -> None:
+def _write_zeros(scope: FunctionBody, target: ir.Tensor) -> None:
     """Write the array that statements fill part by part."""
     shape, dtype = scope.whole(target), scope.kept(target)
     name = scope.names[target.name]
@@ -120,7 +124,9 @@ def _write_zeros(scope: Scope, target: ir.Tensor) -> None:
     scope.writer.line(f"{name}: {annotation} = np.zeros({shape}, {dtype})")
 
 
-def _write_assignment(scope: Scope, statement: ir.Statement, *, is_first: bool) -> None:
+def _write_assignment(
+    scope: FunctionBody, statement: ir.Statement, *, is_first: bool
+) -> None:
     target = statement.target
     value = ReferencePrinter(scope).array(statement.value, statement.indices)
     name = scope.names[target.name]
@@ -134,7 +140,7 @@ def _write_assignment(scope: Scope, statement: ir.Statement, *, is_first: bool) 
         scope.writer.line(f"{head} = {_new_array(scope, statement, value)}")
 
 
-def _part_written(scope: Scope, statement: ir.Statement) -> str:
+def _part_written(scope: FunctionBody, statement: ir.Statement) -> str:
     """
     Return the part of an array that a statement writes.
 
@@ -155,7 +161,7 @@ def _part_written(scope: Scope, statement: ir.Statement) -> str:
     return f"{array}[{needed}]"
 
 
-def _new_array(scope: Scope, statement: ir.Statement, value: Code) -> str:
+def _new_array(scope: FunctionBody, statement: ir.Statement, value: Code) -> str:
     """Return the value as an array of the target's shape that nothing else can reach."""
     target = statement.target
     if not free_indices(statement.value).issuperset(statement.indices):
@@ -167,7 +173,7 @@ def _new_array(scope: Scope, statement: ir.Statement, value: Code) -> str:
     return value.text if value.fresh else f"{value.atom}.copy()"
 
 
-def _shape_and_type(scope: Scope, statement: ir.Statement) -> str:
+def _shape_and_type(scope: FunctionBody, statement: ir.Statement) -> str:
     shape = scope.shape(statement.indices, statement.written)
     return f"{shape}, {scope.kept(statement.target)}"
 
@@ -175,14 +181,14 @@ def _shape_and_type(scope: Scope, statement: ir.Statement) -> str:
 # Hosts
 
 
-def _host_lines(kernel: ir.Kernel, scope: Scope) -> Iterator[str]:
+def _host_lines(kernel: ir.Kernel, scope: FunctionBody) -> Iterator[str]:
     """Yield a line for each host that the statements need, also indirectly."""
     printer = _host_printer(scope)
     for host in _needed_hosts(kernel, scope):
         yield f"{scope.names[host.name]} = {printer.print(host.value).text}"
 
 
-def _derived_lines(kernel: ir.Kernel, scope: Scope) -> Iterator[str]:
+def _derived_lines(kernel: ir.Kernel, scope: FunctionBody) -> Iterator[str]:
     """Yield a line for each length that the statements need."""
     printer = _host_printer(scope)
     for dim in kernel.derived:
@@ -190,7 +196,7 @@ def _derived_lines(kernel: ir.Kernel, scope: Scope) -> Iterator[str]:
             yield f"{scope.names[dim.name]} = {printer.print(dim.value).text}"
 
 
-def _host_printer(scope: Scope) -> HostPrinter:
+def _host_printer(scope: FunctionBody) -> HostPrinter:
     def value(node: ir.DimValue | ir.UniformValue) -> str:
         if isinstance(node, ir.DimValue):
             return scope.dim(node.name)
@@ -199,7 +205,7 @@ def _host_printer(scope: Scope) -> HostPrinter:
     return HostPrinter(value, scope.constants, scope.functions)
 
 
-def _needed_hosts(kernel: ir.Kernel, scope: Scope) -> list[ir.Host]:
+def _needed_hosts(kernel: ir.Kernel, scope: FunctionBody) -> list[ir.Host]:
     wanted = set(scope.scalars)
     for host in reversed(kernel.hosts):
         if host.name in wanted:
@@ -214,7 +220,7 @@ def _values_read(host: ir.Host) -> set[str]:
 # Arguments
 
 
-def _write_arguments(writer: Writer, kernel: ir.Kernel, scope: Scope) -> None:
+def _write_arguments(writer: Writer, kernel: ir.Kernel, scope: FunctionBody) -> None:
     """Convert what the body reads to the kernel's types, and look dims up."""
     names = scope.names
     sources = _dim_sources(kernel, scope)
@@ -234,7 +240,7 @@ def _write_arguments(writer: Writer, kernel: ir.Kernel, scope: Scope) -> None:
         writer.line(f"{name} = {text}")
 
 
-def _write_numbers(writer: Writer, kernel: ir.Kernel, scope: Scope) -> None:
+def _write_numbers(writer: Writer, kernel: ir.Kernel, scope: FunctionBody) -> None:
     """Make Python numbers of parameters, where these are computed with as they are."""
     hosts = _needed_hosts(kernel, scope)
     read = {name for host in hosts for name in _values_read(host)}
@@ -254,7 +260,7 @@ def _holds_floats(tensor: ir.Tensor) -> bool:
     return not isinstance(tensor.element, Struct) and is_float(tensor.element)
 
 
-def _dim_sources(kernel: ir.Kernel, scope: Scope) -> dict[ir.Tensor, list[str]]:
+def _dim_sources(kernel: ir.Kernel, scope: FunctionBody) -> dict[ir.Tensor, list[str]]:
     """Return the tensors that the needed dims are taken from, each with its dims."""
     missing = set(scope.dims).intersection(kernel.dims)
     sources: dict[ir.Tensor, list[str]] = {}
@@ -268,7 +274,7 @@ def _dim_sources(kernel: ir.Kernel, scope: Scope) -> dict[ir.Tensor, list[str]]:
 
 
 def _write_dims(
-    writer: Writer, scope: Scope, tensor: ir.Tensor, dims: list[str]
+    writer: Writer, scope: FunctionBody, tensor: ir.Tensor, dims: list[str]
 ) -> None:
     name = scope.names[tensor.name]
     if tensor.rank > 1 and tuple(dims) == tensor.extents:
@@ -284,7 +290,7 @@ def _write_dims(
 # Print stores at a position: as slices where possible, else element by element.
 
 
-def write_store(scope: Scope, statement: Statement, stored: StoreAt) -> None:
+def write_store(scope: FunctionBody, statement: Statement, stored: StoreAt) -> None:
     """Write a store at a position.
 
     Before:  cache[at + i, g] = k[i, g];     m[pos[0], j] = v[j];
@@ -301,7 +307,7 @@ def write_store(scope: Scope, statement: Statement, stored: StoreAt) -> None:
         scope.writer.line(_store_text(scope, statement, stored))
 
 
-def _store_text(scope: Scope, statement: Statement, stored: StoreAt) -> str:
+def _store_text(scope: FunctionBody, statement: Statement, stored: StoreAt) -> str:
     """Return the line that stores: in a slice, or element by element."""
     target = statement.target
     printer = ReferencePrinter(scope)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kerngen.emit.python_code import Code
 from kerngen.emit.reference.runs import Frame, read_regardless
-from kerngen.emit.reference.scope import ExpressionPrinter, Scope
+from kerngen.emit.reference.scope import ExpressionPrinter, FunctionBody
 from kerngen.ir.nodes import Reduce, ReduceKind
 from kerngen.ir.types import Scalar, scalar_of
 
@@ -33,7 +33,7 @@ def limit_of(expr: Reduce) -> str | None:
     return _LIMITS.get((expr.kind, scalar_of(expr.type)))
 
 
-def empty_array(scope: Scope, expr: Reduce, outer: Frame) -> str:
+def empty_array(scope: FunctionBody, expr: Reduce, outer: Frame) -> str:
     """Return an array of a reduction's neutral value, with the shape of a frame."""
     return _EMPTY[expr.kind].format(
         shape=scope.shape(outer, expr.type),

@@ -17,7 +17,7 @@ from kerngen.emit.reference.arguments import print_static, print_uniform
 from kerngen.emit.reference.load import print_index, print_load
 from kerngen.emit.reference.reduce import print_reduce
 from kerngen.emit.reference.runs import Frame
-from kerngen.emit.reference.scope import ExpressionPrinter, Scope
+from kerngen.emit.reference.scope import ExpressionPrinter, FunctionBody
 from kerngen.emit.reference.types import inner, is_float, lift, widest
 from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.table import BUILTINS
@@ -46,11 +46,11 @@ _EXACT = frozenset[ir.BinaryOp](("+", "-", "*"))
 class ReferencePrinter:
     """Prints the expressions of one generated function."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: FunctionBody) -> None:
         self._scope = scope
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> FunctionBody:
         """The function being printed."""
         return self._scope
 

@@ -16,7 +16,7 @@ from kerngen.emit.reference.runs import (
     run_of,
     run_text,
 )
-from kerngen.emit.reference.scope import ExpressionPrinter, Scope
+from kerngen.emit.reference.scope import ExpressionPrinter, FunctionBody
 from kerngen.emit.reference.types import is_float
 from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.memory import Struct
@@ -36,14 +36,14 @@ def print_load(printer: ExpressionPrinter, load: Load, frame: Frame) -> Code:
     return _gather(printer, load, frame)
 
 
-def print_index(scope: Scope, index: Index, frame: Frame) -> Code:
+def print_index(scope: FunctionBody, index: Index, frame: Frame) -> Code:
     """Return the values of an index; within its own loop, the current value."""
     if index in scope.loops:
         return Code(scope.loops[index], weak=True)
     return align(Code(scope.range_of(index)), [index], frame)
 
 
-def sliced(scope: Scope, load: Load) -> Code:
+def sliced(scope: FunctionBody, load: Load) -> Code:
     """Return the slices of a tensor that a read needs."""
     parts = [
         run_text(scope, run, extent) if run else ":"
@@ -52,7 +52,7 @@ def sliced(scope: Scope, load: Load) -> Code:
     return subscript(_whole(scope, load), parts)
 
 
-def _whole(scope: Scope, load: Load) -> Code:
+def _whole(scope: FunctionBody, load: Load) -> Code:
     """Return a tensor, or a member of its elements, as an array of what is read.
 
     Its axes are those of the tensor, then those of fixed arrays on the load's path.
@@ -66,11 +66,11 @@ def _whole(scope: Scope, load: Load) -> Code:
     return array if is_read_as_it_is else scope.typed(array, load.type)
 
 
-def _runs(scope: Scope, load: Load) -> list[tuple[AxisSlice | None, Extent]]:
+def _runs(scope: FunctionBody, load: Load) -> list[tuple[AxisSlice | None, Extent]]:
     return [(run_of(place, scope.loops), extent) for place, extent in axes_read(load)]
 
 
-def _view(scope: Scope, load: Load, axes: Frame, frame: Frame) -> Code:
+def _view(scope: FunctionBody, load: Load, axes: Frame, frame: Frame) -> Code:
     """
     Slice by the loops and lay out the rest.
 
@@ -91,7 +91,7 @@ def _view(scope: Scope, load: Load, axes: Frame, frame: Frame) -> Code:
     return subscript(_whole(scope, load), parts)
 
 
-def _is_apart(scope: Scope, gather: Subscript, load: Load, frame: Frame) -> bool:
+def _is_apart(scope: FunctionBody, gather: Subscript, load: Load, frame: Frame) -> bool:
     """Return whether the gather's axes and those of the runs are distinct."""
     indices = (run.index for run, _ in _runs(scope, load) if run and run.index)
     axes = [index for index in indices if index in frame]

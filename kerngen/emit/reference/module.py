@@ -10,7 +10,7 @@ from kerngen.emit.python_code import call, tuple_text
 from kerngen.emit.python_names import KernelNames, ModuleNames, function_names
 from kerngen.emit.reference.body import reference_body
 from kerngen.emit.reference.expr import ReferencePrinter
-from kerngen.emit.reference.scope import Scope
+from kerngen.emit.reference.scope import FunctionBody
 from kerngen.emit.reference.types import ARRAY, array_annotation, as_one
 from kerngen.emit.signature import (
     output_tensors,
@@ -31,7 +31,7 @@ def write_function(
 ) -> FunctionInfo:
     """Write one of the user's functions over arrays, and return how to call it."""
     own = function_names(function, names.constants)
-    scope = Scope(own, names.constants, functions)
+    scope = FunctionBody(own, names.constants, functions)
     printer = ReferencePrinter(scope)
     for local, value in function.lets:
         scope.writer.line(f"{own[local.name]} = {printer.array(value, ()).text}")
@@ -73,7 +73,9 @@ def write_reference(
     """Write the NumPy reference of a kernel."""
     own = names.kernels[kernel.name]
     parameters = {parameter.name: parameter.memory for parameter in kernel.parameters}
-    scope = Scope(own.values, names.constants, functions, names.structs, parameters)
+    scope = FunctionBody(
+        own.values, names.constants, functions, names.structs, parameters
+    )
     body = reference_body(kernel, scope)
     writer.line("@kernel_function")
     with writer.block(

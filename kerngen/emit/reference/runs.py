@@ -13,7 +13,7 @@ from typing import TypeAlias, final
 
 from kerngen.emit.host_expr import HostPrinter
 from kerngen.emit.python_code import Code, Precedence, binary, call
-from kerngen.emit.reference.scope import Scope
+from kerngen.emit.reference.scope import FunctionBody
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import AffineForm, as_literal, subscript_form
 from kerngen.ir.analysis.reads import free_indices
@@ -94,7 +94,7 @@ def read_regardless(expr: ir.Expr, indices: Frame) -> Frame:
     return tuple(i for i in indices if i in missed and may_be_empty(i.extent))
 
 
-def run_text(scope: Scope, run: AxisSlice, extent: ir.Extent) -> str:
+def run_text(scope: FunctionBody, run: AxisSlice, extent: ir.Extent) -> str:
     """Return a slice as Python text: `u:u + n`."""
     start = _start(scope, run.start)
     if run.index is None:
@@ -111,7 +111,7 @@ def run_text(scope: Scope, run: AxisSlice, extent: ir.Extent) -> str:
     return (":" if is_short else " : ").join(parts).strip()
 
 
-def _start(scope: Scope, form: AffineForm) -> Code | None:
+def _start(scope: FunctionBody, form: AffineForm) -> Code | None:
     """Return a place as a Python integer; None for 0."""
     printer = HostPrinter(
         lambda node: _value(scope, node), scope.constants, scope.functions, wraps=True
@@ -155,7 +155,7 @@ def _is_length(expr: ir.Expr) -> bool:
     return isinstance(expr, ir.DimValue) or (literal is not None and literal >= 0)
 
 
-def _value(scope: Scope, node: ir.DimValue | ir.UniformValue) -> str:
+def _value(scope: FunctionBody, node: ir.DimValue | ir.UniformValue) -> str:
     return (
         scope.dim(node.name) if isinstance(node, ir.DimValue) else scope.argument(node)
     )

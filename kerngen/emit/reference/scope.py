@@ -38,7 +38,7 @@ RESERVED = frozenset(("np", "ref", "real", "hostmath", "geometry"))
 
 
 @final
-class Scope:
+class FunctionBody:
     """The body of a generated function while it is printed."""
 
     def __init__(
@@ -190,7 +190,7 @@ class ExpressionPrinter(Protocol):
     """The interface of the expression printer, as printers of its parts see it."""
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> FunctionBody:
         """The function being printed."""
         ...
 

@@ -54,7 +54,7 @@ _LIMITS: Final = {scalar: bounds(scalar) for scalar in (Scalar.I32, Scalar.U32)}
 
 @final
 @dataclass(frozen=True)
-class Scope:
+class EvaluationScope:
     """Where an expression is evaluated: its indices, locals, and depth in reductions."""
 
     indices: Mapping[str, Array] = field(default_factory=dict[str, Array])
@@ -76,7 +76,7 @@ class Computed:
         """Return the elements at positions, which broadcast against each other."""
         rank = max((place.ndim for place in places), default=0)
         names = (index.name for index in self.indices)
-        scope = Scope(dict(zip(names, places, strict=True)), rank)
+        scope = EvaluationScope(dict(zip(names, places, strict=True)), rank)
         found = self.evaluator.of(self.value, scope)
         return number.to_half(found) if self.is_half else found
 
@@ -106,7 +106,7 @@ class Evaluator:
         """Return the length of an axis."""
         return extent if isinstance(extent, int) else self.lengths[extent]
 
-    def of(self, expr: ir.Expr, scope: Scope) -> BoundedArray:
+    def of(self, expr: ir.Expr, scope: EvaluationScope) -> BoundedArray:
         """Return the value of an expression for every point of its domain."""
         match expr:
             case ir.Constant(value=value, type=type_) | ir.ConstRef(
@@ -138,7 +138,9 @@ class Evaluator:
 
     # Reads
 
-    def _loaded(self, expr: ir.UniformValue | ir.Load, scope: Scope) -> BoundedArray:
+    def _loaded(
+        self, expr: ir.UniformValue | ir.Load, scope: EvaluationScope
+    ) -> BoundedArray:
         match expr:
             case ir.UniformValue(name=name, path=path):
                 return self._read(self.contents[name], (), path, scope)
@@ -150,7 +152,7 @@ class Evaluator:
         contents: Contents,
         subscripts: tuple[ir.Subscript, ...],
         path: ir.Path,
-        scope: Scope,
+        scope: EvaluationScope,
     ) -> BoundedArray:
         places = list(subscripts)
         for step in path:
@@ -165,7 +167,7 @@ class Evaluator:
             return contents if isinstance(contents, BoundedArray) else contents.at(())
         return taken(contents, [self._place(p, scope) for p in places])
 
-    def _place(self, place: ir.Subscript, scope: Scope) -> BoundedArray:
+    def _place(self, place: ir.Subscript, scope: EvaluationScope) -> BoundedArray:
         match place:
             case ir.IndexValue():
                 return self.of(place, scope)
@@ -177,7 +179,7 @@ class Evaluator:
     # Vectors
 
     def _rearranged(
-        self, expr: ir.Swizzle | ir.Part | ir.Construct, scope: Scope
+        self, expr: ir.Swizzle | ir.Part | ir.Construct, scope: EvaluationScope
     ) -> BoundedArray:
         match expr:
             case ir.Swizzle(operand=operand, components=components):
@@ -189,7 +191,7 @@ class Evaluator:
             case ir.Construct():
                 return self._construct(expr, scope)
 
-    def _part(self, expr: ir.Part, scope: Scope) -> BoundedArray:
+    def _part(self, expr: ir.Part, scope: EvaluationScope) -> BoundedArray:
         """Return a component of a vector or a column of a matrix."""
         whole, place = self.of(expr.operand, scope), self._place(expr.at.place, scope)
         inner = len(vectors.components(expr.operand.type))
@@ -205,7 +207,7 @@ class Evaluator:
         doubt = place.unsure.reshape((*place.unsure.shape, *(1,) * (inner - 1)))
         return doubted(found, doubt)
 
-    def _construct(self, expr: ir.Construct, scope: Scope) -> BoundedArray:
+    def _construct(self, expr: ir.Construct, scope: EvaluationScope) -> BoundedArray:
         parts = [self.of(part, scope) for part in expr.parts]
         if not isinstance(expr.type, Vector):
             return vectors.stacked(parts, -2)
@@ -223,7 +225,7 @@ class Evaluator:
     # Operators
 
     def _operation(
-        self, expr: ir.Unary | ir.Binary | ir.Select | ir.Cast, scope: Scope
+        self, expr: ir.Unary | ir.Binary | ir.Select | ir.Cast, scope: EvaluationScope
     ) -> BoundedArray:
         match expr:
             case ir.Unary():
@@ -236,7 +238,7 @@ class Evaluator:
                 given = number.finite(self.of(operand, scope))
                 return convert(given, scalar_of(operand.type), scalar_of(type_))
 
-    def _unary(self, expr: ir.Unary, scope: Scope) -> BoundedArray:
+    def _unary(self, expr: ir.Unary, scope: EvaluationScope) -> BoundedArray:
         operand, scalar = self.of(expr.operand, scope), scalar_of(expr.type)
         if expr.op == "not":
             return number.unsure_where(~operand.value, operand.unsure)
@@ -245,7 +247,7 @@ class Evaluator:
         value = -operand.value if expr.op == "-" else ~operand.value
         return number.unsure_where(wrap(value, scalar), operand.unsure)
 
-    def _binary(self, expr: ir.Binary, scope: Scope) -> BoundedArray:
+    def _binary(self, expr: ir.Binary, scope: EvaluationScope) -> BoundedArray:
         a, b = expr.left.type, expr.right.type
         left, right = (
             number.finite(self.of(operand, scope))
@@ -260,7 +262,7 @@ class Evaluator:
             self.watch.operator(expr.op, left, right, result)
         return result
 
-    def _select(self, expr: ir.Select, scope: Scope) -> BoundedArray:
+    def _select(self, expr: ir.Select, scope: EvaluationScope) -> BoundedArray:
         condition = self.of(expr.condition, scope)
         then, other = self.of(expr.then, scope), self.of(expr.otherwise, scope)
         condition = vectors.widened(condition, Scalar.BOOL, expr.type)
@@ -268,7 +270,7 @@ class Evaluator:
 
     # Calls
 
-    def _builtin(self, expr: ir.BuiltinCall, scope: Scope) -> BoundedArray:
+    def _builtin(self, expr: ir.BuiltinCall, scope: EvaluationScope) -> BoundedArray:
         given = [number.finite(self.of(each, scope)) for each in expr.arguments]
         first = expr.arguments[0].type
         if expr.builtin in GEOMETRY:
@@ -285,7 +287,7 @@ class Evaluator:
             return result
         return of_integers(expr.builtin, wide, scalar_of(first))
 
-    def _call(self, expr: ir.FunctionCall, scope: Scope) -> BoundedArray:
+    def _call(self, expr: ir.FunctionCall, scope: EvaluationScope) -> BoundedArray:
         function = self.functions[expr.function]
         values = (self.of(argument, scope) for argument in expr.arguments)
         names = (parameter.name for parameter in function.parameters)
@@ -296,7 +298,7 @@ class Evaluator:
 
     # Reductions
 
-    def _reduce(self, expr: ir.Reduce, scope: Scope) -> BoundedArray:
+    def _reduce(self, expr: ir.Reduce, scope: EvaluationScope) -> BoundedArray:
         if expr.finds_place:
             return self._found(expr, scope)
         prefix = None if self.watch else scanned(expr)
@@ -309,14 +311,16 @@ class Evaluator:
             self.watch.reduction(expr.kind, terms, join.axes, result)
         return result
 
-    def _within(self, expr: ir.Reduce, scope: Scope) -> tuple[tuple[int, ...], Scope]:
+    def _within(
+        self, expr: ir.Reduce, scope: EvaluationScope
+    ) -> tuple[tuple[int, ...], EvaluationScope]:
         """Return the lengths of a reduction's axes, and the scope of its terms."""
         extents = tuple(self.length(index.extent) for index in expr.indices)
         rank = len(extents) + scope.rank
         indices = {**scope.indices, **grid(expr.indices, extents, rank)}
         return extents, replace(scope, indices=indices, rank=rank)
 
-    def _found(self, expr: ir.Reduce, scope: Scope) -> BoundedArray:
+    def _found(self, expr: ir.Reduce, scope: EvaluationScope) -> BoundedArray:
         """Find the place of the best term."""
         extents, inner = self._within(expr, scope)
         body, holds = self.of(expr.body, inner), number.known(np.True_)
@@ -331,7 +335,7 @@ class Evaluator:
         )
         return number.first_best(terms, counted, least=expr.kind == "argmin")
 
-    def _terms(self, expr: ir.Reduce, scope: Scope) -> BoundedArray:
+    def _terms(self, expr: ir.Reduce, scope: EvaluationScope) -> BoundedArray:
         """Return the terms along the first axes; what is left out changes nothing."""
         extents, inner = self._within(expr, scope)
         axes, rank = len(extents), inner.rank
@@ -364,7 +368,7 @@ class Evaluator:
         whole = largest.sum(tuple(range(axes)), keepdims=True)
         return doubted(terms, np.broadcast_to(whole > number.HIGHEST, largest.shape))
 
-    def _running(self, prefix: Prefix, scope: Scope) -> BoundedArray:
+    def _running(self, prefix: Prefix, scope: EvaluationScope) -> BoundedArray:
         """Return the values of a prefix or suffix reduction, at each point.
 
         With n results of n terms each, long rows would take too long.

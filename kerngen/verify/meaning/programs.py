@@ -22,7 +22,7 @@ from kerngen.runtime.struct import UniformStruct
 from kerngen.verify.contents import blank, contents_of, flat
 from kerngen.verify.hazards import HazardCollector
 from kerngen.verify.meaning import number
-from kerngen.verify.meaning.evaluate import Contents, Evaluator, Scope
+from kerngen.verify.meaning.evaluate import Contents, EvaluationScope, Evaluator
 from kerngen.verify.meaning.number import BoundedArray
 from kerngen.verify.meaning.places import chains, grid
 from kerngen.verify.meaning.vectors import components
@@ -130,7 +130,7 @@ class CallState:
         inner = sum(isinstance(p, ir.IndexValue) for p in places_in(statement.path))
         own = statement.indices[: len(statement.indices) - inner]
         extents = tuple(evaluator.length(index.extent) for index in own)
-        scope = Scope(grid(own, extents, len(own)), len(own))
+        scope = EvaluationScope(grid(own, extents, len(own)), len(own))
         found = [evaluator.of(subscript_value(p), scope) for p in stored.places]
         if any(place.unsure.any() for place in found):
             contents.error[...] = contents.size[...] = np.inf
@@ -164,12 +164,12 @@ class CallState:
         rank = len(extents)
         values = grid(statement.indices, extents, rank)
         if not extents:
-            return _spread(evaluator.of(statement.value, Scope()), inner)
+            return _spread(evaluator.of(statement.value, EvaluationScope()), inner)
         first = statement.indices[0].name
         slabs: list[BoundedArray] = []
         for start in range(0, max(extents[0], 1), rows):
             some = values[first][start : start + rows]
-            scope = Scope({**values, first: some}, rank)
+            scope = EvaluationScope({**values, first: some}, rank)
             found = evaluator.of(statement.value, scope)
             slabs.append(_spread(found, (len(some), *extents[1:], *inner)))
         return number.joined(slabs, lambda parts: np.concatenate(parts, 0))
@@ -188,7 +188,9 @@ class CallState:
         extents[along.axis] = 1
         for step in reversed(steps) if along.descending else steps:
             here = np.full((1,) * rank, step, np.int64)
-            found = evaluator.of(statement.value, Scope({**values, name: here}, rank))
+            found = evaluator.of(
+                statement.value, EvaluationScope({**values, name: here}, rank)
+            )
             new = _spread(found, (*extents, *inner))
             key = (*(slice(None),) * along.axis, slice(step, step + 1))
             for part, written in zip(_parts(whole), _parts(new), strict=True):
@@ -235,7 +237,7 @@ def _place(place: ir.Subscript) -> int | slice:
     """Return which element of a fixed array is written: all of them by an index."""
     if isinstance(place, ir.IndexValue):
         return slice(None)
-    constant = Evaluator({}, {}, {}).of(place.value, Scope())
+    constant = Evaluator({}, {}, {}).of(place.value, EvaluationScope())
     return int(constant.value)
 
 
