@@ -43,7 +43,16 @@ class OptionalPart:
 COMPILER: Final = OptionalPart(
     "the compiler",
     "kerngen[compiler]",
-    ("black", "click", "hypothesis", "lark", "pygments", "rich", "watchfiles"),
+    (
+        "black",
+        "click",
+        "hypothesis",
+        "lark",
+        "platformdirs",
+        "pygments",
+        "rich",
+        "watchfiles",
+    ),
 )
 STANDARD: Final = OptionalPart("the standard kernels", KERNELS, ("kerngen_kernels",))
 TRAIN: Final = OptionalPart(

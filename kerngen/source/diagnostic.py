@@ -23,6 +23,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields
 from string import Formatter
+from threading import Lock
 from typing import (
     Any,
     ClassVar,
@@ -65,6 +66,9 @@ class Edit:
 
 _FIELDS: Final = "__dataclass_fields__"
 """What a dataclass has of its own, and a class derived from one does not."""
+
+_COMPLETING: Final = Lock()
+"""Held while a class is made a dataclass: it has its fields before its `__init__`."""
 
 _LABEL: Final = "label"
 """The key of a related place's label, in the metadata of its field."""
@@ -115,12 +119,13 @@ class Diagnostic:
     def complete(cls) -> None:
         """Make the class a frozen dataclass, after those that it is derived from.
 
-        Not where it is declared: 300 classes took a third of the compiler's imports, and
-        a program without mistakes needs none of them.
+        Not where it is declared: the 200 classes took a third of the compiler's imports,
+        and a program without mistakes needs none of them.
         """
-        for kind in reversed(cls.__mro__):
-            if issubclass(kind, Diagnostic) and _FIELDS not in vars(kind):
-                dataclass(frozen=True, kw_only=True)(kind)
+        with _COMPLETING:
+            for kind in reversed(cls.__mro__):
+                if issubclass(kind, Diagnostic) and _FIELDS not in vars(kind):
+                    dataclass(frozen=True, kw_only=True)(kind)
 
     @property
     def code(self) -> str:

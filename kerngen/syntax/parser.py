@@ -7,6 +7,7 @@ errors, `recovery` finds where to go on after one.
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -16,6 +17,7 @@ from typing import cast
 
 from lark import Lark
 
+from kerngen import __version__
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
@@ -27,7 +29,6 @@ from kerngen.syntax.faults import (
     MisplacedFileDoc,
     MissingSemicolon,
 )
-from kerngen.syntax.kept import kept
 from kerngen.syntax.lalr import END, Tables, UnexpectedError
 from kerngen.syntax.lexemes import lexemes
 from kerngen.syntax.mistakes.diagnose import diagnose
@@ -46,35 +47,52 @@ def grammar_text() -> str:
     return files("kerngen.syntax").joinpath("grammar.lark").read_text("utf-8")
 
 
-def build_parser(grammar: str, *, debug: bool = False) -> Lark:
-    """Build the parser of a grammar; with `debug`, conflicts are logged."""
+def build_parser(
+    grammar: str, *, cache: Path | None = None, debug: bool = False
+) -> Lark:
+    """Build the parser of a grammar; with `debug`, conflicts are logged.
+
+    lark keeps it in the file `cache`, for the next process.  It makes it anew for another
+    grammar, other options, another lark or Python, and where the file is damaged.
+    """
     return Lark(
         grammar,
         parser="lalr",
         lexer="basic",
         start=["program"],
         maybe_placeholders=True,
+        cache=str(cache) if cache else False,
         debug=debug,
     )
 
 
 @cache
 def _tables() -> Tables:
-    """Return the tables of the grammar, made, kept or as an archive of kerngen has them.
+    """Return the tables of the grammar.
 
-    Making them takes most of the time of the first text.  `tools/precompile.mjs` packs them
-    with the grammar that they are of.
+    An archive of kerngen may have them, packed with the grammar by `tools/precompile.mjs`.
+    Else lark makes them in 0.2 s, a fifth of a short command, or reads them from the
+    user's cache in 0.02 s.
     """
-    folder = files("kerngen.syntax")
-    packed = folder.joinpath("grammar.tables")
+    packed = files("kerngen.syntax").joinpath("grammar.tables")
     if not packed.is_file():
-        grammar = folder.joinpath("grammar.lark")
-        if isinstance(grammar, Path):
-            return Tables(kept(grammar, build_parser))
-        return Tables(build_parser(grammar_text()))
+        return Tables(build_parser(grammar_text(), cache=_cache_file()))
     with packed.open("rb") as file:
         lark = Lark.load(file)  # pyright: ignore[reportUnknownMemberType]  # untyped
     return Tables(lark)
+
+
+def _cache_file() -> Path | None:
+    """Return the file in the user's cache for the parser, or None if there can't be one."""
+    # A page in a browser has the tables, and no platformdirs.
+    from platformdirs import user_cache_path  # noqa: PLC0415
+
+    folder = user_cache_path("kerngen")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder / f"parser-{__version__}-{sys.implementation.cache_tag}"
 
 
 def parse(source: Source) -> ast.Program:

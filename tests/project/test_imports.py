@@ -78,7 +78,7 @@ NARROWER = {
 
 THIRD_PARTY = {
     "source": {"rich"},
-    "syntax": {"lark", "pygments"},
+    "syntax": {"lark", "platformdirs", "pygments"},
     "format": {"lark"},
     "emit": {"black"},
     "bind": {"lark"},
