@@ -60,8 +60,11 @@ class Model:
 
     def add(self, scope: Scope, node: ast.Expr, value: Expr | None) -> None:
         """Record the value of an expression, and the meanings of the names in it."""
+        at = node.span.start, node.span.end
         if value is not None:
-            self._values[node.span.start, node.span.end] = value
+            self._values[at] = value
+        else:  # It may have had one in a trial.
+            self._values.pop(at, None)
         if isinstance(node, ast.Name):
             self._name(scope, node)
         elif isinstance(node, ast.Subscript):

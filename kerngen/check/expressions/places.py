@@ -62,7 +62,7 @@ class Place:
 
     @property
     def indices(self) -> tuple[ir.Index, ...]:
-        """The indices of a place on the left, which has each in one subscript."""
+        """The indices that a statement writes the place for, each of one subscript."""
         moving = map(moving_index, (*self.subscripts, *places_in(self.path)))
         return tuple(index for index in moving if index is not None)
 
@@ -365,12 +365,16 @@ class Walk:
 
     def read(self, place: Place, node: ast.Expr) -> ir.Expr | None:
         """Return the value at a place, which must be written before."""
+        return place.value() if self.is_written(place, node) else None
+
+    def is_written(self, place: Place, node: ast.Expr) -> bool:
+        """Whether all that is at a place was written before; reports it if not."""
         root, env = place.root, self.ex.env
         if isinstance(root, ParameterSymbol) or not any(
             env.unwritten(root.tensor, place.memory, place.path, component)
             for component in ([*place.components] or [""])
         ):
-            return place.value()
+            return True
         given = node.subscripts if isinstance(node, ast.Subscript) else ()
         is_number, name = isinstance(root.tensor.element, Scalar), root.tensor.name
         is_other = not all(isinstance(subscript, ast.Name) for subscript in given)
@@ -383,4 +387,4 @@ class Walk:
                 name=name if is_number else node.span.one_line(),
             )
         )
-        return None
+        return False

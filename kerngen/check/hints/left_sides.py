@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Final, final
 
 from kerngen.check import faults as diag
-from kerngen.check.environment import Environment
+from kerngen.check.environment import Environment, parts_of
 from kerngen.check.hints.subscripts import example_read, free_names
 from kerngen.check.scope import (
     Scope,
@@ -24,9 +24,9 @@ from kerngen.check.scope import (
 from kerngen.check.traverse import bare_subscripts, names_in, walk_syntax
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
-from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import Role
-from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType
+from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.nodes import At, Field, Index, IndexValue, Path, Role, Step, Tensor
+from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType, Vector, scalar_of
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -57,8 +57,7 @@ class FaultyLeftSide:
     @cached_property
     def indices(self) -> list[str]:
         """For each subscript the index to write there."""
-        parts = (*self.node.subscripts, self.node.value)
-        words = {name.name for name in names_in(*parts)}
+        words = {n.name for n in names_in(self.node.target, self.node.value)}
         free = free_names(self.env, self.scope, words)
         found: list[str] = []
         for subscript in self.node.subscripts:
@@ -70,7 +69,13 @@ class FaultyLeftSide:
     @property
     def _written(self) -> str:
         element = f"{self.node.name.name}[{', '.join(self.indices)}]"
-        return f"{element}{_members(self.node)}"
+        if self.symbol is None:
+            return f"{element}{_members(self.node)}"
+        return f"{element}{self._part.text if self._part else ''}"
+
+    @cached_property
+    def _part(self) -> _Part | None:
+        return _part(self.node, self.symbol.tensor) if self.symbol else None
 
     def report(self, subscript: ast.Expr) -> None:
         """Report a subscript that is not an index."""
@@ -200,14 +205,25 @@ class FaultyLeftSide:
         if self.node.op == "=" and self._is_kept:
             return self._written
         number = _GATHERED[self.node.op][1]
-        element = self.symbol.tensor.element if self.symbol else Scalar.F32
-        return f"{number}.0" if element is Scalar.F32 else number
+        memory = self._part.memory if self._part else Leaf(Scalar.F32)
+        if not isinstance(memory, Leaf):
+            return "..."
+        number += ".0" * (scalar_of(memory.type) is Scalar.F32)
+        is_number = isinstance(memory.type, Scalar)
+        return number if is_number else f"{memory.type.spelling}({number})"
 
     @property
     def _is_new(self) -> bool:
-        """Whether nothing was written before."""
-        is_output = self.symbol and self.symbol.tensor.role is Role.OUTPUT
-        return bool(is_output) and self.node.name.name not in self.env.written
+        """Whether nothing of the part was written before."""
+        if self.symbol is None or self._part is None:
+            return False
+        part, tensor = self._part, self.symbol.tensor
+        if tensor.role is not Role.OUTPUT:
+            return False
+        parts = parts_of(part.memory, part.path, part.component)
+        return parts <= self.env.unwritten(
+            tensor, part.memory, part.path, part.component
+        )
 
     @property
     def _is_kept(self) -> bool:
@@ -259,7 +275,8 @@ def elementwise(
     """Return a statement about whole tensors, rewritten for their elements."""
     example = example_read(env, scope, symbol.tensor)
     subscripts = example.removeprefix(symbol.tensor.name)
-    example += _members(node)
+    part = _part(node, symbol.tensor)
+    example += part.text if part else ""
     start, source = node.value.span.start, node.span.source.text
     text = source[start : node.value.span.end]
     if node.subscripts or len(text) > _LONGEST_EXAMPLE or "\n" in text:
@@ -278,8 +295,40 @@ def elementwise(
     return f"{example} {node.op} {text};"
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The part of an element that a left side names: `.pos.x`, or "" for all of it."""
+
+    text: str
+    memory: MemoryType
+    path: Path
+    component: str = ""
+
+
+def _part(node: ast.Assignment, tensor: Tensor) -> _Part | None:
+    """Return the part of an element that a left side names, if it has one."""
+    chain = ast.chain_of(node.target)
+    memory, path, component = tensor.memory, list[Step](), ""
+    for step in chain[chain.index(node.element) + 1 :]:
+        match step, memory:
+            case ast.Member(member=name), Struct() if found := memory.member(name.name):
+                memory = found.type
+                path.append(Field(name.name))
+            case ast.Member(member=name), Leaf(type=Vector(scalar, width)) if (
+                name.name in [*"xyzw"[:width]] and not component
+            ):
+                memory, component = Leaf(scalar), name.name
+            case ast.Subscript(), FixedArray(lengths=lengths, innermost=innermost):
+                path += (At(IndexValue(Index("", each)), each) for each in lengths)
+                memory = innermost
+            case _:
+                return None
+    return _Part(_members(node), memory, tuple(path), component)
+
+
 def _members(node: ast.Assignment) -> str:
-    """Return the members of a left side: `.pos.x`, or "" if it is an element."""
+    """Return the members of a left side, as they are written."""
     element, target = node.element.span, node.target.span
     return Span(target.source, element.end, target.end).one_line()
 

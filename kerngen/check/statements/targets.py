@@ -20,7 +20,7 @@ from kerngen.check.scope import Poison, Scope, Subscripted, TensorSymbol, ValueS
 from kerngen.check.statements.left_sides import check_left
 from kerngen.ir import nodes as ir
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
-from kerngen.ir.types import Scalar, Vector
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -145,8 +145,16 @@ class _Target(Walk):
         del node
         return False
 
-    def start(self, node: ast.Expr) -> Place:
-        del node  # It is the element, which is all that `check_left` looks at.
+    def start(self, node: ast.Expr) -> Place | None:
+        tensor, given = self.symbol.tensor, self.node.subscripts
+        if (
+            isinstance(node, ast.Subscript)
+            and tensor.rank == 0
+            and isinstance(tensor.element, Vector | Matrix)
+            and all(isinstance(each, ast.Number) for each in given)
+        ):  # A component or a column is meant: `at[0] = 1.0`.
+            self._refuse_part(node, tensor.element)
+            return None
         places = check_left(self.ex, self.outer, self.node, self.symbol)
         memory, is_known = self.symbol.tensor.memory, places is not None
         return Place(self.symbol, memory, places or (), is_known=is_known)
@@ -182,11 +190,19 @@ class _Target(Walk):
     def part(self, base: Found, node: ast.Subscript) -> None:
         value = self.value(base, node.base)
         if value is not None:
-            case: diag.TargetCase = "whole"
-            if isinstance(value.type, Vector):
-                case = "subscripted"
-            span = node.subscripts[0].span.to(node.subscripts[-1].span)
-            self.refuse(span, case, value.type.spelling)
+            self._refuse_part(node, value.type)
+
+    def _refuse_part(self, node: ast.Subscript, type_: ValueType) -> None:
+        case: diag.TargetCase = "subscripted" if isinstance(type_, Vector) else "whole"
+        span = node.subscripts[0].span.to(node.subscripts[-1].span)
+        self.refuse(span, case, type_.spelling)
+
+    def component(self, base: Found, node: ast.Member) -> Found | None:
+        memory = base.memory if isinstance(base, Place) else None
+        if isinstance(memory, Leaf) and isinstance(memory.type, Matrix):
+            self.refuse(node.member.span, "whole", memory.spelling)
+            return None
+        return super().component(base, node)
 
     def read(self, place: Place, node: ast.Expr) -> ir.Expr:
         """Return the value of a place that has no parts, which need not be written."""
@@ -213,12 +229,14 @@ def copied_parts(
 ) -> list[tuple[Place, ir.Expr]] | None:
     """Return the parts that an assignment of whole structs copies, with their values.
 
-    None if the right side is not a place of the target's type. Empty if the file's
-    statements copy too many values; the first such statement is reported.
+    None if the right side is not a place of the target's type. Empty after a fault: if
+    something of it is not written before, or the file's statements copy too many values.
     """
     source = find_place(ex, node.value)
     if source is None or source.memory != target.memory:
         return None
+    if not Walk(ex).is_written(source, node.value):
+        return []
     copied = ex.env.copied
     if copied.values > MOST_COPIED:
         return []
