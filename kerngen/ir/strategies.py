@@ -176,8 +176,8 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
 REPLACED: Final[Mapping[tuple[str, str], str]] = {
     ("gemm", "split"): (
         "Write 'stream(264)' instead: at most so many workgroups, and not so many for "
-        "each tile, share the terms of all tiles. Twice the device's multiprocessors is "
-        "a good number."
+        "each tile, share the terms of all tiles, where that is faster. Twice the "
+        "device's multiprocessors is a good number."
     ),
 }
 """What to write instead of options that strategies had once."""

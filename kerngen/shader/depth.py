@@ -69,7 +69,7 @@ def _levels(expr: t.Expr) -> int:
         left, right = expr.left, expr.right
         first = 0 if isinstance(left, _LEAVES) else _levels(left)
         second = _CALL if isinstance(right, _LEAVES) else _levels(right) + _CALL
-        if not (isinstance(left, t.Binary) and left.op == expr.op):
+        if not _is_chain(expr):
             first += _CALL
         return max(second, first)
     if isinstance(expr, t.Element):

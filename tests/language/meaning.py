@@ -10,8 +10,10 @@ import numpy as np
 
 import kerngen.runtime as gpu
 from kerngen.compiler import Compiler
-from kerngen.plan.tree import cases_in
+from kerngen.ir.staging.passes import form_stages
 from kerngen.runtime.calls.kernel import Kernel
+from kerngen.schedule import schedule_kernel
+from kerngen.schedule.defaults import default_choices
 from kerngen.source.diagnostic import CompileError
 from tests.budget import is_night
 from tests.compile import DSL, PATH, built, library_of
@@ -30,16 +32,27 @@ def fitting(case: Case, strategy: str) -> str:
 def kernel_of(case: Case, strategy: str, *, large: bool = False) -> Generator[Kernel]:
     """Build a case; by day with small tiles where others are chosen, unless `large`.
 
-    Those are chosen wherever tiles fit: by night that is so, and by day it spares the
-    compiler half of what it does for a product.
+    Those are chosen wherever tiles fit; by day it spares the compiler half of what it
+    does for a product.
     """
     fits = not (strategy or large) and fits_tiles(case)
+    if not (strategy or large):
+        assert chooses_tiles(case) is fits
     given = SMALL_TILES if fits and not is_night() else strategy
     with built(fitting(case, given)) as (kernel,):
-        if not (strategy or large):
-            tiled = any(each.name.startswith("gemm") for each in cases_in(kernel.body))
-            assert tiled is fits
         yield kernel
+
+
+def chooses_tiles(case: Case) -> bool:
+    """Whether the compiler runs a stage of a case with `gemm`, if the user asks for none."""
+    module = Compiler(library_of({PATH: case.text}, beside=DSL)).module(PATH)
+    checked_tasks = vars(schedule_kernel)["_checked_tasks"]
+    return any(
+        choice.strategy == "gemm"
+        for kernel in module.kernels
+        for task in checked_tasks(form_stages(kernel), module)
+        for choice in default_choices(task)
+    )
 
 
 def fits_tiles(case: Case) -> bool:

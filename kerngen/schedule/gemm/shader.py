@@ -170,9 +170,7 @@ class GemmShader:
         tile = f"{t_.m} x {t_.n} tiles, {t_.micro_m} x {t_.micro_n} sums per invocation"
         if not t_.stream:
             return f"one workgroup per tile, {tile}."
-        return (
-            f"first of two dispatches: {tile}; workgroups share the terms of all tiles."
-        )
+        return f"{tile}; where that is faster, workgroups share the terms of all."
 
     # Where this workgroup works
 

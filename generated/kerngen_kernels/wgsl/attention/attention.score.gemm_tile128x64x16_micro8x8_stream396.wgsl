@@ -30,7 +30,7 @@ fn finish(n: u32, g: u32, i: u32, j: u32, score_sum: vec4f) {
     score[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = u.scale * score_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for attention_gradient, stage score: gemm_tile128x64x16_micro8x8_stream396.
 // Also run for attention_backward, stage score: gemm_tile128x64x16_micro8x8_stream396.
 // Also run for attention_kept, stage score: gemm_tile128x64x16_micro8x8_stream396.
@@ -567,7 +567,7 @@ fn finish_edge(n: u32, g: u32, i: u32, j: u32, score_sum: f32) {
     score_edge[((n * u.h + g) * u.s + i) * u.t + j] = u.scale * score_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for attention_gradient, stage score: gemm_tile128x64x16_micro8x8_stream396.
 // Also run for attention_backward, stage score: gemm_tile128x64x16_micro8x8_stream396.
 // Also run for attention_kept, stage score: gemm_tile128x64x16_micro8x8_stream396.

@@ -30,7 +30,7 @@ fn finish(n: u32, g: u32, i: u32, j: u32, score_sum: vec4f) {
     score[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = u.scale * score_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for attention_gradient, stage score: gemm_tile32x32x32_micro4x4_stream528.
 // Also run for attention_backward, stage score: gemm_tile32x32x32_micro4x4_stream528.
 // Also run for attention_kept, stage score: gemm_tile32x32x32_micro4x4_stream528.
@@ -441,7 +441,7 @@ fn finish_edge(n: u32, g: u32, i: u32, j: u32, score_sum: f32) {
     score_edge[((n * u.h + g) * u.s + i) * u.t + j] = u.scale * score_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for attention_gradient, stage score: gemm_tile32x32x32_micro4x4_stream528.
 // Also run for attention_backward, stage score: gemm_tile32x32x32_micro4x4_stream528.
 // Also run for attention_kept, stage score: gemm_tile32x32x32_micro4x4_stream528.

@@ -30,7 +30,7 @@ fn finish(n: u32, g: u32, i: u32, c: u32, y_sum: vec4f) {
     y[(((n * u.h + g) * u.s + i) * u.e + c) >> 2u] = y_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for causal_attention, stage y: gemm_tile128x64x16_micro8x8_stream396.
 // Also run for attention_kept, stage y: gemm_tile128x64x16_micro8x8_stream396.
 // Also run for causal_attention_kept, stage y: gemm_tile128x64x16_micro8x8_stream396.
@@ -550,7 +550,7 @@ fn finish_edge(n: u32, g: u32, i: u32, c: u32, y_sum: f32) {
     y_edge[((n * u.h + g) * u.s + i) * u.e + c] = y_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for causal_attention, stage y: gemm_tile128x64x16_micro8x8_stream396.
 // Also run for attention_kept, stage y: gemm_tile128x64x16_micro8x8_stream396.
 // Also run for causal_attention_kept, stage y: gemm_tile128x64x16_micro8x8_stream396.

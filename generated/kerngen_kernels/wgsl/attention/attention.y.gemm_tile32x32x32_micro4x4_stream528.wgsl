@@ -30,7 +30,7 @@ fn finish(n: u32, g: u32, i: u32, c: u32, y_sum: vec4f) {
     y[(((n * u.h + g) * u.s + i) * u.e + c) >> 2u] = y_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for causal_attention, stage y: gemm_tile32x32x32_micro4x4_stream528.
 // Also run for attention_kept, stage y: gemm_tile32x32x32_micro4x4_stream528.
 // Also run for causal_attention_kept, stage y: gemm_tile32x32x32_micro4x4_stream528.
@@ -450,7 +450,7 @@ fn finish_edge(n: u32, g: u32, i: u32, c: u32, y_sum: f32) {
     y_edge[((n * u.h + g) * u.s + i) * u.e + c] = y_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for causal_attention, stage y: gemm_tile32x32x32_micro4x4_stream528.
 // Also run for attention_kept, stage y: gemm_tile32x32x32_micro4x4_stream528.
 // Also run for causal_attention_kept, stage y: gemm_tile32x32x32_micro4x4_stream528.

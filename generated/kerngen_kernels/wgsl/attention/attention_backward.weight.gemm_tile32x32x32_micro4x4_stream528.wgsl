@@ -36,7 +36,7 @@ fn finish(n: u32, g: u32, i: u32, j: u32, dweight_sum: vec4f) {
     weight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = exp(score[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] - top[(n * u.h + g) * u.s + i]) / total[(n * u.h + g) * u.s + i];
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -447,7 +447,7 @@ fn finish_edge(n: u32, g: u32, i: u32, j: u32, dweight_sum: f32) {
     weight_edge[((n * u.h + g) * u.s + i) * u.t + j] = exp(score_edge[((n * u.h + g) * u.s + i) * u.t + j] - top[(n * u.h + g) * u.s + i]) / total[(n * u.h + g) * u.s + i];
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

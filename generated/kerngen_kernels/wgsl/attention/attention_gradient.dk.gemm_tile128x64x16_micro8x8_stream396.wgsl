@@ -30,7 +30,7 @@ fn finish(n: u32, g: u32, j: u32, p: u32, dk_sum: vec4f) {
     dk[(((n * u.h + g) * u.t + j) * u.d + p) >> 2u] = u.scale * dk_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for attention_backward, stage dk: gemm_tile128x64x16_micro8x8_stream396.
 @compute @workgroup_size(128)
 fn main(
@@ -557,7 +557,7 @@ fn finish_edge(n: u32, g: u32, j: u32, p: u32, dk_sum: f32) {
     dk_edge[((n * u.h + g) * u.t + j) * u.d + p] = u.scale * dk_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for attention_backward, stage dk: gemm_tile128x64x16_micro8x8_stream396.
 @compute @workgroup_size(128)
 fn edge(

@@ -30,7 +30,7 @@ fn finish(n: u32, g: u32, j: u32, p: u32, dk_sum: vec4f) {
     dk[(((n * u.h + g) * u.t + j) * u.d + p) >> 2u] = u.scale * dk_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for attention_backward, stage dk: gemm_tile32x32x32_micro4x4_stream528.
 @compute @workgroup_size(64)
 fn main(
@@ -457,7 +457,7 @@ fn finish_edge(n: u32, g: u32, j: u32, p: u32, dk_sum: f32) {
     dk_edge[((n * u.h + g) * u.t + j) * u.d + p] = u.scale * dk_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for attention_backward, stage dk: gemm_tile32x32x32_micro4x4_stream528.
 @compute @workgroup_size(64)
 fn edge(

@@ -30,7 +30,7 @@ fn finish(n: u32, g: u32, i: u32, p: u32, dq_sum: vec4f) {
     dq[(((n * u.h + g) * u.s + i) * u.d + p) >> 2u] = u.scale * dq_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for attention_backward, stage dq: gemm_tile128x64x16_micro8x8_stream396.
 @compute @workgroup_size(128)
 fn main(
@@ -548,7 +548,7 @@ fn finish_edge(n: u32, g: u32, i: u32, p: u32, dq_sum: f32) {
     dq_edge[((n * u.h + g) * u.s + i) * u.d + p] = u.scale * dq_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for attention_backward, stage dq: gemm_tile128x64x16_micro8x8_stream396.
 @compute @workgroup_size(128)
 fn edge(

@@ -30,7 +30,7 @@ fn finish(n: u32, g: u32, i: u32, p: u32, dq_sum: vec4f) {
     dq[(((n * u.h + g) * u.s + i) * u.d + p) >> 2u] = u.scale * dq_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for attention_backward, stage dq: gemm_tile32x32x32_micro4x4_stream528.
 @compute @workgroup_size(64)
 fn main(
@@ -448,7 +448,7 @@ fn finish_edge(n: u32, g: u32, i: u32, p: u32, dq_sum: f32) {
     dq_edge[((n * u.h + g) * u.s + i) * u.d + p] = u.scale * dq_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for attention_backward, stage dq: gemm_tile32x32x32_micro4x4_stream528.
 @compute @workgroup_size(64)
 fn edge(

@@ -30,7 +30,7 @@ fn finish(n: u32, g: u32, j: u32, c: u32, dv_sum: vec4f) {
     dv[(((n * u.h + g) * u.t + j) * u.e + c) >> 2u] = dv_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for causal_attention_gradient, stage dv: gemm_tile128x64x16_micro8x8_stream396.
 // Also run for attention_backward, stage dv: gemm_tile128x64x16_micro8x8_stream396.
 // Also run for causal_attention_backward, stage dv: gemm_tile128x64x16_micro8x8_stream396.
@@ -559,7 +559,7 @@ fn finish_edge(n: u32, g: u32, j: u32, c: u32, dv_sum: f32) {
     dv_edge[((n * u.h + g) * u.t + j) * u.e + c] = dv_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for causal_attention_gradient, stage dv: gemm_tile128x64x16_micro8x8_stream396.
 // Also run for attention_backward, stage dv: gemm_tile128x64x16_micro8x8_stream396.
 // Also run for causal_attention_backward, stage dv: gemm_tile128x64x16_micro8x8_stream396.

@@ -30,7 +30,7 @@ fn finish(n: u32, g: u32, j: u32, c: u32, dv_sum: vec4f) {
     dv[(((n * u.h + g) * u.t + j) * u.e + c) >> 2u] = dv_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for causal_attention_gradient, stage dv: gemm_tile32x32x32_micro4x4_stream528.
 // Also run for attention_backward, stage dv: gemm_tile32x32x32_micro4x4_stream528.
 // Also run for causal_attention_backward, stage dv: gemm_tile32x32x32_micro4x4_stream528.
@@ -459,7 +459,7 @@ fn finish_edge(n: u32, g: u32, j: u32, c: u32, dv_sum: f32) {
     dv_edge[((n * u.h + g) * u.t + j) * u.e + c] = dv_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for causal_attention_gradient, stage dv: gemm_tile32x32x32_micro4x4_stream528.
 // Also run for attention_backward, stage dv: gemm_tile32x32x32_micro4x4_stream528.
 // Also run for causal_attention_backward, stage dv: gemm_tile32x32x32_micro4x4_stream528.

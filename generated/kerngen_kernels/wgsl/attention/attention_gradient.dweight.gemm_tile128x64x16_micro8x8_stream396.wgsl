@@ -30,7 +30,7 @@ fn finish(n: u32, g: u32, i: u32, j: u32, dweight_sum: vec4f) {
     dweight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = dweight_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for causal_attention_gradient, stage dweight: gemm_tile128x64x16_micro8x8_stream396.
 @compute @workgroup_size(128)
 fn main(
@@ -565,7 +565,7 @@ fn finish_edge(n: u32, g: u32, i: u32, j: u32, dweight_sum: f32) {
     dweight_edge[((n * u.h + g) * u.s + i) * u.t + j] = dweight_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for causal_attention_gradient, stage dweight: gemm_tile128x64x16_micro8x8_stream396.
 @compute @workgroup_size(128)
 fn edge(

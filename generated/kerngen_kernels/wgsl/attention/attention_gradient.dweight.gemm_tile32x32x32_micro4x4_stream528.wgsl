@@ -30,7 +30,7 @@ fn finish(n: u32, g: u32, i: u32, j: u32, dweight_sum: vec4f) {
     dweight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = dweight_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for causal_attention_gradient, stage dweight: gemm_tile32x32x32_micro4x4_stream528.
 @compute @workgroup_size(64)
 fn main(
@@ -439,7 +439,7 @@ fn finish_edge(n: u32, g: u32, i: u32, j: u32, dweight_sum: f32) {
     dweight_edge[((n * u.h + g) * u.s + i) * u.t + j] = dweight_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for causal_attention_gradient, stage dweight: gemm_tile32x32x32_micro4x4_stream528.
 @compute @workgroup_size(64)
 fn edge(

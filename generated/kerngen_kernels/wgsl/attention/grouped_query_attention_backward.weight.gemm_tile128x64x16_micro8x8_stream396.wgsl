@@ -41,7 +41,7 @@ fn finish(n: u32, g: u32, i: u32, j: u32, dweight_sum: vec4f) {
     weight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = exp(score - top[(n * u.h + g) * u.s + i]) / total[(n * u.h + g) * u.s + i];
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -575,7 +575,7 @@ fn finish_edge(n: u32, g: u32, i: u32, j: u32, dweight_sum: f32) {
     weight_edge[((n * u.h + g) * u.s + i) * u.t + j] = exp(score - top[(n * u.h + g) * u.s + i]) / total[(n * u.h + g) * u.s + i];
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(128)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -32,7 +32,7 @@ fn finish(n: u32, g: u32, i: u32, j: u32, dweight_sum: vec4f) {
     dweight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = dweight_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -436,7 +436,7 @@ fn finish_edge(n: u32, g: u32, i: u32, j: u32, dweight_sum: f32) {
     dweight_edge[((n * u.h + g) * u.s + i) * u.t + j] = dweight_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -32,7 +32,7 @@ fn finish(n: u32, g: u32, i: u32, j: u32, product_sum: vec4f) {
     product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = product_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for grouped_query_attention_backward, stage product: gemm_tile128x64x16_micro8x8_stream396.
 @compute @workgroup_size(128)
 fn main(
@@ -563,7 +563,7 @@ fn finish_edge(n: u32, g: u32, i: u32, j: u32, product_sum: f32) {
     product_edge[((n * u.h + g) * u.s + i) * u.t + j] = product_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for grouped_query_attention_backward, stage product: gemm_tile128x64x16_micro8x8_stream396.
 @compute @workgroup_size(128)
 fn edge(

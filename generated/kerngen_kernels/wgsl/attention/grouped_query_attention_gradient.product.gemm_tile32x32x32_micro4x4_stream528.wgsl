@@ -32,7 +32,7 @@ fn finish(n: u32, g: u32, i: u32, j: u32, product_sum: vec4f) {
     product[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = product_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for grouped_query_attention_backward, stage product: gemm_tile32x32x32_micro4x4_stream528.
 @compute @workgroup_size(64)
 fn main(
@@ -437,7 +437,7 @@ fn finish_edge(n: u32, g: u32, i: u32, j: u32, product_sum: f32) {
     product_edge[((n * u.h + g) * u.s + i) * u.t + j] = product_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 // Also run for grouped_query_attention_backward, stage product: gemm_tile32x32x32_micro4x4_stream528.
 @compute @workgroup_size(64)
 fn edge(

@@ -61,7 +61,7 @@ fn finish(q: u32, column_: u32, dx_sum: f32) {
     dx[(n * u.c + q) * u.w + j] = dx_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(128)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

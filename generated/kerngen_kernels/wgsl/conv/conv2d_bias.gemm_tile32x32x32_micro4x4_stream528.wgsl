@@ -61,7 +61,7 @@ fn finish(f: u32, column_: u32, y_sum: f32) {
     y[((n * u.o + f) * u.y_axis_2 + i) * u.y_axis_3 + j] = bias[f] + y_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

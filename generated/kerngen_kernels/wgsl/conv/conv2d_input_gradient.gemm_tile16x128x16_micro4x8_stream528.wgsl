@@ -67,7 +67,7 @@ fn finish(q: u32, column_: u32, dx_sum: f32) {
     dx[((n * u.c + q) * u.h_len_length + i) * u.w_len_length + j] = dx_sum;
 }
 
-// First of two dispatches: 16 x 128 tiles, 4 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 16 x 128 tiles, 4 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -51,7 +51,7 @@ fn finish(f: u32, column_: u32, dk_sum: f32) {
     dk[((f * u.c + q) * u.r_len_length + u_) * u.s_len_length + v] = dk_sum;
 }
 
-// First of two dispatches: 64 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 64 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

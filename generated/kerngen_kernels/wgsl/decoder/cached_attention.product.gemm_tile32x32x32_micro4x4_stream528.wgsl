@@ -30,7 +30,7 @@ fn finish(g: u32, i: u32, j: u32, product_sum: vec4f) {
     product[((g * u.s + i) * u.t + j) >> 2u] = product_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -433,7 +433,7 @@ fn finish_edge(g: u32, i: u32, j: u32, product_sum: f32) {
     product_edge[(g * u.s + i) * u.t + j] = product_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

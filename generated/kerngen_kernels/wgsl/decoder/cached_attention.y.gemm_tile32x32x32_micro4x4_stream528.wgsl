@@ -31,7 +31,7 @@ fn finish(i: u32, g: u32, c: u32, y_sum: vec4f) {
     y[((i * u.h + g) * u.e + c) >> 2u] = y_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -472,7 +472,7 @@ fn finish_edge(i: u32, g: u32, c: u32, y_sum: f32) {
     y_edge[(i * u.h + g) * u.e + c] = y_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -28,7 +28,7 @@ fn finish(i: u32, j: u32, x_sum: vec4f) {
     x[(i * u.f + j) >> 2u] = x[(i * u.f + j) >> 2u] + x_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -560,7 +560,7 @@ fn finish_edge(i: u32, j: u32, x_sum: f32) {
     x_edge[i * u.f + j] = x_edge[i * u.f + j] + x_sum;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(128)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -28,7 +28,7 @@ fn finish(i: u32, j: u32, x_sum: vec4f) {
     x[(i * u.f + j) >> 2u] = x[(i * u.f + j) >> 2u] + x_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -434,7 +434,7 @@ fn finish_edge(i: u32, j: u32, x_sum: f32) {
     x_edge[i * u.f + j] = x_edge[i * u.f + j] + x_sum;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

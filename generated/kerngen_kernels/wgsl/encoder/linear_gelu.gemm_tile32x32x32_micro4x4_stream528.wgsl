@@ -47,7 +47,7 @@ fn finish(i: u32, j: u32, z_sum: vec4f) {
     y[(i * u.f + j) >> 2u] = 0.5 * z * (1.0 + erf4(SQRT_HALF * z));
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -472,7 +472,7 @@ fn finish_edge(i: u32, j: u32, z_sum: f32) {
     y_edge[i * u.f + j] = 0.5 * z * (1.0 + erf(SQRT_HALF * z));
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

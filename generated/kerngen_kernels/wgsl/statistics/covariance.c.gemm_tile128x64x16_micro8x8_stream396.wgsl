@@ -26,7 +26,7 @@ fn finish(p: u32, q: u32, c_sum: vec4f) {
     c[(p * u.n + q) >> 2u] = c_sum / u.divisor;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -549,7 +549,7 @@ fn finish_edge(p: u32, q: u32, c_sum: f32) {
     c_edge[p * u.n + q] = c_sum / u.divisor;
 }
 
-// First of two dispatches: 128 x 64 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(128)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -26,7 +26,7 @@ fn finish(p: u32, q: u32, c_sum: vec4f) {
     c[(p * u.n + q) >> 2u] = c_sum / u.divisor;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -449,7 +449,7 @@ fn finish_edge(p: u32, q: u32, c_sum: f32) {
     c_edge[p * u.n + q] = c_sum / u.divisor;
 }
 
-// First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
 @compute @workgroup_size(64)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
