@@ -275,8 +275,8 @@ def elementwise(
     """Return a statement about whole tensors, rewritten for their elements."""
     example = example_read(env, scope, symbol.tensor)
     subscripts = example.removeprefix(symbol.tensor.name)
-    part = _part(node, symbol.tensor)
-    example += part.text if part else ""
+    if named := _part(node, symbol.tensor):
+        example += named.text
     start, source = node.value.span.start, node.span.source.text
     text = source[start : node.value.span.end]
     if node.subscripts or len(text) > _LONGEST_EXAMPLE or "\n" in text:
@@ -309,7 +309,8 @@ class _Part:
 def _part(node: ast.Assignment, tensor: Tensor) -> _Part | None:
     """Return the part of an element that a left side names, if it has one."""
     chain = ast.chain_of(node.target)
-    memory, path, component = tensor.memory, list[Step](), ""
+    memory: MemoryType = tensor.memory
+    path, component = list[Step](), ""
     for step in chain[chain.index(node.element) + 1 :]:
         match step, memory:
             case ast.Member(member=name), Struct() if found := memory.member(name.name):
