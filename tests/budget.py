@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from random import Random
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import pytest
 from hypothesis import Phase, settings
@@ -93,7 +93,11 @@ def in_turn(cases: Iterable[T], strategies: Iterable[str], every: int) -> Any:
 
 def named(value: object) -> str:
     """Return a test's name of a parameter, or of a tuple of them."""
-    return "-".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return "-".join(map(str, _as_tuple(value)))
+
+
+def _as_tuple(value: object) -> tuple[object, ...]:
+    return cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
 
 
 def sampled(several: Iterable[T], every: int, label: Callable[[T], str] = named) -> Any:
@@ -103,7 +107,7 @@ def sampled(several: Iterable[T], every: int, label: Callable[[T], str] = named)
     """
     return [
         pytest.param(
-            *(value if isinstance(value, tuple) else (value,)),
+            *_as_tuple(value),
             id=label(value),
             marks=[pytest.mark.nightly] if number % every else [],
         )

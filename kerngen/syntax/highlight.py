@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final, TypeAlias, cast
 
-from pygments.lexer import RegexLexer, bygroups, default
+from pygments.lexer import (
+    RegexLexer,
+    bygroups,  # pyright: ignore[reportUnknownVariableType]  # it has no annotations
+    default,
+)
 from pygments.token import string_to_tokentype
 
 from kerngen.ir.builtins.table import BUILTINS

@@ -48,7 +48,7 @@ def short_shaders(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def select_shortest(planner: Planner, kernel: Kernel, dims: Dims) -> SelectedDispatches:
     """Return what a call runs where each stage has the schedule of the shortest text."""
-    info = planner._capabilities.info
+    info = vars(planner)["_capabilities"].info
 
     def shortest(body: Sequence) -> Sequence:
         return tuple(

@@ -320,7 +320,7 @@ class _Collector:
         names = {b.name.name for b in expr.binders}
         inner = replace(place, indices=place.indices | names, reduced=True)
         match expr.body:
-            case ast.Binary("*", ast.Subscript() as first, ast.Subscript() as second):
+            case ast.Binary(ast.Subscript() as first, "*", ast.Subscript() as second):
                 if expr.kind == "sum" and len(place.left) > 0:
                     self.note("matrix product")
                     batched = len(first.subscripts) > 2 or len(second.subscripts) > 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
 
@@ -200,7 +202,8 @@ def test_uniforms_that_the_device_has_are_not_uploaded_again(
 ) -> None:
     total, x = ctx.zeros(1, f32), ctx.vector([1.0], f32)
     uploads: list[int] = []
-    queue, write = type(ctx.device.queue), type(ctx.device.queue).write_buffer
+    queue = cast("Any", type(ctx.device.queue))
+    write = queue.write_buffer
 
     def counted(self: object, buffer: object, offset: int, data: memoryview) -> None:
         uploads.append(data.nbytes)

@@ -19,12 +19,14 @@ def test_threads_make_one_dataclass(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[type] = []
 
     def slow(**options: Any) -> Any:
-        def make(kind: type) -> type:
+        make: Any = dataclasses.dataclass(**options)
+
+        def slowly(kind: type) -> Any:
             made.append(kind)
             time.sleep(0.02)
-            return dataclasses.dataclass(**options)(kind)
+            return make(kind)
 
-        return make
+        return slowly
 
     class Wrong(Diagnostic):
         MESSAGE = "'{text}' is no {kind}."

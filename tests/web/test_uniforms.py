@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kerngen.emit.targets import Target
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.source.diagnostic import CompileError
 from tests.compile import built
 from tests.numeric.cases import standard_kernels
@@ -143,7 +144,7 @@ def random_texts(rng: random.Random, count: int) -> Iterator[tuple[str, str]]:
 def test_random_hosts(package: Path, tmp_path: Path, number: int) -> None:
     assert package.is_dir()
     with ExitStack() as stack:
-        listed = []
+        listed: list[tuple[str, Kernel]] = []
         for name, text in random_texts(random.Random(number), number):
             (tmp_path / f"{name}.kern").write_text(text, "utf-8")
             build([tmp_path / f"{name}.kern"], tmp_path, Target.TYPESCRIPT)

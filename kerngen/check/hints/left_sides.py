@@ -320,9 +320,10 @@ def _part(node: ast.Assignment, tensor: Tensor) -> _Part | None:
                 name.name in [*"xyzw"[:width]] and not component
             ):
                 memory, component = Leaf(scalar), name.name
-            case ast.Subscript(), FixedArray(lengths=lengths, innermost=innermost):
-                path += (At(IndexValue(Index("", each)), each) for each in lengths)
-                memory = innermost
+            case ast.Subscript(), FixedArray() as array:
+                for length in array.lengths:
+                    path.append(At(IndexValue(Index("", length)), length))
+                memory = array.innermost
             case _:
                 return None
     return _Part(_members(node), memory, tuple(path), component)
