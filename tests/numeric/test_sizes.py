@@ -18,6 +18,7 @@ from kerngen.plan.size import evaluate
 from kerngen.plan.tree import dispatches_in
 from kerngen.runtime import Context
 from kerngen.runtime.calls.kernel import TensorSpec
+from tests.budget import is_night
 from tests.compile import built, with_generic_schedules
 
 from .cases import Arrays, Case, standard_kernels
@@ -130,7 +131,9 @@ def test_workgroups_fold_into_two_dimensions(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("way", "dims"), past_the_fold(MOST_GROUPS), ids=str)
+@pytest.mark.parametrize(
+    ("way", "dims"), past_the_fold(MOST_GROUPS) if is_night() else (), ids=str
+)
 def test_the_real_limit_folds(ctx: Context, way: Way, dims: Dims) -> None:
     """The aligned `map` and `gemm` are not here: such tensors would not fit a binding."""
     run_past_the_fold(ctx, way, dims)
