@@ -1,4 +1,9 @@
-"""Read and write elements of buffers, converting between memory's form and values."""
+"""Read and write elements of buffers, converting between memory's form and values.
+
+In memory a scalar may be an f16, and in the uniform struct an array's elements may be carried
+in vectors of 16 bytes, or in words of two f16 each (`layout/types.py`).  Values are f32, i32,
+u32, bool, and vectors and matrices of these.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +59,7 @@ def element(place: t.Expr, array: ArrayLayout, index: t.Operand) -> tuple[t.Expr
 
 
 def _from_words(words: t.Expr, type_: ValueType) -> t.Expr:
-    """Return the value of an f16, or of a vector of them, from words of two each."""
+    """Return the value of an f16, or of a vector of them, from words of two f16 each."""
     low, high = (t.call("unpack2x16float", words.member(word)) for word in "xy")
     match type_:
         case Scalar():

@@ -1,8 +1,12 @@
-"""Ranges of loops under conditions: the loop of `sum[j when j <= i]` ends at i.
+"""Ranges of loops under conditions: the loop of `sum[j when j <= i]` ends after i.
 
-The terms of a triangle are half of the square's.  A bound is a comparison of the index by
-itself with what is the same for all of the loop; a condition without the index decides
-about the whole loop.  Of anything else, each term is tested.
+    let j_end = ...;                              // i + 1, within the axis
+    for (var j = 0u; j < j_end; j += 1u) { ... }
+
+So a triangle takes half of the square's terms.  A bound is a comparison of the index by
+itself with a value that is the same for all of the loop; a condition without the index decides
+about the whole loop: `j_end` is 0 where it does not hold.  Under any other condition, each
+term is tested.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from kerngen.shader import tree as t
 if TYPE_CHECKING:
     from kerngen.schedule.lowering.expressions import Lowerer
 
+# `a < b` is `b > a`.
 _MIRRORED: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
     "<": ">",
     "<=": ">=",
@@ -32,7 +37,7 @@ _MIRRORED: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
 }
 
 _Bound: TypeAlias = tuple[ir.BinaryOp, ir.Expr]
-"""What an index is compared with: `<= i` of `j <= i`."""
+"""The comparison of an index, and the value on its other side: `<=` and i of `j <= i`."""
 
 
 @final
@@ -50,8 +55,8 @@ def terms_along(
 ) -> Terms:
     """Write where a loop over an index begins, at a multiple of `step`, and ends.
 
-    Variables for both are written to the block. Terms outside are left out for all
-    elements of the invocation.
+    Variables for both are written to the block.  The terms outside of the range are left out
+    for all elements of the invocation: a bound that differs between four is none.
     """
     length = to.shader.extent(index.extent)
     bounds, decides = [*_bounds(to, reduce, index)], [*_deciding(to, reduce)]
@@ -93,6 +98,7 @@ def is_window(reduce: ir.Reduce) -> bool:
     return bool(moving[True] & moving[False])
 
 
+# `==` is both: a loop of one turn, or of none.
 _LOWER: Final = frozenset[ir.BinaryOp]((">", ">=", "=="))
 _UPPER: Final = frozenset[ir.BinaryOp](("<", "<=", "=="))
 
@@ -131,7 +137,7 @@ def _is_index(expr: ir.Expr, index: ir.Index) -> bool:
 
 
 def _is_known(to: Lowerer, expr: ir.Expr) -> bool:
-    """Whether a number is one for all of a loop, and for all elements at hand."""
+    """Whether a value is the same in all of a loop, and for all elements of an invocation."""
     used = free_indices(expr)
     locals_ = (node.name for node in walk(expr) if isinstance(node, ir.LocalValue))
     return (

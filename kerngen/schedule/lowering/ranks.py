@@ -29,7 +29,7 @@ _HELPERS: Final[Mapping[str, str]] = {
     for kind in ("max", "min")
     for part in ("rank", "value")
 }
-"""The functions of shaders, by what calls of them are named: nothing a user can write."""
+"""The names of the helpers in shaders, by the names of built-ins that no user can write."""
 
 
 def helper_of(builtin: str) -> str:

@@ -43,7 +43,7 @@ def _write(lowerer: Lowerer, stage: Stage, step: Write) -> None:
 
 
 def _write_at(lowerer: Lowerer, step: Write, at: StoreAt) -> None:
-    """Write at a position, if that is inside."""
+    """Write at a position (`m[row, j] = ...`), if that is inside of the tensor."""
     tensor = step.tensor
     if isinstance(tensor.element, Scalar):
         value = (lowerer.storable if tensor.is_half else lowerer.lower)(at.value)
@@ -59,7 +59,13 @@ def _write_at(lowerer: Lowerer, step: Write, at: StoreAt) -> None:
 def store_at(
     lowerer: Lowerer, tensor: ir.Tensor, at: tuple[ir.Subscript, ...], value: Value
 ) -> None:
-    """Store a scalar, or four, at a position; four that are not contiguous one by one."""
+    """Store a scalar, or four, at a position; four that are not contiguous one by one.
+
+    For `y[at[0]] = v`:
+
+        let y_at = u32(at[0u]);
+        if (y_at < u.n) { y[y_at] = v; }
+    """
     buffer = lowerer.shader.buffer(tensor)
     if lowerer.vector is None or buffer.lanes == LANES:
         places = _places(replace(lowerer, vector=None), tensor, at)
@@ -107,9 +113,10 @@ def _addressed(
     named: list[Value],
     component: str = "",
 ) -> tuple[t.Expr, list[t.Expr]]:
-    """Return the address that a subscripted store writes, and when it lies in the tensor.
+    """Return the address of a position, and the conditions that it is in the tensor.
 
-    Where a lane stores four elements at once, `component` chooses one of them.
+    There is a condition for each subscript that the host can't check.  Of four elements that
+    are stored one by one, `component` chooses one.
     """
     shader, at = lowerer.shader, [value.lane(component) for value in named]
     inside = [
@@ -177,10 +184,10 @@ def _writes_runs(step: Write, index: ir.Index) -> bool:
 
 
 def is_flat(stage: Stage) -> bool:
-    """Whether the stage reads only the own element, so that one address serves all.
+    """Whether a stage reads and writes only its own element, of tensors of its domain's shape.
 
-    Every tensor that is read must have the domain's shape, so that an element has one
-    address everywhere.
+    The element then has the same address in all tensors, its number, and no index is needed:
+    `y[i, j] = 2.0 * x[i, j]` is `y[element] = 2.0 * x[element]`.
     """
     extents = tuple(index.extent for index in stage.domain)
 
