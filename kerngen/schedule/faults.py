@@ -1,4 +1,4 @@
-"""Diagnostics about schedules that need the stages to be known."""
+"""Diagnostics about schedules: those that are found when a kernel has been cut into stages."""
 
 from __future__ import annotations
 

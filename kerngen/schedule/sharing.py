@@ -4,7 +4,8 @@
     softmax, stage top: reduce      softmax.top.reduce.wgsl: main, edge and finish
     log_softmax, stage top: reduce  the same code: the entry points of that file, too
 
-A pipeline is made of the code, so that kernels which share a shader share one as well.
+The runtime makes one pipeline for equal code, so that kernels which share a shader share its
+pipeline, too (docs/decisions/0017 and 0021).
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ _ENABLES: Final = re.compile(r"(?:enable \w+;\n)*")
 @final
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a code is: its entry point in a file, and the names that it has there."""
+    """The place of a shader's code: its entry point in a file.
+
+    `names` maps the names of the code's declarations to those that they have in the file.
+    """
 
     file: ShaderFile
     entry: str
@@ -50,7 +54,7 @@ def shared(programs: Sequence[KernelProgram], origin: str) -> tuple[KernelProgra
             users.setdefault(shader.code, []).append(shader)
     places: dict[str, _Place] = {}
     for name, codes in _files(users).items():
-        # What has no variant's name is `main`, and comes first.
+        # A shader without a variant's name becomes `main`, and comes first in its file.
         codes.sort(key=lambda code: users[code][0].variant != "")
         of_file = [users[code] for code in codes]
         places |= zip(codes, _places(name, of_file, origin), strict=True)
@@ -67,7 +71,11 @@ def shared(programs: Sequence[KernelProgram], origin: str) -> tuple[KernelProgra
 
 
 def _files(users: Mapping[str, Sequence[DispatchShader]]) -> dict[str, list[str]]:
-    """Return the codes of each file: those that need different extensions are apart."""
+    """Return the codes of each file, by the file's name.
+
+    Codes that need different extensions are in files of their own: a device without subgroups
+    refuses all of a file that enables them.
+    """
     names: dict[tuple[str, str], str] = {}
     files: dict[str, list[str]] = {}
     for code, (first, *_) in users.items():
@@ -87,7 +95,7 @@ def _enables(code: str) -> str:
 def _places(
     name: str, users: Sequence[Sequence[DispatchShader]], origin: str
 ) -> Iterator[_Place]:
-    """Yield where the codes of a file are; `users` has the shaders of each."""
+    """Yield the place of each code of a file; `users` has the shaders with that code."""
     firsts = [first for first, *_ in users]
     writer = FileWriter([first.code for first in firsts])
     entries = [writer.entry_point(first.variant or MAIN) for first in firsts]
@@ -142,10 +150,10 @@ def _mapped(
     return replace(program, choices=tuple(map(choice, program.choices)))
 
 
-# Shaders as entry points of one WGSL file: what is equal in them is declared once.
+# Shaders as entry points of one WGSL file: equal declarations are written once.
 #
-# Names are changed where entry points have something else by the same name: bindings of
-# vectors and of single elements are `x` and `x_edge`.
+# Where two entry points have different declarations of the same name, the second is renamed:
+# bindings of vectors and of single elements are `x` and `x_edge`.
 
 
 @final
@@ -153,7 +161,11 @@ class FileWriter:
     """Writes a WGSL file: entry point after entry point, shared declarations once."""
 
     def __init__(self, codes: Sequence[str]) -> None:
-        """Start a file for shaders of these codes."""
+        """Start a file for shaders with these codes.
+
+        - `_known`: the name in the file of each declaration, by its name and text
+        - `_claimed`: the names that are taken; `_texts`: the declarations so far
+        """
         self._codes = codes
         self._parts = {code: Declarations(code) for code in codes}
         self._known: dict[tuple[str, str], str] = {}
@@ -217,7 +229,7 @@ class FileWriter:
         shown[name] = self._known[name, text]
 
     def _claim(self, name: str, entry: str) -> str:
-        """Return the name, or one that no entry point has for something else."""
+        """Return a name for a declaration: its own, or if that is taken, `name_entry`."""
         shown = name
         numbers = count()
         while shown in self._claimed or (shown != name and self._has(shown)):
@@ -226,5 +238,8 @@ class FileWriter:
         return shown
 
     def _has(self, name: str) -> bool:
-        """Whether the name may occur in the code of any entry point."""
+        """Whether the name may occur in the code of any entry point.
+
+        A test of text is enough: a name that occurs in a comment is avoided, too.
+        """
         return any(f" {name}" in code or f"({name}" in code for code in self._codes)
