@@ -70,6 +70,8 @@ class Candidates:
                 yield replace(candidate, choice=choice)
 
     def _find(self, number: int) -> Iterator[Candidate]:
+        # The user's schedules in the order of the text.  Whether they fit is tested again, as
+        # the run may end earlier here.
         for which in self._applying[number]:
             schedule = self.tasks[number].kernel.schedules[which]
             task = replace(self.tasks[number], end=self._end(number, which))

@@ -139,6 +139,7 @@ def _of_some_terms(
     found = contraction_over(domain, replace(parted, condition=None))
     if isinstance(found, str) or found.row is None or len(found.over) > 1:
         return found if isinstance(found, str) else None
+    # Each part of the condition must bound the terms by the row, or by the column.
     by_row: list[LinearBound] = []
     by_column: list[LinearBound] = []
     for part, holds in all_parts(parted.condition, holds=True):
@@ -215,6 +216,7 @@ def _of_product(domain: tuple[ir.Index, ...], reduce: ir.Reduce) -> Contraction 
     left = [factor for factor in factors if factor not in right]
     if not all(_depend(side, over) for side in (left, right)):
         return None
+    # The row is the last index on which the left side alone depends.
     own = [
         index
         for index in domain[:-1]
@@ -259,6 +261,7 @@ def _with_row(
     parts: dict[str, dict[ir.Expr, None]] = {LEFT: {}, RIGHT: {}}
 
     def visit(expr: ir.Expr) -> ir.Expr:
+        # Numbers stay; what depends on both sides is taken apart; all else is a factor.
         used = free_indices(expr)
         if not used:
             return expr
@@ -271,6 +274,7 @@ def _with_row(
     term = visit(reduce.body)
     if any(len(found) != 1 for found in parts.values()):
         return None
+    # Each side has one factor, which may occur several times, and depends on the terms.
     (left,), (right,) = parts.values()
     sides = left, right
     fits = all(s.type.is_numeric and _depend((s,), over) for s in sides)
@@ -284,9 +288,11 @@ def _with_row(
 
 
 def all_parts(condition: Expr, *, holds: bool) -> Iterator[tuple[Expr, bool]]:
-    """Yield conditions that all hold, or all fail, where `condition` is `holds`.
+    """Yield the parts of a condition, each with its outcome where the condition `holds`.
 
-    `a and b` is true where both are; `a or b` is false where neither is.
+    `a and b` is true where a is true and b is true; `a or b` is false where a is false and b
+    is false; `not a` is true where a is false.  What is yielded for True: (a, True), (b, True)
+    of `a and b`.
     """
     match condition:
         case Unary("not", operand):

@@ -146,6 +146,8 @@ def _count(
             _count(unconditional(prefix.reduce).body, around, functions, total)
             return
         case ir.Reduce(indices=indices):
+            # A term has one result by its key: indices of the result that keys choose are not
+            # multiplied with those of the terms.
             found = keyed(conditional(expr))
             chosen = {key.index for key in found.keys} if found else set[ir.Index]()
             inner = (*(index for index in around if index not in chosen), *indices)

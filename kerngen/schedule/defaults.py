@@ -204,11 +204,13 @@ def _candidates(task: Task) -> Iterator[ScheduleChoice]:
     if not is_scalar_only(task.stage):
         yield from _with_vectors(task)
         return
+    # Prefixes, orders and keys; if one of these always applies, nothing else is tried.
     if task.reduction and is_conditional(task.reduction):
         found = [*_by_condition(task)]
         yield from found
         if found and found[-1].guard is None:
             return
+    # Runs of several stages, attention before rows.
     if len(task.following) > 1:
         yield from attention_choices(task)
     if task.domain and _is_of_windows(task) and not _is_whole_product(task):
@@ -218,6 +220,8 @@ def _candidates(task: Task) -> Iterator[ScheduleChoice]:
     if task.reduction is None:
         yield ScheduleChoice("map", "the stage holds no reduction")
         return
+    # A single reduction: without tiles where `gemm` does not fit (`fits_gemm` is the reason),
+    # else in tiles, but for sizes that leave these empty.
     if fits_gemm(task):
         yield from _untiled(task)
         return
@@ -320,6 +324,7 @@ def _with_vectors(task: Task) -> Iterator[ScheduleChoice]:
     if task.reduction is None:
         yield ScheduleChoice("map", "the stage holds no reduction")
         return
+    # A single result, few long rows, many terms for few results; else an invocation each.
     long = compare(size_of(task.reduction.indices), ">", LONG_ROW)
     reason = "a long reduction for few results"
     if not task.domain:

@@ -97,6 +97,7 @@ class _Packing:
         self.builder = s = ShaderBuilder(task, dict.fromkeys(names, LANES))
         words = ceil_div(domain_size(task.domain), count)
         self.body, number = start_invocation(s, WORKGROUP, to_wgsl(words, s))
+        # The elements of a word in turns: one turn for bytes in fours, which needs no loop.
         turns = count // self.width
         place = t.Ident(s.fresh("place"))
         held = {x: t.Ident(s.fresh(f"{x.name}_word")) for x in _narrow(task)}
@@ -108,6 +109,7 @@ class _Packing:
         if turns > 1:
             steps = [t.count_up(place.name, 0, t.u32(turns), 1, *steps)]
         self.body += steps
+        # The words are complete now, and stored once.
         for tensor, word in held.items():
             self.body.append(t.Assign(s.buffer(tensor).expr[number], word))
         return s.finish(

@@ -128,6 +128,7 @@ def _scalar_shader(
     workgroup = shader.override("WORKGROUP", size) if named else None
     total = shader.size(task.domain)
     body, at = start_invocation(shader, workgroup or size, total)
+    # A flat stage reads and writes at the element's number; others need its indices.
     lowerer = Lowerer(shader, {}, body)
     if is_flat(task.stage):
         lowerer = Lowerer(shader, {}, body, element=(task.domain, at))
@@ -167,6 +168,7 @@ def _row_vector_shader(task: Task, names: set[str]) -> DispatchShader:
     per_row = shader.extent(lane.extent) // LANES
     total = shader.size(tuple(outer)) * per_row
     body, at = start_invocation(shader, MAP_SIZE, total)
+    # The invocation's number is that of a vector: row * (n / 4) + vector in the row.
     column: t.Expr = at
     indices: dict[Index, t.Expr] = {}
     if outer:

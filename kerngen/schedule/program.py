@@ -218,6 +218,7 @@ class KernelProgram:
         )
 
     def _schedules(self, stage: str) -> Iterator[ScheduledStage]:
+        # The same schedule may be a case of several choices: its rank is the same in all.
         cases = (c for c in cases_in(self.choices) if c.schedule.stages[0] == stage)
         by_rank = {case.rank: case.schedule for case in cases}
         ranks = sorted(by_rank)

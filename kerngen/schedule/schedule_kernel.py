@@ -170,6 +170,7 @@ def _check_schedule(
     if not meant:
         _report_stage(faults, schedule, staged)
     reasons = tuple((task.stage.name, refusal(schedule, task)) for task in meant)
+    # A schedule of a whole kernel is for the stages that it fits: it is wrong if it fits none.
     if meant and all(reason for _, reason in reasons):
         fits = STRATEGIES[schedule.strategy].fits
         by_options = any(not fits(task) for task in meant)

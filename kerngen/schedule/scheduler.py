@@ -116,6 +116,7 @@ class Scheduler:
             options = tuple(self._options(first, known))
             join = self._join(options)
             options, last = self._parted(options, join)
+            # Each case has the choices for the stages that it leaves, up to the join.
             cases = tuple(
                 ScheduledCase(
                     option.schedule,
@@ -168,6 +169,7 @@ class Scheduler:
                 continue
             if guard in known.holding:
                 guard = None
+            # The next candidates are tested where this one was passed over.
             running = known.running(guard, needs)
             yield _Option(schedule, guard, rank, after, known, running)
             if guard is None and needs.within(known.adapter):
@@ -179,6 +181,7 @@ class Scheduler:
         choice = candidate.choice
         made = self._shaders.setdefault(number, {})
         strategy = STRATEGIES[choice.strategy]
+        # Lowering is expensive: schedules that differ by guard and reason share the result.
         key = choice.strategy, strategy.settled(choice.options), candidate.stages
         if key not in made:
             label = _label(choice, {schedule.label for schedule in made.values()})

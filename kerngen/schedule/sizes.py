@@ -56,6 +56,7 @@ def to_wgsl(
             return t.u32(value)
         case host.Symbol(name):
             return shader.extent(name)
+        # In u32: a size that a shader computes must stay below 2^32.
         case host.Apply(function, operands):
             return _apply(function, [to_wgsl(each, shader, known) for each in operands])
         case host.Select(host.Compare(op, left, right), then, otherwise):

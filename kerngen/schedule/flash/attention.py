@@ -153,6 +153,7 @@ class _Reader:
         for load in stage.reads:
             if load.tensor not in self._known:
                 continue
+            # Each subscript must be a bare index over the same axis, the same in all reads.
             own, _ = self._known[load.tensor]
             for subscript, index in zip(load.subscripts, own, strict=True):
                 known = isinstance(subscript, ir.IndexValue) and (
@@ -296,6 +297,7 @@ class _Reader:
     def _found(self, stages: tuple[Stage, ...], finish: Stage) -> Attention:
         assert self._score is not None, "compared with the score of each sum"
         assert self._value is not None, "the last stage has it"
+        # The result has the axes of the scores, but for the keys, and one axis of columns.
         first = set(self._task.domain) - {self._product.column}
         columns = [index for index in finish.domain if index not in first]
         if len(columns) != 1 or set(finish.domain) != {*first, *columns}:

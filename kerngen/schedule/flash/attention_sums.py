@@ -175,6 +175,7 @@ class _Reader:
         """Return the sums of as many stages as belong together, up to the last sum."""
         stages, ends = list[Stage](), 0
         reason = "no sum over its columns, weighted by a softmax, follows it"
+        # As many stages as can be taken; `ends` is the number up to the last sum.
         for stage in self._task.following:
             try:
                 self._take(stage)
@@ -200,6 +201,7 @@ class _Reader:
         if not written.isdisjoint(stage.tensors_read):
             message = f"'{stage.name}' reads one of the sums"
             raise NoSumsError(message)
+        # What kind of stage it is: values of tiles, a product, a number of rows, or a sum.
         own = [r for step in stage.steps for r in outer_reductions(step.value)]
         if len(own) > 1:
             message = f"'{stage.name}' has several reductions"
@@ -212,6 +214,7 @@ class _Reader:
             return
         inlined = self._put_in(own[0])
         assert isinstance(inlined, ir.Reduce), "as it was"
+        # An index of the result that no product has is the column of a sum.
         used = _product_indices(inlined)
         others = [index for index in stage.domain if index not in used]
         if not others:
@@ -363,6 +366,7 @@ class _Reader:
         body = inlined.body
         if numbers is not None:
             body = _numbered(body, places, numbers)
+        # The sum's factors, the index that it goes over, and the products of its tiles.
         weight, value = _split(body, column)
         softmax = [*self._softmax_of(weight, numbers)]
         if not softmax:

@@ -117,6 +117,7 @@ def attention_choices(task: Task) -> Iterator[ScheduleChoice]:
         yield from _attention_sums(task, found)
         return
     together, columns = len(found.stages), found.column.extent
+    # `suits_flash` returns the reason against few queries, "" if there is none.
     if not suits_flash(task, FLASH_ROWS):
         few = compare(found.row.extent, "<=", FEW_QUERIES)
         narrow = both(few, compare(columns, "<=", 64))

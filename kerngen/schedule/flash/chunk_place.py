@@ -69,6 +69,7 @@ class ChunkPlace:
         chunk, rounds, heads, whole = (
             t.Ident(shader.fresh(x)) for x in ("chunk", "rounds", "heads", "whole_head")
         )
+        # `rounds` is computed with the variable `queries`, not with its formula again.
         known = {self.chunks.queries: self.queries}
         number = self.numbers.element(to_wgsl(self.chunks.counter, shader))
         body += [

@@ -201,6 +201,7 @@ def chunks_of(task: Task, found: AttentionSums, tiling: FlashTiling) -> Chunks |
                 continue
             reason = _unfit(taker, maker)
             if not reason:
+                # Both passes have whole tiles of queries and of keys in a chunk.
                 name = task.scratch_name("score_gradients")
                 step, lines = lcm(tiling.keys, STEP), lcm(tiling.queries, LINES)
                 step = tiling.keys if tiling.chunk % step else step
@@ -217,6 +218,7 @@ def _shared(taker: SumPass, maker: SumPass) -> int | None:
     alike = one.batch == other.batch and (one.row, one.key) == (other.key, other.row)
     if not alike or taker.outer or maker.outer:
         return None
+    # With rows and keys exchanged, the factors of a product are exchanged, too.
     sides = [frozenset((x.left, x.right)) for x in other.products]
     own = [frozenset((x.left, x.right)) for x in one.products]
     if not set(own) <= set(sides):

@@ -124,6 +124,7 @@ class FlashRows:
         self._place()
         self.body += self._declare()
         turn = t.Binary("*", t.u32(SIZE), self.parts)
+        # Parts take turns: part n has every turn number n, n + parts, ... of the keys.
         start = self.begin + self.part * SIZE
         inner = self._turn(first)
         self.body.append(t.Blank())
@@ -158,6 +159,7 @@ class FlashRows:
         s, found, split = self.builder, self.found, self.split
         self.parts = self._let("parts", to_wgsl(self.split.parts, s))
         group = self._let("group", linear_group(s))
+        # The part, and then column, rows, head and batch are taken off the number in turn.
         rest: t.Expr = self._let("tile", group // self.parts)
         self.part = self._let("part", group % self.parts)
         extent = s.extent(found.column.extent)
@@ -261,6 +263,7 @@ class FlashRows:
         )
         body = [*self._multiply(first), t.BARRIER, *self._score(first, own)]
         body += [t.Assign(self.weights[s.lane], own), t.BARRIER]
+        # The largest score of all keys of the turn, and of the turns so far.
         few = self._neighbours()
         largest = t.call("max", t.call("max", *few[:2]), t.call("max", *few[2:]))
         body += self._joined(
@@ -269,6 +272,7 @@ class FlashRows:
             self.top,
             lambda part: t.Assign(raised, t.call("max", raised, part)),
         )
+        # The lane's weight takes the place of its score; sums so far are scaled.
         body += [
             t.Let(scale.name, t.call("exp", t.Binary("-", self.top, raised))),
             t.Let(new.name, t.call("exp", t.Binary("-", own, raised)) * self.share),
@@ -350,6 +354,7 @@ class FlashRows:
             )
             for n, key in enumerate(keys)
         ]
+        # All reads are written before any addition, so that they are under way together.
         adding: list[t.Stmt] = []
         for dot, right in zip(dots, rights, strict=True):
             parts = tuple(self._term(left, right, adding) for left in lefts)

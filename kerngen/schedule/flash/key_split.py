@@ -74,6 +74,7 @@ class KeySplit:
     @property
     def parts(self) -> Size:
         """The number of parts: enough for a device, with at least 128 keys each."""
+        # As many parts as fill a device, but no more than there are turns of `SIZE` keys.
         fill = ceil_div(GROUPS, maximum(self.tiles, 1))
         keys = ceil_div(extent_size(self.found.key.extent), SIZE)
         return maximum(minimum(fill, keys), 1)

@@ -61,6 +61,7 @@ class PartsJoin:
         indices = (*found.batch, found.row)
         names = ("row", "parts", "part", "top", "total", "weighted")
         row, parts, part, *joined = (t.Ident(s.fresh(name)) for name in names)
+        # `row` is the number of the row's first part in the buffers.
         number = row_major(
             s, tuple(i.extent for i in indices), [at[i] for i in indices]
         )
@@ -137,6 +138,7 @@ class PartsJoin:
         for domain, write in self.found.beside:
             stage = replace(self.found.finish, domain=domain, steps=(write,))
             write_steps(kept, stage)
+        # One invocation of a row writes its largest score and total: that of column 0.
         if kept.block:
             first = at[self.found.column].equals(0)
             body.append(t.If(first, tuple(kept.block)))

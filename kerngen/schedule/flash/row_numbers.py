@@ -73,6 +73,8 @@ class Rows:
             raise NoSumsError(message)
         value = None if inlined is None else self._reduced(stage, inlined)
         values: dict[str, ir.Expr] = {}
+        # The value of each step in terms of TOP, TOTAL and sums: reductions, reads of other
+        # numbers, and local values are replaced.
         for step in stage.steps:
             outside = step.value
             if value is not None:
@@ -125,6 +127,7 @@ class Rows:
         if is_computed(factor):
             message = "what is weighted depends on the softmax"
             raise NoSumsError(message)
+        # A key that a condition leaves out adds 0, even if its factor is NaN.
         for condition, holds in term.conditions:
             sides = (factor, ZERO) if holds else (ZERO, factor)
             factor = ir.Select(condition, *sides, Scalar.F32)

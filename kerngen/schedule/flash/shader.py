@@ -90,6 +90,7 @@ class FlashShader(KeyPass):
         self.body += [t.Blank(), self._loop()]
         self.body += [t.Blank(), *self.online.join()]
         self.body += [t.Blank(), *self._finish()]
+        # The trips of the loops over terms and over weights, for each tile of keys.
         key, over = extent_size(found.key.extent), domain_size(found.product.over)
         inner = ceil_div(over, t_.terms) + (t_.keys // t_.weights + 1)
         return self.builder.finish(
@@ -167,6 +168,7 @@ class FlashShader(KeyPass):
         many = "four neighbouring sums of a row" if self.wide else "one sum"
         type_ = wgsl_type(Scalar.F32, LANES if self.wide else 1)
 
+        # The last stage's local values, from the parameters of `finish`.
         def sums(given: tuple[t.Ident, ...]) -> Mapping[str, Value]:
             *row, total = given
             value = Value(total, wide=self.wide)

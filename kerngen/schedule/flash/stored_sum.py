@@ -72,6 +72,8 @@ class StoredSumShader(KeyPass):
         self, task: Task, chunks: Chunks, tiling: FlashTiling, *, whole: bool
     ) -> None:
         """Declare the tiles."""
+        # The chunk as a tensor [head, key, query], read at the indices of a product whose rows
+        # are the queries of the chunk.
         self.sum, tiles = chunks.sum, chunks.taker.tiles
         row = ir.Index(task.scratch_name("stored_row"), _QUERIES)
         self.head = ir.Index(task.scratch_name("stored_head"), _HEADS)

@@ -143,6 +143,7 @@ def _sum_shaders(
     *,
     whole: bool,
 ) -> Iterator[DispatchShader]:
+    # First the numbers of rows: by a pass over the keys, or by a plain stage.
     ends = [x.finish.name for each in found.passes for x in each.sums]
     before = tuple(stage for stage in found.stages if stage.name not in ends)
     stem = _together(task, found.stages, task.domain).stem
@@ -158,6 +159,7 @@ def _sum_shaders(
             pass
         case _:
             assert_never(found.statistics)
+    # Then the sums that don't go by chunks, and the dispatches of the chunks.
     apart = (chunks.maker, chunks.taker) if chunks else ()
     for each in found.passes:
         if each not in apart:
@@ -247,6 +249,7 @@ def _whole_pass(
     key = extent_size(tiles.key.extent)
     sides: list[Extent] = [tiles.key.extent, *(x.extent for x in columns)]
     guards: list[host.Guard] = []
+    # Whole turns of each product's terms, and of the keys; whole vectors everywhere.
     for product in tiles.products:
         if len(product.over) > 1:
             return host.NEVER

@@ -379,6 +379,7 @@ class SumShader(_Remade):
         for each in self.parts:
             body += [*each.values.place(self.at), *each.values.declare()]
         body += [t.Blank(), self.over_keys(self._turn(first, others))]
+        # The loops over the outer indices, such as heads that share keys, are around that.
         for index, counter in reversed(counters.items()):
             body = [t.count_up(counter.name, 0, s.extent(index.extent), 1, *body)]
         return body
@@ -389,6 +390,7 @@ class SumShader(_Remade):
         The sums take the tile of weights in workgroup memory one after the other.
         """
         applied, weights = self.applied_to_all(first, others)
+        # The first sum's values are loaded while weights are computed.
         fetched = self.parts[0].values.fetch(self.first)
         body = [*self.multiplied(), *fetched, *applied]
         rows = [self.tile_rows(), *weights]

@@ -94,6 +94,9 @@ class FlashTiling:
         if faults:
             yield faults[0]
             return
+        # Powers of two, as places in the tile of weights are XORed.  That tile has a line for
+        # each of `weights` keys: every invocation along the keys needs a line when they join
+        # numbers (`KeyPass.shared`), and a block has four keys of each.
         rows, columns = self.scores.rows, self.scores.columns
         if rows & (rows - 1) or columns & (columns - 1):
             yield f"{columns} x {rows} invocations are no powers of two"

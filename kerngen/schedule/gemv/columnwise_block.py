@@ -161,6 +161,7 @@ class _Columnwise:
 
     def __post_init__(self) -> None:
         task, shape, names = self.task, self.shape, self.reading.names
+        # Without vectors a lane has one column: four times as many lanes are across.
         self.width = LANES if names else 1
         self.lanes = shape.lanes
         self.across = min(shape.across * LANES // self.width, self.lanes)
@@ -206,6 +207,7 @@ class _Columnwise:
         """Return how often the loops of a lane run: over fours of terms, then the rest."""
         first, *rest = self.reduce.indices
         shared = self._part_count * (self.slices * TERMS)
+        # A loop in fours, and up to three turns of single terms for the rest.
         own = ceil_div(extent_size(first.extent), shared) + (TERMS - 1)
         return nested_trips(own, tuple(rest))
 
@@ -224,6 +226,8 @@ class _Columnwise:
     def _place(self) -> dict[Index, t.Expr]:
         """Name the rows and the columns of this lane, and its part of the terms."""
         s, body = self.builder, self.body
+        # Workgroups are numbered by block of rows, block of columns, part of the terms, and
+        # batch, the first one changing fastest.
         group, across = (t.Ident(s.fresh(name)) for name in ("group", "column_blocks"))
         body.append(t.Let(group.name, linear_group(s)))
         if self.split:
@@ -237,6 +241,7 @@ class _Columnwise:
             body.append(t.Let(blocks.name, to_wgsl(self.block.needed, s)))
             line = group // blocks
         size = s.size(self.batch) * self.parts * across * blocks
+        # A grid folded into two dimensions may have more workgroups than there is work.
         body += [
             t.If(group >= size, (t.Return(),)),
             *self.block.place(group % blocks),
@@ -288,6 +293,7 @@ class _Columnwise:
         label = reduction_label(self.task)
         lowerer = Lowerer(s, at, body, label=label, counts_vectors=True)
         lowerer = replace(lowerer, at={**at, **lowerer.counters(tuple(rest))})
+        # The matrix first, once for all rows; then each row's terms as one vector.
         rights = [
             self._right(
                 replace(lowerer, at={**lowerer.at, first: counter + number}),
@@ -385,6 +391,7 @@ class _Columnwise:
             row[index] = t.Ident(s.name(index.name))
         joined = t.Ident(s.name("joined", "join"))
         places = {**at, **row}
+        # A single part does the stage's steps; one of several stores its sums to scratch.
         if self.split is None:
             label = reduction_label(self.task)
             lowerer = Lowerer(s, places, body, self._vector, label=label)

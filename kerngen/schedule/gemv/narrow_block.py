@@ -113,6 +113,8 @@ class NarrowRowwise(Rowwise):
         fours = range(self.width // LANES)
         for column, right in enumerate(rights):
             values = [right.four(number, inner.block) for number in fours]
+            # Vectors are added before their components: a run of 32 has 8 multiplications
+            # of vectors, and one sum of four.
             for row, left in enumerate(lefts):
                 pairs = zip(left, values, strict=True)
                 terms: list[t.Expr] = [x.expr * value.expr for x, value in pairs]
@@ -204,6 +206,8 @@ class WordRowwise(NarrowRowwise):
         ]
         label = reduction_label(self.task)
         lowerer = Lowerer(s, at, body, vector=index, label=label, counts_vectors=True)
+        # Reading the words fills `_ahead` and `_after` (`_hold`); what is in `own.block` is
+        # the arithmetic of the turn.
         own = replace(lowerer, at={**at, index: place}, block=[])
         rights = [*self._rights(own, columns, (0, 1))]
         self._take(own, rights, (0, 1))

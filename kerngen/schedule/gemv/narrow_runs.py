@@ -92,6 +92,7 @@ def words_of(
         return None
     (storage,) = storages
     assert storage is not None, "what is a code is narrow"
+    # Each read of these tensors is one of the codes.
     tensors = frozenset(load.tensor.name for load in codes)
     reads = (x for value in task.values for x in loads(value))
     is_alone = len([x for x in reads if x.tensor.name in tensors]) == len(codes)
@@ -188,6 +189,7 @@ class RunReader:
     def _with_locals(self, expr: ir.Expr) -> ir.Expr:
         """Replace narrow integers, and reads that are the same for the run, by local values."""
         match expr:
+            # `f32(w[j, p]) - f32(zero[j, p / 32])`: integers with a zero point.
             case ir.Binary(
                 "-", ir.Cast(ir.Load()) as codes, ir.Cast(ir.Load(tensor)) as zero
             ) if (
@@ -241,6 +243,7 @@ class RunReader:
         assert isinstance(cast.operand, ir.Load), "what is a code is one"
         storage = cast.operand.tensor.narrow
         assert storage is not None, "what is a code is narrow"
+        # What is subtracted: the powers of two, the bias of signed integers, the zero point.
         more = [f"{(1 << power) + _bias(storage)}.0" for power in _powers(storage)]
         less: t.Expr = t.call("vec4f", *map(t.Literal, more))
         if zero is not None:

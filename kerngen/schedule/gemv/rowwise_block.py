@@ -65,6 +65,7 @@ class Rowwise:
         task, shape = self.task, self.shape
         lanes_of = dict.fromkeys(self.names, LANES)
         self.builder = ShaderBuilder(task, lanes_of, words=self.words)
+        # Workgroup memory that subclasses take: joining has the rest of 16 KiB.
         self.held_bytes = 0
         self.block = RowBlock(self.builder, task, shape.rows)
         self.reduce = reduction_of(task)
@@ -198,6 +199,7 @@ class Rowwise:
         vector = indices[-1] if self.names else None
         label = reduction_label(self.task)
         lowerer = Lowerer(s, at, body, vector=vector, label=label, counts_vectors=True)
+        # Reads of the matrix, for each term, or vector of them, of the turn.
         rights: list[list[Any]] = []
         inners: list[Lowerer] = []
         for shift in shifts:
@@ -283,6 +285,7 @@ class Rowwise:
             inside.append(
                 t.Ident(s.name(self.column.name)) < s.extent(self.column.extent)
             )
+        # The row and column of the result, by their own names: `let i = first + ...`.
         body: list[t.Stmt] = []
         for index, place in places.items():
             body.append(t.Let(s.name(index.name), place))

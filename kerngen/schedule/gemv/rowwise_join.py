@@ -56,6 +56,7 @@ def join_rounds(
 
     They take up to `room` bytes of workgroup memory.
     """
+    # Powers of two, so that the lanes of a group divide evenly among the totals of a round.
     lanes = along * across
     most = min(along, room // (BYTES * lanes))
     counts = [*_powers(len(totals), most)]
@@ -68,6 +69,7 @@ def join_rounds(
             for number, total in enumerate(totals[first : first + count])
         ]
         before.append(t.BARRIER)
+        # `rest` lanes have the same total: they add up `count` values each, then join these.
         rest = along // count
         own = shader.lane // rest
         if count > 1:
@@ -110,6 +112,7 @@ def _take_one(
     def value(number: t.Operand) -> t.Expr:
         return shared[start + (own + number) % count * rest]
 
+    # Up to four values are one expression; more are a loop over fours.
     values = [value(turn + n) for n in range(min(count, AT_ONCE))]
     if count > AT_ONCE:
         zero = identity(shader, reduce.kind, reduce.type)

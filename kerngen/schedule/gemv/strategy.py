@@ -182,6 +182,7 @@ def _blocks(task: Task, shape: GemvShape) -> Iterator[Rowwise]:
     if not _reads_narrow(task):
         yield Rowwise(task, shape, "aligned", LANES, names)
         return
+    # A matrix of narrow integers: four words at once, if the rows fit workgroup memory.
     words = words_of(task, found.right, found.last, names)
     if words is not None:
         storage, tensors = words
@@ -190,6 +191,7 @@ def _blocks(task: Task, shape: GemvShape) -> Iterator[Rowwise]:
             yield WordRowwise(task, shape, "aligned", run, names, tensors)
             yield NarrowRowwise(task, shape, "eights", EIGHT, names)
             return
+    # Both factors are bytes; or there are integers of 4 or 8 bits, eight at once.
     if factors := dot_factors(task, found, names):
         tensors = frozenset(load.tensor.name for load in factors)
         yield DotRowwise(task, shape, "aligned", DOT_RUN, names, tensors)

@@ -70,6 +70,7 @@ def varies(load: Load, index: Index) -> bool:
 
 
 def _may_depend(subscript: Subscript, index: Index) -> bool:
+    # What a local value depends on is not looked up: it may be any index.
     value = subscript_value(subscript)
     locals_ = (node for node in walk(value) if isinstance(node, LocalValue))
     return index in free_indices(value) or any(locals_)

@@ -89,6 +89,7 @@ def find_serially(lowerer: Lowerer, reduce: Reduce) -> Value:
     rank, place, is_better = (
         t.Ident(shader.fresh(name)) for name in ("rank", "place", "is_better")
     )
+    # `&` and `|` instead of `&&` and `||`, as both sides may be vectors of bool.
     zero = t.Call("vec4i", (t.Literal("0"),)) if wide else t.Literal("0")
     is_first = t.Binary("&", found < zero, t.Binary(">=", place, zero))
     inner.block.extend(

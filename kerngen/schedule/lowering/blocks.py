@@ -62,6 +62,7 @@ def accumulate_blocks(
     places, reads, terms = list[t.Stmt](), list[t.Stmt](), [first]
     value = term(counter, reads)
     reads.append(t.Let(first.name, value))
+    # The first term is inside by the loop's condition; each other one is tested.
     for number in range(1, blocks.at_once):
         at = t.Ident(shader.fresh(f"{counter.name}{number}"))
         own = t.Ident(shader.fresh(f"term{number}"))

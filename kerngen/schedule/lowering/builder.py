@@ -263,11 +263,14 @@ class ShaderBuilder:
             if written:
                 self._written.add(name)
             lanes = self._lanes_of.get(name, 1)
+            # A scratch buffer may be wanted by the name of a local value: it has a name space
+            # of its own.
             shown = self.name(name, "scratch" if written is not None else "value")
             narrow = memory.narrow if isinstance(memory, Leaf) else None
             read = partial(self._reader, shown, narrow) if narrow else None
             packed = self._packer(name, shown, narrow, lanes) if narrow else None
             buffer = StorageBinding(name, lanes, t.Ident(shown), memory, read, packed)
+            # The type of the array's elements: words by fours, vectors, or one element.
             element = self._structs.type_of(buffer.laid)
             if name in self._words:
                 element = wgsl_type(Scalar.U32, LANES)
@@ -276,6 +279,7 @@ class ShaderBuilder:
                 element = wgsl_type(memory.storage, lanes)
             self._buffers[name] = buffer
             space = "read_write" if name in self._written else "read"
+            # Binding 0 for now: `_ordered` numbers all bindings.
             self._declared[f"buffer {name}"] = wgsl.Buffer(
                 0,
                 f"storage, {space}",
@@ -372,6 +376,7 @@ class ShaderBuilder:
         `workgroup_name` is the override with the value `workgroup_size`, if there is
         one.
         """
+        # Compilers of WGSL limit how deep expressions are nested: deep ones get names.
         shallow = named_where_deep(body, self.fresh)
         size = workgroup_name or workgroup_size
         entry = wgsl.EntryPoint(size, self._builtin_inputs(), shallow)
@@ -398,6 +403,7 @@ class ShaderBuilder:
 
     def _builtin_inputs(self) -> tuple[tuple[str, str, str], ...]:
         """Return the entry point's parameters: each built-in's attribute, name and type."""
+        # Without subgroups `known` is shorter: `zip` leaves those built-ins out.
         known = (self.workgroup, self.grid, self.lane, *self._subgroup)
         return tuple(
             (builtin, self._text(name), type_)
@@ -413,6 +419,7 @@ class ShaderBuilder:
         return sum(x.size for x in declared if isinstance(x, wgsl.WorkgroupVar))
 
     def _module(self, declarations: tuple[wgsl.Declaration, ...]) -> wgsl.Module:
+        # WGSL has f16 only under `enable f16`, in buffers and in the uniform struct.
         held: list[MemoryType] = [b.memory for b in self._buffers.values()]
         if self._uses_uniform:
             held += (field.type for field in self.task.layout.fields)
@@ -453,6 +460,7 @@ class ShaderBuilder:
             if isinstance(buffer, wgsl.Buffer):
                 numbered = replace(buffer, binding=number)
                 self._declared[f"buffer {name}"] = numbered
+        # Constants first: bindings and arrays may have them in their types.
         found = list(self._declared.values())
         order = (wgsl.Buffer, wgsl.WorkgroupVar, wgsl.Function | wgsl.Verbatim)
         ranked = [d for kind in order for d in found if isinstance(d, kind)]

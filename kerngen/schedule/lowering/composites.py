@@ -112,6 +112,7 @@ def lower_componentwise(to: Lowerer, expr: ir.BuiltinCall) -> t.Expr:
     arguments = [_operand(to, part, apart=apart) for part in expr.arguments]
     if name := helper_of(expr.builtin):
         return t.Call(to.shader.helper(name, width), tuple(arguments))
+    # WGSL has the function for vectors, or it is called for each component.
     row = BUILTINS[expr.builtin]
     if row.wide:
         type_ = wgsl_type(expr.type.scalar, width)
@@ -157,6 +158,7 @@ def lower_choice(
     falsy, truthy = sides
     if ir.is_constant(expr):
         falsy = variable(to, falsy)
+    # Of matrices, each column is chosen, so all parts have names.
     if not isinstance(expr.type, Matrix):
         return t.call("select", falsy, truthy, condition)
     falsy, truthy, chosen = (named(to, part) for part in (falsy, truthy, condition))

@@ -136,6 +136,7 @@ def finish_steps(
     lowerer: Lowerer, task: Task, reduce: Reduce, value: Value, only: t.Expr | None
 ) -> None:
     """Write the stage's steps with its reduction's result, for lanes where `only` holds."""
+    # Locals of the loop over the terms do not exist behind it.
     inner = lowerer.nested({})
     inner = replace(inner, reduced={reduce: whole_of(reduce, value)}, locals={})
     write_steps(inner, task.stage)

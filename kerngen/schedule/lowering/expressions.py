@@ -86,9 +86,11 @@ class Lowerer:
     def lower(self, expr: ir.Expr) -> Value:
         """Return the shader's value of an expression; what it needs is written first."""
         match expr:
+            # Leaves: numbers, indices, the call's scalars, and elements of tensors.
             case ir.Constant(value, type_):
                 return Value(self._literal(value, type_))
             case ir.ConstRef(name, value, type_):
+                # WGSL's constants are finite.
                 if not math.isfinite(value):
                     return Value(self._literal(value, type_))
                 return Value(self.shader.const(name, type_, literal(value, type_)))
@@ -102,6 +104,7 @@ class Lowerer:
                 return self.locals[name]
             case ir.Load():
                 return lower_load(self, expr)
+            # Parts of vectors and matrices, and vectors of parts.
             case ir.Swizzle(operand, components):
                 return Value(t.Member(self.lower(operand).expr, components))
             case ir.Part():
@@ -109,6 +112,7 @@ class Lowerer:
             case ir.Construct(type_, parts):
                 values = (self.lower(part).expr for part in parts)
                 return Value(t.Call(type_.spelling, tuple(values)))
+            # Operators, conversions and calls.
             case ir.Unary():
                 return self._unary(expr)
             case ir.Binary():
@@ -166,6 +170,7 @@ class Lowerer:
         at = self.at[index]
         if index != self.vector:
             return Value(t.call("i32", at))
+        # The values of the four elements: vec4i(i32(j)) + vec4i(0, 1, 2, 3).
         first = t.call("vec4i", t.call("i32", at))
         steps = tuple(map(t.Literal, "0123"))
         return Value(t.Binary("+", first, t.Call("vec4i", steps)), wide=True)
@@ -265,6 +270,7 @@ class Lowerer:
     # Calls
 
     def _builtin(self, expr: ir.BuiltinCall) -> Value:
+        # A floored division of numbers that are not negative is WGSL's operator.
         if _is_truncating(expr):
             op, (left, right) = TRUNCATING[expr.builtin], expr.arguments
             return self._binary(ir.Binary(op, left, right, expr.type))
@@ -274,6 +280,7 @@ class Lowerer:
         if expr.builtin in GEOMETRY:
             operands = tuple(value.expr for value, _ in parts)
             return Value(lower_geometry(self, expr, operands))
+        # A function that WGSL lacks is a helper; others are a template, `max({0}, {1})`.
         if name := helper_of(expr.builtin):
             wide, arguments = self.together(*parts)
             helper = self.shader.helper(name, LANES if wide else 1)
@@ -329,6 +336,7 @@ class Lowerer:
         key = f"function {name}"
         if self.shader.has(key):
             return name
+        # The body is lowered by a lowerer of its own, which knows the parameters alone.
         item = self.shader.function(function)
         names = {p.name: self.shader.name(p.name) for p in item.parameters}
         body: list[t.Stmt] = []
@@ -386,6 +394,8 @@ class Lowerer:
         if expr.finds_place:
             return find_serially(self, expr)
         name = self.shader.fresh(f"{self.label}_{expr.kind}")
+        # Whether the terms are wide is known when the loop is written: its variable is then
+        # declared in front of it.
         loop, wide = self._loop(expr, expr.indices, t.Ident(name))
         zero = identity(self.shader, expr.kind, expr.type, LANES if wide else 1)
         self.block.extend((t.Var(name, zero), loop))
@@ -395,6 +405,7 @@ class Lowerer:
         self, reduce: ir.Reduce, indices: tuple[ir.Index, ...], total: t.Ident
     ) -> tuple[t.Stmt, bool]:
         """Return the loop over the first index, and whether its terms are wide."""
+        # The inner loop is in the block of the outer one, behind what both need.
         first, *rest = indices
         inner = self.nested(self.counters((first,)))
         along = terms_along(self, reduce, first)

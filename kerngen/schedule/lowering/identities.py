@@ -44,6 +44,7 @@ def identity(
     """Return the value that a reduction starts from, for each component of a vector."""
     if kind in {"argmax", "argmin"}:
         return no_place(shader)
+    # That of `max` and `min` of floats is infinite; all others are in the table.
     scalar = scalar_of(type_)
     if (kind, scalar) in _START:
         start: t.Expr = t.Literal(_START[kind, scalar])

@@ -138,11 +138,13 @@ class Joiner:
     def _tree(self, name: str, kind: ReduceKind, type_: ValueType) -> wgsl.Function:
         shader, lanes, shared = self._shader, self._lanes, self._shared(type_)
         part, joined = map(t.Ident, ("part", "joined"))
+        # Several rows may share a workgroup: `start` is the row's first lane.
         whole = lanes == self._workgroup
         place = shader.lane if whole else shader.lane % lanes
         start = t.ZERO if whole else t.Binary("-", shader.lane, place)
         body: list[t.Stmt] = [t.Assign(shared[shader.lane], part), t.BARRIER]
         count = lanes
+        # A fourth of the lanes joins four values each, until four or two are left.
         while count > JOINED:
             count //= JOINED
             of = [shared[shader.lane + number * count] for number in range(JOINED)]
@@ -178,6 +180,7 @@ class Joiner:
             t.Assign(shared[shader.lane], part),
             t.BARRIER,
         ]
+        # As many steps as the most lanes need; with fewer, conditions leave some out.
         step = JOINED
         while step < rungs.most:
             of = [shared[shader.lane + count * number] for number in range(JOINED)]
@@ -189,6 +192,7 @@ class Joiner:
             )
             body.append(t.If(rungs.lanes > step, inner))
             step *= JOINED
+        # The last step: two values, and two more where four are left.
         first, *others = (shared[start + number] for number in range(JOINED))
         rest = in_pairs(kind, others[1:])
         body += [

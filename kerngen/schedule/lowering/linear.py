@@ -92,6 +92,7 @@ def flat_terms(factor: Expr, over: tuple[Index, ...]) -> FlatTerms | None:
     indices = tuple(s.index for s in load.subscripts if isinstance(s, IndexValue))
     rank = len(load.subscripts) - len(over)
     extents = tuple(index.extent for index in over)
+    # The reduction's indices in their order, over whole axes: else terms have gaps.
     whole = indices[rank:] == over and load.tensor.extents[rank:] == extents
     if rank < 0 or not whole or len(set(indices)) < len(load.subscripts):
         return None

@@ -81,6 +81,7 @@ class LinearBound:
         tighter = self._looser(lowerer, last, first)
         if self.slope == 0:
             return looser, tighter
+        # If the bound at the looser end is the tighter one, it has wrapped between the ends.
         names = ("some_most", "every_most") if self.is_upper else ("some", "every")
         some, every = (t.Ident(lowerer.shader.fresh(name)) for name in names)
         lowerer.block.extend([t.Let(some.name, looser), t.Let(every.name, tighter)])
@@ -131,6 +132,7 @@ def _solved(
     form = affine_form(rest)
     if form is None or not {row, key} >= set(form.terms):
         return None
+    # The key must have the coefficient -1: `left - right = slope * row + offset - key`.
     slope = form.coefficient(row)
     if slope is None or form.coefficient(key) != -1:
         return None

@@ -38,6 +38,7 @@ def lower_load(to: Lowerer, load: Load) -> Value:
     buffer = to.shader.buffer(load.tensor)
     if not isinstance(load.tensor.element, Scalar):
         return Value(memory.read(*place_of_load(to, load)))
+    # From the cheapest address to the dearest: the own element, four neighbours, four anywhere.
     if to.element is not None and is_at(load, to.element[0]):
         return _own(to, load, buffer, to.element[1])
     if to.vector is not None and is_contiguous(load, to.vector):

@@ -50,6 +50,8 @@ def lower_at(to: Lowerer, at: At) -> t.Expr:
 
 def element(place: t.Expr, array: ArrayLayout, index: t.Operand) -> tuple[t.Expr, Laid]:
     """Return an element of a fixed array, and its layout."""
+    # In the uniform struct, elements are 16 bytes apart: f16 are packed in words, and a
+    # smaller element is a member of a vector.
     carried = place[index]
     if array.in_words:
         assert isinstance(array.element, LeafLayout), "words carry f16"
@@ -80,6 +82,7 @@ def read(place: t.Expr, laid: Laid) -> t.Expr:
     match laid:
         case LeafLayout(leaf=leaf) if not leaf.is_half:
             return place
+        # f16 in storage: converted as a whole, a matrix column by column.
         case LeafLayout(leaf=leaf):
             if isinstance(leaf.type, Matrix):
                 columns = (place[n] for n in range(leaf.type.columns))
@@ -87,6 +90,7 @@ def read(place: t.Expr, laid: Laid) -> t.Expr:
                 parts = tuple(t.call(column, column_) for column_ in columns)
                 return t.Call(leaf.type.spelling, parts)
             return t.call(leaf.type.spelling, place)
+        # A matrix in the uniform struct that lies there as an array of its columns.
         case ColumnsLayout(leaf=leaf, columns=columns):
             places = (element(place, columns, n) for n in range(columns.length))
             parts = tuple(read(*column) for column in places)

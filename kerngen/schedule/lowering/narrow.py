@@ -50,6 +50,7 @@ def reader(function: str, name: str, storage: Storage, lanes: int) -> str:
     def cast(word: str) -> str:
         return f"bitcast<i32>({word})" if signed else word
 
+    # Two vectors of four are in a word of 4-bit integers, one in a word of bytes.
     vectors = count // LANES
     part = f"{name}[at / {vectors}u] >> (at % {vectors}u * {LANES * bits}u)"
     whole = part if vectors > 1 else f"{name}[at]"
@@ -83,6 +84,7 @@ fn {function}(value: vec4{kind}, place: u32) -> u32 {{
 
 def packer(function: str, name: str, storage: Storage, lanes: int) -> str:
     """Return the text of the function that brings an element, or four, to their place."""
+    # Four bytes are a whole word, which has no place in one; four of 4 bits are half of it.
     bits, signed = storage.bits, storage in {Storage.I8, Storage.I4}
     vector = "u32" if lanes == 1 else "vec4u"
     joined, whole = "parts.x | parts.y | parts.z | parts.w", bits * LANES == WORD

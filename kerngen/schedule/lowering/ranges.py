@@ -62,6 +62,7 @@ def terms_along(
     bounds, decides = [*_bounds(to, reduce, index)], [*_deciding(to, reduce)]
     if not bounds and not decides:
         return Terms(t.ZERO, length, is_whole=True)
+    # The latest begin and the earliest end of all bounds.
     narrow = replace(to, vector=None)
     begins = [_begin(narrow, bound, length) for bound in bounds if bound[0] in _LOWER]
     ends = [_end(narrow, bound, length) for bound in bounds if bound[0] in _UPPER]
@@ -71,6 +72,7 @@ def terms_along(
     end = length
     for other in ends:
         end = other if end is length else t.call("min", end, other)
+    # A condition without the index leaves all terms, or none.
     if decides:
         holds = t.all_of(*(narrow.lower(condition).expr for condition in decides))
         end = t.call("select", t.ZERO, end, holds)
@@ -89,6 +91,7 @@ def is_window(reduce: ir.Reduce) -> bool:
     moving: dict[bool, set[frozenset[ir.Index]]] = {True: set(), False: set()}
     for condition in _conditions(reduce):
         if isinstance(condition, ir.Binary) and condition.op in _MIRRORED:
+            # The index may be on either side of the comparison.
             sides = (condition.op, condition.left, condition.right)
             mirrored = _MIRRORED[condition.op], condition.right, condition.left
             for op, own, other in (sides, mirrored):
@@ -138,6 +141,7 @@ def _is_index(expr: ir.Expr, index: ir.Index) -> bool:
 
 def _is_known(to: Lowerer, expr: ir.Expr) -> bool:
     """Whether a value is the same in all of a loop, and for all elements of an invocation."""
+    # Indices of inner loops are not in `to.at` yet.
     used = free_indices(expr)
     locals_ = (node.name for node in walk(expr) if isinstance(node, ir.LocalValue))
     return (
@@ -152,6 +156,7 @@ def _begin(to: Lowerer, bound: _Bound, length: t.Expr) -> t.Expr:
     """Return the first index for which a lower bound holds, or one past the end."""
     op, expr = bound
     value = to.lower(expr).expr
+    # Clamped before 1 is added, which could overflow.
     if expr.type is Scalar.U32:
         return t.call("min", value, length) + 1 if op == ">" else value
     if op == ">":

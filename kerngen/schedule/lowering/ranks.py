@@ -65,6 +65,7 @@ def _with_ranks(expr: Expr) -> Expr:
 
 
 def _reduced(reduce: Reduce) -> Expr:
+    # The rank is taken under the condition: a term that is left out is the least integer.
     type_ = _integers(reduce.type)
     rank = BuiltinCall(f"{reduce.kind} rank", (reduce.body,), type_)
     whole = unconditional(replace(reduce, body=rank, type=type_))

@@ -67,6 +67,7 @@ def store_at(
         if (y_at < u.n) { y[y_at] = v; }
     """
     buffer = lowerer.shader.buffer(tensor)
+    # One element, or an aligned vector of four.
     if lowerer.vector is None or buffer.lanes == LANES:
         places = _places(replace(lowerer, vector=None), tensor, at)
         address, inside = _addressed(lowerer, tensor, at, places)
@@ -75,6 +76,7 @@ def store_at(
             address, stored = address // LANES, lowerer.widen(value, tensor.element)
         lowerer.block.extend(_where(inside, [buffer.store(address, stored)]))
         return
+    # Four elements apart: each is stored at its own address, under its own condition.
     value = lowerer.named(value, f"{tensor.name}_value")
     places = _places(lowerer, tensor, at)
     for component in COMPONENTS:
@@ -94,6 +96,7 @@ def _places(
     found: list[Value] = []
     for place, extent in zip(places, tensor.extents, strict=True):
         value = lower_subscript(lowerer, place, extent)
+        # The subscript itself instead of the clamped one: outside, nothing is stored.
         if isinstance(place, ir.Clamped):
             value = lowerer.lower(place.value)
             type_ = wgsl_type(Scalar.U32, value.lanes)
@@ -139,6 +142,7 @@ def _write_to(lowerer: Lowerer, step: Write, expr: ir.Expr, address: t.Expr) -> 
         return
     wide = lowerer.widen(value, step.tensor.element)
     if buffer.lanes == LANES:
+        # The address of the own element counts vectors already.
         scale = 1 if lowerer.element is not None else LANES
         lowerer.block.append(buffer.store(address // scale, wide))
         return
@@ -202,6 +206,7 @@ def is_flat(stage: Stage) -> bool:
                 return all(only_own(child) for child in children(expr))
 
     written = (step.tensor for step in stage.steps if isinstance(step, Write))
+    # Tensors that are written must have the domain's shape, too.
     fits = all(tensor.extents == extents for tensor in written)
     return fits and all(only_own(step.value) for step in stage.steps)
 

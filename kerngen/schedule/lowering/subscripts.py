@@ -78,6 +78,7 @@ def _clamped(to: Lowerer, expr: ir.Expr, extent: ir.Extent) -> Value:
         type_ = wgsl_type(Scalar.U32, LANES if value.wide else 1)
         return Value(t.call(type_, value.expr), value.wide)
     length = to.shader.extent(extent)
+    # A u32 can only be too large: min(value, n - 1).
     if expr.type is Scalar.U32:
         last = Value(t.Binary("-", length, t.ONE))
         wide, (a, b) = to.together((value, Scalar.U32), (last, Scalar.U32))
@@ -137,6 +138,7 @@ def lower_fixed(to: Lowerer, expr: ir.Expr) -> t.Expr:
             return to.lower(expr).expr
         case ir.Unary(op="-", operand=operand):
             return t.ZERO - lower_fixed(to, operand)
+        # Modulo 2^32, i32 and u32 are the same bits, and sums and products agree.
         case ir.Cast(operand=operand) if operand.type.is_integer:
             return lower_fixed(to, operand)
         case ir.Binary(op="+", left=left, right=right):
@@ -145,6 +147,7 @@ def lower_fixed(to: Lowerer, expr: ir.Expr) -> t.Expr:
             return lower_fixed(to, left) - lower_fixed(to, right)
         case ir.Binary(op="*", left=left, right=right):
             return lower_fixed(to, left) * lower_fixed(to, right)
+        # Quotients do not: a dim by a positive number is safe, as neither is negative.
         case ir.Binary(
             op="/", left=ir.DimValue() as dim, right=ir.Constant(value=value) as divisor
         ) if (value > 0):
