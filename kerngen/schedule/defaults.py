@@ -425,7 +425,7 @@ def _in_parts(
 
 
 def _short(task: Task, most: int) -> Expr:
-    """Return the guard that an invocation should reduce alone, of `most` terms.
+    """Return the guard that an invocation should reduce alone: for fewer than `most` terms.
 
     A sum over several indices, as over a window, may have short rows and still many terms:
     then an invocation reduces alone only if there are many results.

@@ -194,7 +194,10 @@ def _row_vector_shader(task: Task, names: set[str]) -> DispatchShader:
 def start_invocation(
     shader: ShaderBuilder, size: t.Operand, total: t.Expr
 ) -> tuple[list[t.Stmt], t.Ident]:
-    """Write the invocation's number, and return where that is past the last element."""
+    """Write the invocation's number; an invocation past the last element ends there.
+
+    Returned are the statements so far, and the variable of the number.
+    """
     name = shader.fresh("element")
     first = linear_group(shader) * size
     element = t.Ident(name)

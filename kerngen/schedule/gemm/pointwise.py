@@ -92,7 +92,7 @@ def pointwise_of(
 
 
 def _places(load: ir.Load, over: tuple[ir.Index, ...]) -> Iterator[_Place | None]:
-    """Yield the place on each axis; None for one that is none of a window."""
+    """Yield the place on each axis; None for a subscript that no window has."""
     for subscript, axis in zip(load.subscripts, load.tensor.extents, strict=True):
         form = affine_form(subscript_value(subscript))
         yield _place(subscript, form, axis, over) if form else None

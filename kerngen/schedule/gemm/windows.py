@@ -134,7 +134,7 @@ class WindowReader:
         name: str,
         over: tuple[Index, ...] = (),
     ) -> None:
-        """Declare nothing yet."""
+        """Find the factor's special forms; functions are declared when they are called."""
         self._builder = builder
         self._factor = factor
         self._name = name
