@@ -18,7 +18,7 @@ from kerngen.schedule.task import Task
 @final
 @dataclass(frozen=True)
 class Candidate:
-    """A strategy with its options for a task's stage, and those it runs with that."""
+    """A strategy with its options for the stage of a task, which begins a run of stages."""
 
     task: Task
     choice: ScheduleChoice
@@ -53,9 +53,9 @@ class Candidates:
         return self._found[number]
 
     def _possible(self, number: int) -> Iterator[Candidate]:
-        """Yield the candidates that some call has, by what the kernel requires of it.
+        """Yield the candidates that some call may run, by what the kernel requires of calls.
 
-        A guard that holds of every call is none.
+        A guard that holds in every call is dropped.
         """
         kernel = self.tasks[number].kernel
         known = known_of(kernel) if kernel.requires else None
@@ -70,6 +70,8 @@ class Candidates:
                 yield replace(candidate, choice=choice)
 
     def _find(self, number: int) -> Iterator[Candidate]:
+        # The user's schedules in the order of the text.  Whether they fit is tested again, as
+        # the run may end earlier here.
         for which in self._applying[number]:
             schedule = self.tasks[number].kernel.schedules[which]
             task = replace(self.tasks[number], end=self._end(number, which))
@@ -98,11 +100,11 @@ class Candidates:
         )
 
     def _end(self, number: int, which: int | None) -> int:
-        """Return the stage before which a run ends that begins at stage `number`.
+        """Return the stage before which a run of stages that begins at `number` must end.
 
-        Schedule `which` asks for the run. It leaves a stage alone for which the user has
-        a schedule of its own, that is, one that had no chance at the first stage; a
-        schedule of the whole kernel only yields to such that are before it in the text.
+        User's schedule `which` asks for the run; None: a default.  The run ends before a
+        stage for which the user has another schedule, one that does not apply to the first
+        stage.  If `which` is for the whole kernel, only schedules before it in the text count.
         """
         schedules = self.tasks[number].kernel.schedules
         whole = which is not None and schedules[which].stage is None

@@ -15,7 +15,8 @@ from kerngen.schedule.task import Options
 class ScheduleChoice:
     """A strategy with its options, the guard under which it applies, and the reason.
 
-    It runs up to that many stages together, the first one included.
+    It applies to any call if the guard is None.  It runs up to `together` stages, the first
+    one included.
     """
 
     strategy: str
@@ -42,12 +43,12 @@ def extent_of(extent: Extent) -> Expr:
 
 
 def both(one: Expr, other: Expr) -> Expr:
-    """Return the guard that two guards hold."""
+    """Return the guard that both of two guards hold."""
     return Binary("and", one, other, Scalar.BOOL)
 
 
 def either(one: Expr, other: Expr) -> Expr:
-    """Return the guard that one of two guards holds."""
+    """Return the guard that at least one of two guards holds."""
     return Binary("or", one, other, Scalar.BOOL)
 
 

@@ -1,8 +1,11 @@
 """Recognise contractions: reductions whose terms are made of two factors.
 
-The product of two matrices is one; so are the squared distances of two sets of points,
-`sum[p] (a[i, p] - b[j, p]) * (a[i, p] - b[j, p])`, and the shortest paths of two steps,
-`min[p] a[i, p] + b[p, j]`.
+    sum[p] a[i, p] * b[p, j]                                     the product of two matrices
+    sum[p] (a[i, p] - b[j, p]) * (a[i, p] - b[j, p])             squared distances of points
+    min[p] (a[i, p] + b[p, j])                                   shortest paths of two steps
+
+Each term is a function of two factors.  One depends on the row i and not on the column j, the
+other on j and not on i: so an element of either is used for many results, which tiles exploit.
 """
 
 from __future__ import annotations
@@ -25,17 +28,22 @@ from kerngen.schedule.task import Task
 
 LEFT: Final = "left factor"
 RIGHT: Final = "right factor"
-"""What a contraction's term calls its factors; no user's name has a space."""
+"""The names of the local values for the factors in a contraction's term; no user's name has
+a space."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """A contraction: `sum[p] a[i, p] * b[p, j]`, a reduction of products of two factors.
+    """A contraction, such as `sum[p] a[i, p] * b[p, j]`: a reduction of terms of two factors.
 
-    Of the last index of the domain, `column`, only `right` depends; of `row`, if there
-    is such an index, only `left`.  A condition may bound the terms by the row or by the
-    column: `row_bounds` of `sum[p when p <= i]`.
+    - `kind`, `over`: the kind and the indices of the reduction: "sum", and p
+    - `left`, `right`: the factors `a[i, p]` and `b[p, j]`
+    - `term`: the term as a function of the local values `LEFT` and `RIGHT`
+    - `column`: the last index of the domain, j, on which only `right` depends
+    - `row`: an index on which only `left` depends, i, if there is one
+    - `row_bounds`, `column_bounds`: the bounds of the terms by the row or the column, as of
+      `sum[p when p <= i]`
     """
 
     kind: ir.ReduceKind
@@ -107,9 +115,9 @@ def contraction_over(
 
 
 def bounded_contraction_of(task: Task) -> Contraction | str:
-    """Return a stage's contraction, also of a part of the terms, or why it has none.
+    """Return a stage's contraction, also one under bounds, or why it has none.
 
-    An example of a part of the terms: `sum[p when p <= i] a[i, p] * b[p, j]`.
+    An example with a bound is `sum[p when p <= i] a[i, p] * b[p, j]`.
     """
     found = contraction_of(task)
     if not isinstance(found, str) or task.reduction is None or not task.domain:
@@ -121,13 +129,17 @@ def bounded_contraction_of(task: Task) -> Contraction | str:
 def _of_some_terms(
     domain: tuple[ir.Index, ...], reduce: ir.Reduce
 ) -> Contraction | str | None:
-    """Return the contraction of the terms within bounds; None if there is no condition."""
+    """Return the contraction of a sum under bounds, or why its condition is something else.
+
+    None is returned if there is no condition, or no row, or several indices to sum over.
+    """
     parted = conditional(reduce)
     if parted.condition is None or reduce.finds_place:
         return None
     found = contraction_over(domain, replace(parted, condition=None))
     if isinstance(found, str) or found.row is None or len(found.over) > 1:
         return found if isinstance(found, str) else None
+    # Each part of the condition must bound the terms by the row, or by the column.
     by_row: list[LinearBound] = []
     by_column: list[LinearBound] = []
     for part, holds in all_parts(parted.condition, holds=True):
@@ -180,6 +192,7 @@ def is_plain(factor: ir.Expr) -> bool:
 def memory_axis(factor: ir.Expr, over: ir.Index, own: ir.Index) -> ir.Index | None:
     """Return the index along which most reads of a factor are contiguous in memory."""
 
+    # Reads of tensors of higher rank count more, as those of matrices beside vectors.
     def weight(index: ir.Index) -> int:
         return sum(x.tensor.rank for x in loads(factor) if is_contiguous(x, index))
 
@@ -196,13 +209,14 @@ def tile_axis(factor: ir.Expr, over: ir.Index, own: ir.Index) -> ir.Index:
 
 
 def _of_product(domain: tuple[ir.Index, ...], reduce: ir.Reduce) -> Contraction | None:
-    """Split a product in two: what depends on the column, and all else."""
+    """Split a product in two: the factors that depend on the column, and all others."""
     over, column = reduce.indices, domain[-1]
     factors = list(factors_of(reduce.body))
     right = [factor for factor in factors if column in free_indices(factor)]
     left = [factor for factor in factors if factor not in right]
     if not all(_depend(side, over) for side in (left, right)):
         return None
+    # The row is the last index on which the left side alone depends.
     own = [
         index
         for index in domain[:-1]
@@ -229,7 +243,7 @@ def _product(factors: Sequence[ir.Expr]) -> ir.Expr:
 
 
 def _of_any_term(domain: tuple[ir.Index, ...], reduce: ir.Reduce) -> Contraction | None:
-    """Find a row for which the term is made of two factors, the last one first."""
+    """Return the contraction for the last index of the domain that can be its row, or None."""
     found = (_with_row(domain, reduce, row) for row in reversed(domain[:-1]))
     return next((contraction for contraction in found if contraction), None)
 
@@ -247,6 +261,7 @@ def _with_row(
     parts: dict[str, dict[ir.Expr, None]] = {LEFT: {}, RIGHT: {}}
 
     def visit(expr: ir.Expr) -> ir.Expr:
+        # Numbers stay; what depends on both sides is taken apart; all else is a factor.
         used = free_indices(expr)
         if not used:
             return expr
@@ -259,6 +274,7 @@ def _with_row(
     term = visit(reduce.body)
     if any(len(found) != 1 for found in parts.values()):
         return None
+    # Each side has one factor, which may occur several times, and depends on the terms.
     (left,), (right,) = parts.values()
     sides = left, right
     fits = all(s.type.is_numeric and _depend((s,), over) for s in sides)
@@ -268,13 +284,15 @@ def _with_row(
     return Contraction(reduce.kind, over, left, right, term, column, row)
 
 
-# Conditions taken apart: `j <= i and keep[j] != 0` is two, which both must hold.
+# Conditions, split into parts: `j <= i and keep[j] != 0` has two, which must both hold.
 
 
 def all_parts(condition: Expr, *, holds: bool) -> Iterator[tuple[Expr, bool]]:
-    """Yield conditions that all hold, or all fail, where `condition` is `holds`.
+    """Yield the parts of a condition, each with its outcome where the condition `holds`.
 
-    `a and b` is true where both are; `a or b` is false where neither is.
+    `a and b` is true where a is true and b is true; `a or b` is false where a is false and b
+    is false; `not a` is true where a is false.  What is yielded for True: (a, True), (b, True)
+    of `a and b`.
     """
     match condition:
         case Unary("not", operand):

@@ -1,6 +1,8 @@
 """Lower bounds of a stage's cost: the bytes that must move, and the operations.
 
-Both are polynomials in the extents.  A tensor counts once, however often it is read.
+Both are polynomials in the extents: a product of matrices reads and writes at least
+`4 m k + 4 k n + 4 m n` bytes in `2 m n k` operations.  A tensor counts once, however often it
+is read.  Reports and benchmarks show these bounds; no schedule is chosen by them.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ from kerngen.layout.rules import Space
 from kerngen.layout.types import lay_out
 
 Polynomial: TypeAlias = Mapping[tuple[ir.Extent, ...], float]
-"""Coefficients by the extents that they are multiplied with; 0.5 bytes is a `u4`."""
+"""A polynomial: coefficients by the extents that they are multiplied with.
+
+`2 m n k` is `{("k", "m", "n"): 2}`.  The bytes of a `u4` are 0.5.
+"""
 
 
 def bytes_moved(
@@ -32,8 +37,8 @@ def bytes_moved(
 ) -> Polynomial:
     """Return how many bytes the stages of one dispatch read and write, each byte once.
 
-    A tensor that one stage writes and the next reads is not read from memory, and
-    it is written only if it is in `kept`.
+    A tensor that one stage writes and a later one reads is not read from memory.  The tensors
+    `kept` stay in registers, and are not written either.
     """
     read: set[_Touched] = set()
     written: set[_Touched] = set()
@@ -136,11 +141,13 @@ def _count(
     inner = around
     match expr:
         case ir.Reduce() if prefix := prefix_of(conditional(expr)):
-            # Each result is the one before and a term: as many terms as results.
+            # Each prefix is computed from the one before: as many terms as results.
             total[_extents(around)] += 1
             _count(unconditional(prefix.reduce).body, around, functions, total)
             return
         case ir.Reduce(indices=indices):
+            # A term has one result by its key: indices of the result that keys choose are not
+            # multiplied with those of the terms.
             found = keyed(conditional(expr))
             chosen = {key.index for key in found.keys} if found else set[ir.Index]()
             inner = (*(index for index in around if index not in chosen), *indices)

@@ -1,4 +1,12 @@
-"""Choose the default schedules of a stage, each with the reason for the choice."""
+"""Choose the default schedules of a stage, each with the reason for the choice.
+
+The schedules of a stage are a list; each but the last has a guard on the lengths of a call or
+on the adapter, and the first one whose guard holds runs.  For softmax along rows of m x n:
+
+    reduce                      if m < 64 and n > 65536
+    rows, 1024 lanes            if n > 16384 and the adapter has as many, and subgroups
+    rows
+"""
 
 from __future__ import annotations
 
@@ -53,55 +61,74 @@ from kerngen.schedule.sort.strategy import fits_sort, sort_run
 from kerngen.schedule.task import Options, Task
 
 SHORT_ROW: Final = 16
-"""Below this many terms, lanes that share a row are mostly idle."""
+"""With fewer terms, most lanes that share a row would be idle: an invocation adds them."""
 
 SHORT_COLUMN: Final = 32
-"""Below this many terms, so are the slices of a column."""
+"""With fewer terms along a column, most of its slices of lanes would be idle."""
 
 MANY_RESULTS: Final = 16384
-"""So many results keep a device busy with one invocation each."""
+"""From this many results on, one invocation for each result keeps a device busy."""
 
 MANY_NEIGHBOURS: Final = 2**18
-"""So many results keep a device busy with a fourth of the invocations, and in workgroups
-of many.  On an H200, 4096 x 4096 sums of 3 terms take 36 us four at a time; one at a time
-65 us in workgroups of 256, and 160 us in those of 64."""
+"""From this many results on, an invocation computes four neighbouring results.
+
+A device is busy then with a fourth of the invocations, in workgroups of 256.  On an H200,
+4096 x 4096 sums of 3 terms take 36 us four at a time; one at a time 65 us in workgroups of
+256, and 160 us in those of 64.
+"""
 
 FEW_ROWS: Final = 64
 LONG_ROW: Final = 65536
-"""Fewer rows than that, of more elements, are work for several workgroups each."""
+"""Fewer than 64 rows, of more than 65,536 elements, are reduced by several workgroups each:
+with one for each row, most of a device would be idle."""
 
 LONG_SERIES: Final = 512
 FEW_SERIES: Final = 1024
-"""Rows of this many elements are work for the lanes of a workgroup; where neighbours are
-those of other rows, only of fewer rows than that."""
+"""When a recurrence is a scan: from 512 steps on, which the lanes of a workgroup share.
+
+Where the steps are not along the last axis, only for fewer than 1024 rows: more rows keep
+lanes busy with a row each, whose reads are coalesced.
+"""
 
 MANY_TO_ORDER: Final = 4096
-"""From this many elements on, twelve dispatches that sort them are faster than to compare
-each with each other one."""
+"""From this many elements on, the twelve dispatches that sort them are faster than comparing
+each element with each other one."""
 
 MANY_COMPARISONS: Final = 1 << 14
 MANY_TO_SORT: Final = 1 << 24
 FEW_BINS: Final = 16
-"""A keyed reduction may compare each term with each result in one dispatch.  Up to this many
-comparisons, that is faster than the three dispatches of atomics, or the ten of a sort;
-and with few bins, faster than any sort."""
+"""When a keyed reduction compares each term with each result, in one dispatch.
+
+Up to 2^14 comparisons that is faster than the three dispatches of atomics, and up to 2^24
+faster than the ten of a sort; with up to 16 bins, it is faster than any sort.
+"""
 
 FEW_WITH_VECTORS: Final = 65536
 LANES_OF_VECTORS: Final = 256
-"""Up to this many results, of at least this many terms each, do not keep a device busy alone.
+"""When lanes share the terms of each result of vectors: for fewer than 65,536 results, of 256
+terms or more.  With an invocation each, so few results do not keep a device busy.
 
 On an H200, the forces of 1,000 bodies on each other take 9 us with a workgroup for each
-body, 150 us with an invocation; of 16,384, 0.7 and 2.5 ms; of 65,536, the same."""
+body, 150 us with an invocation; of 16,384, 0.7 and 2.5 ms; of 65,536, the same.
+"""
 
 MANY_WINDOWS: Final = 1024
 LONGEST_ROW_OF_WINDOWS: Final = 65_500
-"""Windows of longer rows might be as long, and llvmpipe ends loops there."""
+"""When windows have a loop for each result: from 1024 results on, in rows of up to 65,500.
+
+A window may be as long as its row, and llvmpipe, a software adapter, ends loops after 65,535
+iterations.
+"""
 
 MANY_LANES: Final = 1024
 LONG_LIGHT: Final = 16384
 LONG_HEAVY: Final = 8192
-"""So many lanes are worth their barriers for rows of more elements than that: where few
-lanes can hold them, and where those have to hold several values of each element."""
+"""When 1024 lanes share a row: from which length on they are worth their barriers.
+
+Rows of more than 16,384 elements do not fit the registers of fewer lanes; nor do rows of more
+than 8192 if each element has several values.  On an H200, softmax of 128 x 32768 takes 12.7 us
+with 1024 lanes and subgroups instead of 26.5, of 4096 x 32768 262 instead of 514.
+"""
 
 
 def default_choices(task: Task) -> Iterator[ScheduleChoice]:
@@ -120,7 +147,10 @@ def default_choices(task: Task) -> Iterator[ScheduleChoice]:
 
 
 def _of_many(task: Task) -> Iterator[ScheduleChoice]:
-    """Yield the candidates: serial sums of neighbours together where there are many."""
+    """Yield the candidates; in front of a serial sum, that of four neighbours if it has any.
+
+    Four neighbours at once pay where their sums read elements in common.
+    """
     reduction = task.reduction
     keyed = reduction and is_conditional(reduction) and not fits_scatter(task)
     for choice in _candidates(task):
@@ -137,6 +167,7 @@ def _of_many(task: Task) -> Iterator[ScheduleChoice]:
 def _holds(guard: Expr) -> bool | None:
     """Return whether a guard holds, if that is the same for all sizes."""
     match guard:
+        # `n < 64 and n > 65536`: the guard of few and long rows, for a square.
         case Binary(
             "and", Binary("<", a, Constant(most)), Binary(">", b, Constant(least))
         ):
@@ -150,7 +181,10 @@ def _holds(guard: Expr) -> bool | None:
 
 
 def _joined(guard: Binary, *, decisive: bool) -> bool | None:
-    """Return whether `and` or `or` of two guards holds; `decisive` decides alone."""
+    """Return whether `and` or `or` of two guards holds, or None if that depends on sizes.
+
+    One side decides alone if it is `decisive`: False for `and`, True for `or`.
+    """
     sides = (_holds(guard.left), _holds(guard.right))
     if decisive in sides:
         return decisive
@@ -158,17 +192,25 @@ def _joined(guard: Binary, *, decisive: bool) -> bool | None:
 
 
 def _candidates(task: Task) -> Iterator[ScheduleChoice]:
+    """Yield the candidates of a stage, the most special kinds of stages first.
+
+    These are recurrences, stages of vectors, reductions under conditions, runs of stages that
+    are better together (attention, rows), stages without a reduction, single reductions, and
+    products in tiles.
+    """
     if task.stage.loop:
         yield from _in_order(task)
         return
     if not is_scalar_only(task.stage):
         yield from _with_vectors(task)
         return
+    # Prefixes, orders and keys; if one of these always applies, nothing else is tried.
     if task.reduction and is_conditional(task.reduction):
         found = [*_by_condition(task)]
         yield from found
         if found and found[-1].guard is None:
             return
+    # Runs of several stages, attention before rows.
     if len(task.following) > 1:
         yield from attention_choices(task)
     if task.domain and _is_of_windows(task) and not _is_whole_product(task):
@@ -178,6 +220,8 @@ def _candidates(task: Task) -> Iterator[ScheduleChoice]:
     if task.reduction is None:
         yield ScheduleChoice("map", "the stage holds no reduction")
         return
+    # A single reduction: without tiles where `gemm` does not fit (`fits_gemm` is the reason),
+    # else in tiles, but for sizes that leave these empty.
     if fits_gemm(task):
         yield from _untiled(task)
         return
@@ -240,8 +284,9 @@ def _in_order(task: Task) -> Iterator[ScheduleChoice]:
 def _scan_of_steps(task: Task) -> Iterator[ScheduleChoice]:
     """Yield `scan` for recurrences of long rows whose steps are `a * h + b`.
 
-    Products of factors may overflow where a loop's steps don't: rows of such are done
-    again, but where all factors are 0, 1 or -1.
+    A scan multiplies the factors `a` of several steps, which may overflow where a loop's
+    steps don't.  With `redo` a last dispatch computes such rows again by a loop; where all
+    factors are 0, 1 or -1 there are none.
     """
     step = affine_step(task.stage)
     if isinstance(step, str) or fits_scan(task):
@@ -268,7 +313,7 @@ def _is_of_windows(task: Task) -> bool:
 
 
 def _of_windows(task: Task) -> ScheduleChoice:
-    """Return the loop over what each result takes, not over all terms to leave most out."""
+    """Return the candidate whose loop goes over the terms of a window, and not over all."""
     enough = compare(size_of(task.domain), ">=", MANY_WINDOWS)
     short = compare(size_of(reduction_of(task).indices), "<=", LONGEST_ROW_OF_WINDOWS)
     return ScheduleChoice("generic", "a few terms for each result", both(enough, short))
@@ -279,6 +324,7 @@ def _with_vectors(task: Task) -> Iterator[ScheduleChoice]:
     if task.reduction is None:
         yield ScheduleChoice("map", "the stage holds no reduction")
         return
+    # A single result, few long rows, many terms for few results; else an invocation each.
     long = compare(size_of(task.reduction.indices), ">", LONG_ROW)
     reason = "a long reduction for few results"
     if not task.domain:
@@ -307,10 +353,10 @@ def _of_one_row(task: Task) -> Iterator[ScheduleChoice]:
 
 
 def _unless_tiles_fill(task: Task) -> Iterator[ScheduleChoice]:
-    """Yield candidates without tiles, where windows would leave tiles empty.
+    """Yield candidates without tiles, under the guard that windows would leave tiles empty.
 
-    A tile pays off where it is as deep as the terms are many, at most, and where a
-    quarter of each side is filled.
+    They would with fewer terms than half of the depth of a small tile (16), or where less
+    than a quarter of one of its sides (8) is filled.
     """
     found, _ = product_of(task)
     rows, columns = sides_of(task)
@@ -350,7 +396,7 @@ def _untiled(task: Task) -> Iterator[ScheduleChoice]:
 
 
 def _ragged(found: RaggedRows) -> Iterator[ScheduleChoice]:
-    """Yield as many lanes for a row as the ranges that are read have terms on average."""
+    """Yield `ragged` with more lanes for a row, the more terms the ranges have on average."""
     for mean, lanes in LANES_BY_MEAN:
         rows = Binary("*", extent_of(found.along.extent), extent_of(mean), Scalar.I32)
         terms = extent_of(found.index.extent)
@@ -379,9 +425,10 @@ def _in_parts(
 
 
 def _short(task: Task, most: int) -> Expr:
-    """Return whether an invocation does well to reduce alone.
+    """Return the guard that an invocation should reduce alone: for fewer than `most` terms.
 
-    Windows have short rows, but many terms: where results are few, lanes share them.
+    A sum over several indices, as over a window, may have short rows and still many terms:
+    then an invocation reduces alone only if there are many results.
     """
     *outer, last = reduction_of(task).indices
     few_terms = compare(size_of(reduction_of(task).indices), "<", most)
@@ -422,10 +469,11 @@ def _on_many_lanes(
 
 
 def _run_together(task: Task) -> Run | None:
-    """Return the stages that are best run together from this one on, if any.
+    """Return the stages from this one on that are best run together by `rows`, or None.
 
-    At least two go over the elements of a row, or there would be nothing to share; and
-    none is of two factors or a scan, which have better ways.
+    At least two of them must go over the elements of a row, or there would be nothing to
+    share.  The run ends before a product of two factors or a scan, which other strategies run
+    faster.
     """
     run = run_of(task)
     while isinstance(run, Run):

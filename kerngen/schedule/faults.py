@@ -1,4 +1,4 @@
-"""Diagnostics about schedules that need the stages to be known."""
+"""Diagnostics about schedules: those that are found when a kernel has been cut into stages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class BadTiling(Diagnostic, code="KG0752"):
 
     @property
     def default(self) -> str:
-        """The options that the strategy has without any."""
+        """The options of a schedule that gives none, as text."""
         return {
             "gemm": "tile(128, 128, 16) micro(8, 16) pad(0) lanes(8, 4)",
             "flash": "tile(64, 64, 64) micro(8, 8) depth(16, 16)",

@@ -10,7 +10,11 @@ from kerngen.schedule.task import Task
 
 
 def is_columnwise(task: Task) -> bool:
-    """Whether more reads are contiguous along the domain than along the reduction."""
+    """Whether more reads are contiguous along the domain than along the reduction.
+
+    `sum[i] x[i, j]` is columnwise: neighbours along j, the domain's last index, are neighbours
+    in memory.
+    """
     if not task.domain:
         return False
     along_reduction = _weight(task, reduction_of(task).indices[-1])

@@ -1,7 +1,14 @@
 """Stages that write integers of 8 or 4 bits: an invocation computes the elements of a word.
 
-No two invocations write one word.  Four neighbours are computed at once where the results,
-or their rows, are whole words.
+So no two invocations write one word.  Four neighbours are computed at once where the results,
+or their rows, are whole words.  Eight elements of 4 bits, in two turns of four:
+
+    var y_word = 0u;
+    for (var place = 0u; place < 2u; place += 1u) {
+        let at = element * 2u + place;
+        y_word |= y_packed(x[at], place);
+    }
+    y[element] = y_word;
 """
 
 from __future__ import annotations
@@ -47,7 +54,7 @@ def lower_packed(task: Task) -> Iterator[Variant]:
 
 
 def _in_fours(task: Task) -> Guard:
-    """Return when no word holds elements of several rows, or of none."""
+    """Return the condition that all words are full, and of elements of one row each."""
     if not task.domain or not has_scalars_alone(task.stage):
         return NEVER
     count = _per_word(task)
@@ -64,7 +71,7 @@ def _vectors(task: Task) -> set[str]:
 
 
 def _narrow(task: Task) -> list[Tensor]:
-    """Return the tensors of narrow integers that a stage writes; all have as many bits."""
+    """Return the tensors of narrow integers that a stage writes; all have the same bits."""
     steps = task.stage.steps
     written = [step.tensor for step in steps if isinstance(step, Write)]
     return [*dict.fromkeys(tensor for tensor in written if tensor.narrow)]
@@ -77,7 +84,7 @@ def _per_word(task: Task) -> int:
 @final
 @dataclass
 class _Packing:
-    """Writes the shader that computes `width` elements at once, of a word one by one."""
+    """Writes the shader that computes a word per invocation, `width` elements at once."""
 
     task: Task
     width: int
@@ -90,6 +97,7 @@ class _Packing:
         self.builder = s = ShaderBuilder(task, dict.fromkeys(names, LANES))
         words = ceil_div(domain_size(task.domain), count)
         self.body, number = start_invocation(s, WORKGROUP, to_wgsl(words, s))
+        # The elements of a word in turns: one turn for bytes in fours, which needs no loop.
         turns = count // self.width
         place = t.Ident(s.fresh("place"))
         held = {x: t.Ident(s.fresh(f"{x.name}_word")) for x in _narrow(task)}
@@ -101,6 +109,7 @@ class _Packing:
         if turns > 1:
             steps = [t.count_up(place.name, 0, t.u32(turns), 1, *steps)]
         self.body += steps
+        # The words are complete now, and stored once.
         for tensor, word in held.items():
             self.body.append(t.Assign(s.buffer(tensor).expr[number], word))
         return s.finish(

@@ -1,7 +1,13 @@
 """Strategies `map` and `generic`: one invocation per element of the domain, or per four.
 
 `generic` accepts every stage; its reductions are serial loops.  `map` takes stages
-without reductions, and works on four neighbours at once where the sizes allow.
+without reductions, and works on four neighbours at once where the sizes allow:
+
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= (u.n >> 2u)) {
+        return;
+    }
+    y[element] = 2.0 * x[element];                        // x and y bound as array<vec4f>
 """
 
 from __future__ import annotations
@@ -29,6 +35,7 @@ from kerngen.shader import tree as t
 
 MAP_SIZE: Final = 256
 GENERIC_SIZE: Final = 64
+"""The invocations of a workgroup, of `map` and of `generic`."""
 
 
 def fits_generic(task: Task) -> str:
@@ -112,11 +119,16 @@ def _vector_variant(task: Task) -> Variant | None:
 def _scalar_shader(
     task: Task, size: int, variant: str, *, named: bool = False
 ) -> DispatchShader:
-    """Return the shader of one element each; the pipeline may have the `named` size."""
+    """Return the shader of one element per invocation.
+
+    If it is `named`, the size of a workgroup is an override, so that shaders which differ in
+    it alone are one file.
+    """
     shader = ShaderBuilder(task, {})
     workgroup = shader.override("WORKGROUP", size) if named else None
     total = shader.size(task.domain)
     body, at = start_invocation(shader, workgroup or size, total)
+    # A flat stage reads and writes at the element's number; others need its indices.
     lowerer = Lowerer(shader, {}, body)
     if is_flat(task.stage):
         lowerer = Lowerer(shader, {}, body, element=(task.domain, at))
@@ -156,6 +168,7 @@ def _row_vector_shader(task: Task, names: set[str]) -> DispatchShader:
     per_row = shader.extent(lane.extent) // LANES
     total = shader.size(tuple(outer)) * per_row
     body, at = start_invocation(shader, MAP_SIZE, total)
+    # The invocation's number is that of a vector: row * (n / 4) + vector in the row.
     column: t.Expr = at
     indices: dict[Index, t.Expr] = {}
     if outer:
@@ -181,7 +194,10 @@ def _row_vector_shader(task: Task, names: set[str]) -> DispatchShader:
 def start_invocation(
     shader: ShaderBuilder, size: t.Operand, total: t.Expr
 ) -> tuple[list[t.Stmt], t.Ident]:
-    """Write the invocation's number in a folded grid, and skip numbers past the last."""
+    """Write the invocation's number; an invocation past the last element ends there.
+
+    Returned are the statements so far, and the variable of the number.
+    """
     name = shader.fresh("element")
     first = linear_group(shader) * size
     element = t.Ident(name)
@@ -200,7 +216,10 @@ def position_name(
 
 
 def linear_group(shader: ShaderBuilder) -> t.Expr:
-    """Return the number of this workgroup in a grid folded into two dimensions."""
+    """Return the number of this workgroup in a grid folded into two dimensions.
+
+    A dimension has at most 65,535 workgroups in WebGPU: more are folded into rows.
+    """
     rows = t.Member(shader.workgroup, "y") * t.Member(shader.grid, "x")
     return rows + t.Member(shader.workgroup, "x")
 
@@ -223,7 +242,10 @@ def unravel(
 def places(
     shader: ShaderBuilder, indices: tuple[Index, ...], position: t.Expr
 ) -> dict[Index, t.Expr]:
-    """Return the value of each index of a row-major position."""
+    """Return the value of each index of a row-major position.
+
+    Position p of indices i, j and k is `p / n_k / n_j`, `p / n_k % n_j` and `p % n_k`.
+    """
     found: dict[Index, t.Expr] = {}
     for number, index in reversed(list(enumerate(indices))):
         extent = shader.extent(index.extent)

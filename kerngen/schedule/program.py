@@ -14,7 +14,7 @@ from kerngen.plan.tree import Binding, Needs, Scratch, shader_name
 from kerngen.plan.wgsl import MAIN
 
 EVERYWHERE: Final = Needs(workgroup_bytes=16384, invocations=256)
-"""What WebGPU promises of every adapter."""
+"""The limits that every adapter of WebGPU has at least."""
 
 
 @final
@@ -34,13 +34,15 @@ class DispatchShader:
     - `stem`, `title`: the name of its file, after kernel, stage and schedule; the file's
       first line
     - `equations`: those that it computes, for a comment
-    - `variant`, `summary`: the name of its entry point, and what that does
+    - `variant`, `summary`: the name of its entry point, "" for `main`, and a comment above it
     - `code`: the module; `file`: that of all shaders of the file, which `entry_points`
       makes
     - `bindings`: numbered from 1; binding 0 is the kernel's uniform struct, if it has
       fields and `uses_uniform`
-    - `trips`: how often the loops of an invocation run
-    - `terms`: what a 32-bit counter of the shader counts up to, where that may overflow
+    - `groups`: the number of workgroups
+    - `trips`: how often the loops of an invocation run: some adapters end loops after a limit
+    - `terms`: what a 32-bit counter of the shader counts up to, where that may overflow; the
+      runtime refuses calls where it would
     """
 
     stem: str
@@ -74,9 +76,10 @@ class DispatchShader:
 @final
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Dispatches that compute a stage where a condition holds.
+    """Dispatches that compute a stage where the condition `when` holds, one after the other.
 
-    The last dispatches, `repeated` of them, run `again` times, if given.
+    The last `repeated` dispatches run `again` times, if that is given: once for each chunk,
+    or step of a recurrence.
     """
 
     name: str
@@ -90,7 +93,10 @@ class Variant:
 @final
 @dataclass(frozen=True, slots=True)
 class ScheduledStage:
-    """A schedule with its variants; the last variant has no condition."""
+    """A schedule with its variants; the last variant has no condition.
+
+    `stages` are the names of the stages that it runs together.
+    """
 
     strategy: str
     label: str
@@ -190,8 +196,8 @@ class StageProgram:
 class KernelProgram:
     """A kernel's choices, stage by stage: ready to be emitted.
 
-    `find_others` looks, for the stage of a number, why strategies don't run it: for
-    reports alone.
+    `find_others` returns, for the number of a stage, why other strategies don't run it.  It
+    takes time, and only reports call it.
     """
 
     staged: StagedKernel
@@ -212,6 +218,7 @@ class KernelProgram:
         )
 
     def _schedules(self, stage: str) -> Iterator[ScheduledStage]:
+        # The same schedule may be a case of several choices: its rank is the same in all.
         cases = (c for c in cases_in(self.choices) if c.schedule.stages[0] == stage)
         by_rank = {case.rank: case.schedule for case in cases}
         ranks = sorted(by_rank)

@@ -20,13 +20,13 @@ PACKED = "the stage packs its results into words"
 
 
 def is_packed(stage: Stage) -> bool:
-    """Whether a stage writes narrow integers, of which an invocation has whole words."""
+    """Whether a stage writes narrow integers, which are packed into words (`packed.py`)."""
     written = (step.tensor for step in stage.steps if isinstance(step, Write))
     return any(tensor.narrow for tensor in written)
 
 
 def why_not_scalar_only(stage: Stage) -> str:
-    """Return why elements can't be computed four at a time; empty if they can be."""
+    """Return why elements can't be computed four at a time, or "" if they can."""
     if is_packed(stage):
         return PACKED
     return "" if has_scalars_alone(stage) else WITH_VECTORS
@@ -34,12 +34,12 @@ def why_not_scalar_only(stage: Stage) -> str:
 
 @cached_on_instance
 def is_scalar_only(stage: Stage) -> bool:
-    """Whether all values of a stage's elements are scalars, and no order is asked for."""
+    """Whether a stage computes with scalars alone, and is neither packed nor a recurrence."""
     return not why_not_scalar_only(stage)
 
 
 def has_scalars_alone(stage: Stage) -> bool:
-    """Whether no element is part of a vector or struct, and none comes before another."""
+    """Whether no element of a stage is a vector or struct, and it is no recurrence."""
     if stage.loop:
         return False
     for step in stage.steps:

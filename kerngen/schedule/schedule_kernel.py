@@ -50,7 +50,11 @@ def check_fit(staged: StagedKernel, module: Module) -> None:
 
 
 def _without_conditions(staged: StagedKernel) -> StagedKernel:
-    """Return stages for strategies that know no conditions of reductions: all of them."""
+    """Return stages whose reductions have no conditions, as all strategies expect them.
+
+    `sum[j when c] v` becomes `sum[j] if c { v } else { 0.0 }`; strategies that use conditions
+    find them in that form again (`conditional`).
+    """
     stages = tuple(
         replace(
             stage,
@@ -84,12 +88,14 @@ def _checked_tasks(staged: StagedKernel, module: Module) -> tuple[Task, ...]:
 
 
 MOST_STAGES: Final = 64
-"""The most stages of a kernel: what can run together is looked for among all of them."""
+"""The most stages of a kernel: for each of them, all later ones are tried as stages that can
+run together with it."""
 
 MOST_POINTS: Final = 2**48
-"""The most terms of a stage with lengths that are numbers: days of work for any adapter.
+"""The most terms of a stage with lengths that are literals: days of work for any adapter.
 
-So the integers of a plan, small multiples of it, stay within 2^53.
+So the integers of a plan, small multiples of this number, stay within 2^53, up to which a
+double is exact.
 """
 
 
@@ -108,7 +114,7 @@ def _check_limits(staged: StagedKernel) -> None:
 
 
 def _points(stage: Stage) -> int:
-    """Return how many terms a stage computes where all dims are 1."""
+    """Return how many terms a stage computes if all dims are 1: the product of literals."""
     terms: dict[int, int] = {}
 
     def terms_of(expr: Expr) -> int:
@@ -130,7 +136,10 @@ def _fixed(indices: Iterable[Index]) -> int:
 def _others(
     tasks: Sequence[Task], choices: Iterable[StageChoice], number: int
 ) -> Reasons:
-    """Return of each strategy of its kind that never runs a stage why that is."""
+    """Return the reason why each strategy that never runs a stage does not.
+
+    Of strategies for recurrences and for other stages, only those of the stage's kind count.
+    """
     task = tasks[number]
     schedules = (case.schedule for case in cases_in(choices))
     used = {each.strategy for each in schedules if task.stage.name in each.stages}
@@ -161,6 +170,7 @@ def _check_schedule(
     if not meant:
         _report_stage(faults, schedule, staged)
     reasons = tuple((task.stage.name, refusal(schedule, task)) for task in meant)
+    # A schedule of a whole kernel is for the stages that it fits: it is wrong if it fits none.
     if meant and all(reason for _, reason in reasons):
         fits = STRATEGIES[schedule.strategy].fits
         by_options = any(not fits(task) for task in meant)
@@ -203,7 +213,7 @@ def _report_stage(faults: Faults, schedule: Schedule, staged: StagedKernel) -> N
 
 
 def _stage_remedy(wanted: str, names: Sequence[str], staged: StagedKernel) -> str:
-    """Return where a value is computed that has no stage of its own."""
+    """Return the hint for a name that is no stage: where that value is computed instead."""
     for stage in staged.stages:
         if wanted in {computed_by(step) for step in stage.steps}:
             return f"'{wanted}' is computed in the stage '{stage.name}': name that one."

@@ -2,9 +2,16 @@
 
 A strategy may run several stages together.  So a choice for some stages is between
 schedules that run all of them, and schedules that run the first ones and leave choices for
-the rest.  It ends at the first stage where all its cases meet again: what follows is the
-same for each, and is another choice of the sequence.  Where its last cases meet before the
-others, they are a sequence of their own, which runs if no case before them does.
+the rest.  The choice ends at its *join*: the first stage from which on all its cases have the
+same choices again, which are the next choice of the sequence.  For softmax and a stage after
+it:
+
+    top, total, y      rows (top, total and y)
+                       reduce (top), then choices for total and y
+    z                  map                                            z is the join
+
+Where the last cases of a choice meet before the others do, they are a sequence of their own,
+`otherwise`, which runs if no case before them does.
 """
 
 from __future__ import annotations
@@ -38,8 +45,12 @@ from kerngen.schedule.task import Task
 class _Known:
     """The knowledge about a call at a choice, from the cases that led there.
 
-    Of those that ran, the guards hold, and the adapter has what they need.  Of each one
-    that was passed over, its guard does not hold, or the adapter lacks what it needs.
+    - `holding`: the guards of the cases that ran
+    - `adapter`: what those need of the adapter, which it therefore has
+    - `passed`: the guards and needs of the cases that were passed over: of each, the guard
+      does not hold, or the adapter lacks what it needs
+
+    With it, cases that can't run are left out of the tree.
     """
 
     holding: frozenset[Expr] = frozenset()
@@ -47,7 +58,7 @@ class _Known:
     passed: frozenset[tuple[Expr | None, Needs]] = frozenset()
 
     def excludes(self, guard: Expr | None, needs: Needs) -> bool:
-        """Return whether a case can't run, as one that asks for no more was passed."""
+        """Return whether a case can't run, as one that asks for no more was passed over."""
         asked = (None, guard)
         return any(g in asked and n.within(needs) for g, n in self.passed)
 
@@ -69,7 +80,11 @@ _Key: TypeAlias = tuple[str, Hashable, tuple[str, ...]]
 @final
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """A case of a choice without its rest; what is `known` there, and `before` it."""
+    """A case of a choice without its rest.
+
+    - `after`: the number of the first stage that it does not run
+    - `before`, `known`: the knowledge where it is tested, and where it runs
+    """
 
     schedule: ScheduledStage
     guard: Expr | None
@@ -96,11 +111,12 @@ class Scheduler:
         return tuple(self._sequence(0, len(self.tasks), _Known()))
 
     def _sequence(self, first: int, end: int, known: _Known) -> Iterator[StageChoice]:
-        """Yield choices for the stages from one to another, where all ways meet."""
+        """Yield choices for the stages from `first` to `end`, one for each join."""
         while first < end:
             options = tuple(self._options(first, known))
             join = self._join(options)
             options, last = self._parted(options, join)
+            # Each case has the choices for the stages that it leaves, up to the join.
             cases = tuple(
                 ScheduledCase(
                     option.schedule,
@@ -122,14 +138,14 @@ class Scheduler:
     def _parted(
         self, options: tuple[_Option, ...], join: int
     ) -> tuple[tuple[_Option, ...], tuple[_Option, ...]]:
-        """Set the last options apart that meet before all do, if several do."""
+        """Set the last options apart, if at least two of them meet before all options do."""
         for at in range(1, len(options) - 1):
             if self._join(options[at:]) < join:
                 return options[:at], options[at:]
         return options, ()
 
     def _meets(self, number: int) -> frozenset[int]:
-        """Return the stages at which every way to run those from one on has a choice.
+        """Return the stages at which a schedule begins however the stages from one on run.
 
         The end is one of them.  Guards count as if any outcome were possible.
         """
@@ -144,6 +160,7 @@ class Scheduler:
         """Yield the cases that may run a stage; the last one always applies."""
         for rank, candidate in enumerate(self.candidates.of(number)):
             guard = candidate.choice.guard
+            # Tested before the candidate is lowered, and again with the needs of its shaders.
             if known.excludes(guard, NOTHING):
                 continue
             schedule = self._lowered(number, candidate)
@@ -152,6 +169,7 @@ class Scheduler:
                 continue
             if guard in known.holding:
                 guard = None
+            # The next candidates are tested where this one was passed over.
             running = known.running(guard, needs)
             yield _Option(schedule, guard, rank, after, known, running)
             if guard is None and needs.within(known.adapter):
@@ -163,6 +181,7 @@ class Scheduler:
         choice = candidate.choice
         made = self._shaders.setdefault(number, {})
         strategy = STRATEGIES[choice.strategy]
+        # Lowering is expensive: schedules that differ by guard and reason share the result.
         key = choice.strategy, strategy.settled(choice.options), candidate.stages
         if key not in made:
             label = _label(choice, {schedule.label for schedule in made.values()})
@@ -207,7 +226,8 @@ def _up_to_any_size(
 ) -> Iterator[Variant]:
     """Yield variants up to the first that takes any size: none behind it would run.
 
-    What the kernel requires of a call need not be asked again, and may rule one out.
+    By the `facts` that a kernel requires of each call, conditions become simpler, and variants
+    that no call could run are left out.
     """
     for variant in variants:
         when = facts.simplified(variant.when) if facts else variant.when

@@ -1,4 +1,8 @@
-"""Sizes of axes and domains, for the host and as WGSL, and trip counts of loops."""
+"""Sizes of axes and domains, for the host and as WGSL, and trip counts of loops.
+
+A `Size` is a formula that the host evaluates at each call, as for the number of workgroups;
+`to_wgsl` writes the same formula into a shader: `ceil_div(n, 64)` is `(u.n + 63u) >> 6u`.
+"""
 
 from __future__ import annotations
 
@@ -52,6 +56,7 @@ def to_wgsl(
             return t.u32(value)
         case host.Symbol(name):
             return shader.extent(name)
+        # In u32: a size that a shader computes must stay below 2^32.
         case host.Apply(function, operands):
             return _apply(function, [to_wgsl(each, shader, known) for each in operands])
         case host.Select(host.Compare(op, left, right), then, otherwise):
@@ -89,14 +94,15 @@ def ceil_division(value: t.Expr, by: t.Expr) -> t.Expr:
     return above // by
 
 
-# Trip counts of an invocation's loops: some adapters stop loops after a limit.
+# Trip counts of an invocation's loops: llvmpipe ends loops after 65,535 turns in all, so that
+# the runtime refuses calls with more there.
 
 
 def loop_trips(task: Task, shared: Mapping[Reduce, Size]) -> Size:
     """Return how many loop trips an invocation takes in a stage.
 
-    `shared` has the trips of reductions that several invocations share; all others are
-    serial.
+    `shared` has the trips of reductions whose terms several invocations share; all other
+    reductions are serial loops over all terms.
     """
     return add(*(_trips(value, shared) for value in task.values))
 

@@ -1,4 +1,4 @@
-"""How a reduction is cut into parts that several workgroups compute."""
+"""How a reduction is cut into parts, one for each of several workgroups."""
 
 from __future__ import annotations
 

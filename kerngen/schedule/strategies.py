@@ -1,4 +1,8 @@
-"""The table of strategies: one row each."""
+"""The table of strategies: one row each.
+
+The scheduler, the checker of schedules and reports look strategies up here; their options are
+in `kerngen/ir/strategies.py`.
+"""
 
 from __future__ import annotations
 
@@ -75,24 +79,24 @@ from kerngen.schedule.task import Options, Task
 
 
 def _one(task: Task) -> tuple[Stage, ...]:
-    """Most strategies run one stage."""
+    """Return the task's stage: most strategies run one."""
     return (task.stage,)
 
 
 def _any_options(task: Task, options: Options) -> str:
-    """With most strategies, what fits does so whatever the options."""
+    """Return "": with most strategies, a stage that fits does so with all options."""
     del task, options
     return ""
 
 
 def _no_options(options: Options) -> Hashable:
-    """Some strategies have none."""
+    """Return None: some strategies have no options."""
     del options
     return None
 
 
 def _no_faults(options: Options) -> Iterator[str]:
-    """Most options are right whatever the others are."""
+    """Yield nothing: most options are right whatever the others are."""
     del options
     return iter(())
 
@@ -102,13 +106,14 @@ def _no_faults(options: Options) -> Iterator[str]:
 class Strategy:
     """A strategy: a row of the table that the scheduler chooses from.
 
-    - `in_order`: whether it runs recurrences, other stages, or both (None)
-    - `fits`: why it can't run a stage, or nothing
-    - `suits`: why it can't run a stage that fits with some options, or nothing
-    - `lower`: the variants of a stage that fits, one of which takes any size
-    - `runs`: the stages that those run, the given one first
-    - `settled`: options with those that are left out
-    - `faults`: what is wrong with options, for any stage
+    - `in_order`: whether it runs recurrences (True), other stages (False), or both (None)
+    - `fits`: returns why it can't run a stage, or ""
+    - `suits`: returns why it can't run a stage that fits with some options, or ""
+    - `lower`: yields the variants for a stage that fits, the last of which takes any size
+    - `runs`: returns the stages that those variants run, the given one first
+    - `settled`: returns the options completed by their defaults; schedules with equal results
+      share their shaders
+    - `faults`: yields what is wrong with options, for any stage
     """
 
     name: str
@@ -126,7 +131,7 @@ class Strategy:
 
 
 def _plain(fits: Callable[[Task], str]) -> Callable[[Task], str]:
-    """Return `fits` for a strategy of scalars."""
+    """Return `fits` for a strategy that computes with scalars alone."""
 
     def check(task: Task) -> str:
         return why_not_scalar_only(task.stage) or fits(task)
@@ -137,7 +142,10 @@ def _plain(fits: Callable[[Task], str]) -> Callable[[Task], str]:
 def _or_packed(
     lower: Callable[[Task, Options], Iterator[Variant]],
 ) -> Callable[[Task, Options], Iterator[Variant]]:
-    """Return a function that lowers stages of single elements, also packed ones."""
+    """Return a lowering function for stages that write narrow integers, too.
+
+    Those are lowered by `lower_packed`, all others by `lower`.
+    """
 
     def either(task: Task, options: Options) -> Iterator[Variant]:
         return lower_packed(task) if is_packed(task.stage) else lower(task, options)
@@ -268,7 +276,7 @@ _IN_ORDER: Final = (
 
 
 def _by_rank(strategy: Strategy) -> Strategy:
-    """Return a strategy that compares floats by their ranks.
+    """Return a strategy whose `max` and `min` compare floats by their ranks (`ranks.py`).
 
     `flash` has no need to: a score that is NaN makes the total of its row NaN.  `sort`
     compares integers alone.

@@ -26,9 +26,13 @@ Options = dict[str, tuple[int, ...]]
 class Task:
     """One stage of a kernel, to be scheduled.
 
-    `stem` begins the names of its files, and `label` (the strategy's name with its
-    options) goes on.  A strategy may run stages together, from this one up to the one of
-    number `end`, that one not included.
+    - `staged`, `stage`: the kernel in stages, and the stage
+    - `functions`: the functions of the file, by name
+    - `layout`: the layout of the uniform struct
+    - `stem`, `label`: the kernel and stage, and the strategy's name with its options: the
+      parts of a file's name, `softmax.y` and `map` of `softmax.y.map.wgsl`
+    - `end`: the number of the stage before which a run of stages that begins here must end
+    - `_written`: the shaders that `once` has written
     """
 
     staged: StagedKernel
@@ -47,7 +51,8 @@ class Task:
     ) -> DispatchShader:
         """Return a shader that several variants or schedules of the stage run.
 
-        It is written at first; `key` is what it depends on, beside stage and label.
+        `write` is called the first time.  `key` has all that the shader depends on besides
+        stage, stem and label.
         """
         whole = (self.stage, self.stem, self.label, key)
         if whole not in self._written:
@@ -61,7 +66,7 @@ class Task:
 
     @cached_property
     def plain_functions(self) -> frozenset[str]:
-        """The functions that compute with scalars alone."""
+        """The names of the functions that compute with scalars alone."""
         return plain_functions(self.functions.values())
 
     @cached_property

@@ -7,9 +7,10 @@
 
 The score is any function of the product, of the indices and of tensors: a mask, a bias, a
 soft cap.  The weights may be a `let` of their own, and the division may follow the sum.
-Such stages are one pass over the keys, by a theorem: `sum_j exp(s_j - m) g_j`, with `m` the
-maximum of `s`, may be summed block by block, if what is there is multiplied by
-`exp(m_before - m_after)` where a block raises the maximum.
+
+Such stages are one pass over the keys: `sum_j exp(s_j - m) g_j`, with `m` the maximum of `s`,
+may be summed block by block, if the sum so far is multiplied by `exp(m_before - m_after)`
+where a block raises the maximum.  That is FlashAttention (Dao et al., 2022).
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ TOP: Final = ir.LocalValue("largest score", Scalar.F32)
 TOTAL: Final = ir.LocalValue("total of weights", Scalar.F32)
 SUM: Final = ir.LocalValue("weighted sum", Scalar.F32)
 MEAN: Final = ir.LocalValue("weighted mean", Scalar.F32)
-"""What a pass computes, as the equations name it; no user's name has a space."""
+"""The numbers that a pass computes, as local values in rewritten equations.
+
+No user's name has a space.  `MEAN` is `SUM` divided by `TOTAL`.
+"""
 
 _ZERO: Final = identity_of("sum", Scalar.F32)
 _LOWEST: Final = identity_of("max", Scalar.F32)
@@ -45,10 +49,12 @@ _LOWEST: Final = identity_of("max", Scalar.F32)
 class Attention:
     """Attention: stages that one pass over the keys computes for each row and column.
 
+    - `product`: the product of queries and keys; its column is the key
     - `score`: the score of a row and a key, as a function of `DOT`, their product
     - `value`: the value of a key and a column
     - `finish`: the steps of the last stage, which use `SUM`, `MEAN`, `TOP` and `TOTAL`
-    - `beside`: what is stored of each row
+    - `beside`: the writes that are made once per row, as of the largest score, each with
+      its domain
 
     All expressions use the indices of the first stage.
     """
@@ -86,7 +92,7 @@ class Attention:
 
 
 class _NoAttention(Exception):  # noqa: N818 - an answer, not an error
-    """Why stages are no attention."""
+    """Raised inside recognition: the reason why stages are no attention."""
 
 
 def attention_of(task: Task) -> Attention | str:
@@ -105,7 +111,14 @@ def attention_of(task: Task) -> Attention | str:
 
 @final
 class _Reader:
-    """Reads stages in order, with what they compute in terms of `DOT`, `TOP`, `TOTAL`."""
+    """Reads stages in order, and rewrites them in terms of `DOT`, `TOP` and `TOTAL`.
+
+    - `_known`: the tensors of the stages so far, each with its domain and its value, so that
+      later stages can read the value instead
+    - `_score`, `_value`: the score and the weighted value, once a stage has them
+    - `_differs`: `Attention.differs`
+    - `_written`: the writes of the stages so far
+    """
 
     def __init__(self, task: Task, product: Contraction, row: ir.Index) -> None:
         self._task = task
@@ -131,11 +144,16 @@ class _Reader:
         raise _NoAttention(message)
 
     def _renaming(self, stage: Stage) -> dict[ir.Index, ir.Index]:
-        """Return the renaming of a stage's indices to those of the first stage."""
+        """Return the renaming of a stage's indices to those of the first stage.
+
+        The subscripts with which a stage reads a known tensor give it: where the score is
+        `score[g, i, j]`, a read `score[h, m, n]` renames h, m and n to g, i and j.
+        """
         renaming: dict[ir.Index, ir.Index] = {}
         for load in stage.reads:
             if load.tensor not in self._known:
                 continue
+            # Each subscript must be a bare index over the same axis, the same in all reads.
             own, _ = self._known[load.tensor]
             for subscript, index in zip(load.subscripts, own, strict=True):
                 known = isinstance(subscript, ir.IndexValue) and (
@@ -151,7 +169,10 @@ class _Reader:
         return renaming
 
     def _take(self, stage: Stage, renaming: dict[ir.Index, ir.Index]) -> Stage:
-        """Remember what a stage computes; return it in terms of what is known."""
+        """Return a stage rewritten in terms of the first stage's indices and known values.
+
+        Its tensors become known, unless it is the last stage, which has the weighted sum.
+        """
         self._rename_others(stage, renaming)
         domain = tuple(renaming[index] for index in stage.domain)
         before = self._value
@@ -165,7 +186,7 @@ class _Reader:
         return taken
 
     def _rename_others(self, stage: Stage, renaming: dict[ir.Index, ir.Index]) -> None:
-        """Name indices apart that only this stage has."""
+        """Give indices that only this stage has names that the first stage has not."""
         names = {index.name for index in self._product_domain}
         for index in stage.domain:
             if index in renaming:
@@ -180,7 +201,7 @@ class _Reader:
         return self._task.domain
 
     def _remember(self, stage: Stage) -> None:
-        """Note the values of tensors that later stages read."""
+        """Note the values of tensors that later stages may read."""
         values: dict[str, ir.Expr] = {}
         for step in stage.steps:
             value = with_locals(step.value, values)
@@ -213,6 +234,7 @@ class _Reader:
         self, expr: ir.Reduce, renaming: Mapping[ir.Index, ir.Index]
     ) -> ir.Expr:
         """Return the local value for a reduction: the product, or one over the keys."""
+        # The first stage's reduction is the product: no tensor is known before it.
         if not self._known:
             return DOT
         over = tuple(renaming.get(index) for index in expr.indices)
@@ -254,7 +276,8 @@ class _Reader:
     def _where_known(self, value: ir.Expr, term: AttentionTerm) -> ir.Expr:
         """Return the weighted value, or 0 for a key that counts for no row.
 
-        What lies there, as in a cache that is not full, may be no number.
+        Memory of such a key, as in a cache that is not full, may be NaN, and 0 times NaN is
+        NaN.  A condition that depends on the row stays in the score alone.
         """
         parts = [
             part
@@ -274,6 +297,7 @@ class _Reader:
     def _found(self, stages: tuple[Stage, ...], finish: Stage) -> Attention:
         assert self._score is not None, "compared with the score of each sum"
         assert self._value is not None, "the last stage has it"
+        # The result has the axes of the scores, but for the keys, and one axis of columns.
         first = set(self._task.domain) - {self._product.column}
         columns = [index for index in finish.domain if index not in first]
         if len(columns) != 1 or set(finish.domain) != {*first, *columns}:
@@ -312,7 +336,7 @@ class _Reader:
             yield domain, write
 
     def _check_tensors(self, found: Attention) -> None:
-        """Make sure that nothing is read that the pass writes, and that all is bound."""
+        """Make sure that nothing is read that the pass writes, and that bindings suffice."""
         own = [step for step in found.finish.steps if isinstance(step, Write)]
         written = {step.tensor for step in own} | {w.tensor for _, w in found.beside}
         product = found.product
@@ -345,19 +369,28 @@ def with_locals(expr: ir.Expr, values: Mapping[str, ir.Expr]) -> ir.Expr:
 @final
 @dataclass(frozen=True, slots=True)
 class AttentionTerm:
-    """A term of a sum over keys: `exp(score - TOP)` times factors and a constant."""
+    """A term of a sum over keys: `exp(score - TOP)` times factors and a constant.
+
+    - `factors`: the factors that depend on the key, such as the value
+    - `outer`: operations that are the same for all keys, such as `/ TOTAL`, in their order;
+      "if" and "unless" are conditions of the whole row
+    """
 
     score: ir.Expr
     factors: tuple[ir.Expr, ...] = ()
     outer: tuple[tuple[ir.BinaryOp | Literal["if", "unless"], ir.Expr], ...] = ()
     conditions: tuple[tuple[ir.Expr, bool], ...] = ()
-    """Those of its score, each with the outcome that lets the term count."""
+    """The conditions of its score, each with the outcome that lets the term count."""
     guards: tuple[tuple[ir.Expr, bool], ...] = ()
-    """Those of the whole row, as `TOP > -inf`: where one does not hold, all terms are 0."""
+    """Conditions of the whole row, as `TOP > -inf`: where one fails, all terms are 0."""
 
 
 def weighted(expr: ir.Expr, key: ir.Index) -> AttentionTerm | None:
-    """Split a term into weight and factors; its condition goes into the score."""
+    """Split a term into weight and factors, or return None; its condition goes into the score.
+
+    `if j <= i { exp(s - TOP) / TOTAL * v[j, c] } else { 0.0 }` has the score
+    `if j <= i { s } else { -inf }`, the factor `v[j, c]` and the outer operation `/ TOTAL`.
+    """
     match expr:
         case ir.BuiltinCall("exp", (ir.Binary("-", score, ir.LocalValue() as top),)):
             return (
@@ -395,10 +428,10 @@ def _multiplied(
 def _under(
     term: AttentionTerm, condition: ir.Expr, key: ir.Index, *, holds: bool
 ) -> AttentionTerm:
-    """Put a term under a condition: one of the row is the same for all of its terms.
+    """Put a term under a condition, which may be of its row, of its key, or of both.
 
-    `if top[i] > -inf and j <= i` is both: of the row, so that the whole sum is 0 where it
-    does not hold, and of the key.
+    `if top[i] > -inf and j <= i` has a part of each kind.  Where the row's part does not
+    hold, the whole sum is 0: it goes to `outer`.  The key's part goes to the score, as -inf.
     """
     parts = [*all_parts(condition, holds=holds)]
     of_row = [part for part in parts if _is_of_row(part[0], key)]
@@ -408,7 +441,7 @@ def _under(
     if not of_row:
         rest = [(condition, holds)]
     elif rest and all(wanted for _, wanted in rest):
-        # As one condition, which it is where the largest score is found.
+        # As one condition: scores are compared with that of the maximum, which has one.
         rest = [(reduce(_and, (each for each, _ in rest)), True)]
     for each, wanted in rest:
         sides = (term.score, _LOWEST) if wanted else (_LOWEST, term.score)
@@ -418,7 +451,7 @@ def _under(
 
 
 def _is_of_row(condition: ir.Expr, key: ir.Index) -> bool:
-    """Whether a condition is on what is known of a whole row."""
+    """Whether a condition is of a whole row: it uses `TOP` or `TOTAL`, and no key."""
     nodes = set(walk(condition))
     return (
         not nodes.isdisjoint((TOP, TOTAL))
@@ -430,9 +463,11 @@ def _is_of_row(condition: ir.Expr, key: ir.Index) -> bool:
 def scaled(
     total: ir.LocalValue, mean: ir.LocalValue, term: AttentionTerm, keys: ir.Extent
 ) -> ir.Expr:
-    """Return the factor of every term that is outside of the sum, 0 for a total of 0.
+    """Return a sum with its outer operations: the local value `total`, times and divided.
 
-    `mean` is the sum of values divided by the total of weights.
+    `mean`, the sum of values divided by the total of weights, is taken where the terms are
+    divided by `TOTAL`, as a pass has it without overflow (`scale.py`).  Without any key the
+    result is 0, and not 0 divided by a total of 0.
     """
     if not term.outer:
         return total
@@ -460,7 +495,7 @@ def scaled(
 
 
 def _guarded_from(outer: Sequence[tuple[str, ir.Expr]]) -> int:
-    """Return how many of a term's factors come before the first condition of its row."""
+    """Return how many of a term's outer operations come before its first condition."""
     ops = [op for op, _ in outer]
     return next((n for n, op in enumerate(ops) if op in ("if", "unless")), len(ops))
 

@@ -18,11 +18,11 @@ _COMPARISONS: Final[Mapping[ir.BinaryOp, ir.BinaryOp]] = {
     ">": "<",
     ">=": "<=",
 }
-"""Which of two comparisons each is, with its sides exchanged where it is the other."""
+"""The normal form of each comparison: `<` or `<=`, with its sides exchanged if it differs."""
 
 
 class NoSumsError(Exception):
-    """Raised inside recognition: why stages are no gradient of attention."""
+    """Raised inside recognition: the reason why stages are no gradient of attention."""
 
 
 def moved(expr: ir.Expr, places: Mapping[ir.Index, ir.Subscript]) -> ir.Expr:
@@ -65,7 +65,7 @@ def _moved_subscript(
 
 
 def replaced(expr: ir.Expr, old: ir.Expr | None, new: ir.Expr) -> ir.Expr:
-    """Return a value with a part of it replaced."""
+    """Return a value with each part that equals `old` replaced by `new`."""
     if expr == old:
         return new
     return map_children(expr, lambda part: replaced(part, old, new))

@@ -11,11 +11,12 @@
     dk[j, p]     = scale * sum[i] dscore[i, j] * q[i, p];           sums over queries
     dv[j, c]     = sum[i] weight[i, j] * dy[i, c];
 
-What is there for each query and key is a function of products (those of `q` and `k`, of `dy`
-and `v`), of statistics of the row, and of tensors.  So no such tensor is stored: each of the
-sums makes its tiles again, out of the products; sums of the same tiles share them, as `dk`
-and `dv` do.  The statistics are one pass over the keys (`row_numbers.py`), unless the caller
-has kept them: then `along[i]` alone is computed, as `sum[c] dy[i, c] * y[i, c]`.
+Every value of a query and a key (`score` to `dscore` above) is a function of products (those
+of `q` and `k`, of `dy` and `v`), of statistics of the row, and of tensors.  So no tensor of
+such values is stored: each of the sums computes its tiles again, out of the products; sums of
+the same tiles share them, as `dk` and `dv` do.  The statistics are one pass over the keys
+(`row_numbers.py`), unless the caller has kept them: then `along[i]` alone is computed, as
+`sum[c] dy[i, c] * y[i, c]`.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def product(number: int) -> ir.LocalValue:
 @final
 @dataclass(frozen=True)
 class AttentionTiles:
-    """The tiles that a pass computes: their row and key index, and their products."""
+    """The tiles that a pass computes: products of rows and keys, for each value of `batch`."""
 
     batch: tuple[ir.Index, ...]
     row: ir.Index
@@ -71,9 +72,10 @@ class AttentionTiles:
 class Statistics:
     """One pass over the keys of each row: the largest score, and sums of weights.
 
-    - `factors`: for each sum the factor of its weights
-    - `numbers`: the values that are kept of each row
-    - `stored`: those of them that are also written to tensors
+    - `factors`: for each sum the factor of its weights, as `dweight` of `along`
+    - `numbers`: the statistics of each row, as `top`, `total` and `along`, in terms of `TOP`,
+      `TOTAL` and the sums
+    - `stored`: those of them that other stages or the caller read, with their tensors
     """
 
     tiles: AttentionTiles
@@ -106,8 +108,9 @@ class TileSum:
 class SumPass:
     """One pass over the keys for each row: sums whose weights are of the same tiles.
 
-    - `outer`: indices that it sums over besides the keys
-    - `is_turned`: whether its keys are the rows that have a softmax
+    - `outer`: indices that it sums over besides the keys, as heads that share their keys
+    - `is_turned`: whether its keys are the rows of the softmax, as the queries that dk and dv
+      are summed over
     """
 
     tiles: AttentionTiles
@@ -127,10 +130,11 @@ class SumPass:
 @final
 @dataclass(frozen=True)
 class AttentionSums:
-    """Stages that run together: first some numbers of each row, then the sums.
+    """Stages that run together: first the statistics of each row, then the sums.
 
-    The numbers of rows are one tensor.  A pass over the keys computes them (`statistics`), or
-    a stage alone if the caller has kept what takes such a pass.  Sums may need none.
+    - `statistics`: the pass over the keys that computes the numbers of rows; or a plain stage
+      if the caller has kept what takes such a pass; or None if the sums need no numbers
+    - `numbers`: the tensor of all numbers of rows
     """
 
     stages: tuple[Stage, ...]
@@ -154,7 +158,12 @@ def attention_sums_of(task: Task) -> AttentionSums | str:
 
 @final
 class _Reader:
-    """Reads stages in order; those of tiles are put in where they are read."""
+    """Reads stages in order; values of tiles are inlined where they are read.
+
+    - `_tiles`: the tensors with a value for each query and key, with domain and value
+    - `_rows`: the numbers of rows so far
+    - `_sums`: for each sum its stage, its reduction with tiles inlined, and its last steps
+    """
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -163,9 +172,10 @@ class _Reader:
         self._sums: list[tuple[Stage, ir.Reduce, Stage]] = []
 
     def read(self) -> AttentionSums:
-        """Return the sums."""
+        """Return the sums of as many stages as belong together, up to the last sum."""
         stages, ends = list[Stage](), 0
         reason = "no sum over its columns, weighted by a softmax, follows it"
+        # As many stages as can be taken; `ends` is the number up to the last sum.
         for stage in self._task.following:
             try:
                 self._take(stage)
@@ -191,6 +201,7 @@ class _Reader:
         if not written.isdisjoint(stage.tensors_read):
             message = f"'{stage.name}' reads one of the sums"
             raise NoSumsError(message)
+        # What kind of stage it is: values of tiles, a product, a number of rows, or a sum.
         own = [r for step in stage.steps for r in outer_reductions(step.value)]
         if len(own) > 1:
             message = f"'{stage.name}' has several reductions"
@@ -203,6 +214,7 @@ class _Reader:
             return
         inlined = self._put_in(own[0])
         assert isinstance(inlined, ir.Reduce), "as it was"
+        # An index of the result that no product has is the column of a sum.
         used = _product_indices(inlined)
         others = [index for index in stage.domain if index not in used]
         if not others:
@@ -216,7 +228,7 @@ class _Reader:
     # Tiles
 
     def _take_apart(self, stage: Stage) -> None:
-        """Take a reduction that is of no tiles: a product, or a number of each row."""
+        """Take a reduction that reads no tiles: a product, or a number of each row."""
         found = contraction_of(replace(self._task, stage=stage))
         if not isinstance(found, str) and (
             found.row is not None and found.kind == "sum" and found.type is Scalar.F32
@@ -235,7 +247,7 @@ class _Reader:
         self._remember(stage, self._put_in)
 
     def _remember(self, stage: Stage, form: Callable[[ir.Expr], ir.Expr]) -> None:
-        """Note the values of a tile's tensors."""
+        """Note the values of the tensors that a stage writes, as those of tiles."""
         values: dict[str, ir.Expr] = {}
         for step in stage.steps:
             value = with_locals(form(step.value), values)
@@ -261,7 +273,7 @@ class _Reader:
         return map_children(expr, self._renamed)
 
     def _put_in(self, expr: ir.Expr) -> ir.Expr:
-        """Replace what is read of tiles by what it is."""
+        """Replace reads of tiles' tensors by their values: inline them."""
         if isinstance(expr, ir.Load) and expr.tensor in self._tiles:
             domain, value = self._tiles[expr.tensor]
             return moved(value, dict(zip(domain, expr.subscripts, strict=True)))
@@ -270,7 +282,7 @@ class _Reader:
     # Numbers of rows
 
     def _take_row(self, stage: Stage, inlined: ir.Reduce | None) -> None:
-        """Add a number of rows; without a reduction over tiles it needs none."""
+        """Add the numbers of rows of a stage; `inlined` is its reduction over tiles, if any."""
         if self._sums:
             message = f"'{stage.name}' is no number of a row"
             raise NoSumsError(message)
@@ -312,7 +324,7 @@ class _Reader:
     def _stored(
         self, rows: Rows, stages: tuple[Stage, ...]
     ) -> Iterator[tuple[ir.Tensor, ir.Expr]]:
-        """Yield the numbers of rows that are read elsewhere, too."""
+        """Yield the numbers of rows that the caller or stages outside of the run read."""
         others = [s for s in self._task.staged.stages if s not in stages]
         for tensor, value in rows.values.items():
             read = any(tensor in s.tensors_read for s in others)
@@ -354,6 +366,7 @@ class _Reader:
         body = inlined.body
         if numbers is not None:
             body = _numbered(body, places, numbers)
+        # The sum's factors, the index that it goes over, and the products of its tiles.
         weight, value = _split(body, column)
         softmax = [*self._softmax_of(weight, numbers)]
         if not softmax:
@@ -409,7 +422,7 @@ def _summed(stage: Stage, own: ir.Reduce) -> Stage:
 def _numbered(
     expr: ir.Expr, places: Mapping[ir.Tensor, int], numbers: ir.Tensor
 ) -> ir.Expr:
-    """Read the numbers of rows where all of them are."""
+    """Replace reads of a row's tensors by reads of the tensor of all numbers of rows."""
     if isinstance(expr, ir.Load) and expr.tensor in places:
         which = ir.Affine(ir.Constant(places[expr.tensor], Scalar.I32))
         return ir.Load(numbers, (which, *expr.subscripts))
@@ -417,7 +430,11 @@ def _numbered(
 
 
 def _split(body: ir.Expr, column: ir.Index) -> tuple[ir.Expr, ir.Expr]:
-    """Return the weight of a tile, and the value that it is multiplied with."""
+    """Return the weight of a tile, and the value that it is multiplied with.
+
+    Factors that have the column are the value.  Conditions and divisors go to the weight:
+    `if c { w * v } else { 0.0 }` has the weight `if c { w } else { 0.0 }`.
+    """
     match body:
         case ir.Select(condition, then, otherwise) if otherwise == ZERO:
             weight, value = _split(then, column)
@@ -452,7 +469,7 @@ def _checked(
 def _key_of(
     own: list[ir.Index], over: tuple[ir.Index, ...], weight: ir.Expr
 ) -> ir.Index:
-    """Return the index of a sum that its products have on one side alone."""
+    """Return the key of a sum: the last index that is the column of all its products."""
     for key in reversed(over):
         outer = tuple(index for index in over if index != key)
         try:
@@ -470,9 +487,10 @@ def _tiles_of(
     key: ir.Index,
     values: tuple[ir.Expr, ...],
 ) -> tuple[AttentionTiles, tuple[ir.Expr, ...]]:
-    """Return the tiles that values are functions of, and the values as such.
+    """Return the tiles of values, and the values as functions of the tiles' products.
 
-    `own` are the indices of rows, `outer` those that are neither row nor key.
+    `own` are the indices of the result but for the column, of which the row is one; `outer`
+    those that are summed over besides the key.
     """
     products = list(dict.fromkeys(p for value in values for p in _products(value)))
     found = [contraction_over((*own, *outer, key), each) for each in products]
@@ -498,7 +516,7 @@ def _named(expr: ir.Expr, names: Mapping[ir.Reduce, ir.LocalValue]) -> ir.Expr:
 
 
 def _together(passes: list[SumPass]) -> Iterator[SumPass]:
-    """Yield passes, one for sums whose tiles the same products make."""
+    """Yield passes; neighbouring ones whose tiles are of the same products become one."""
     last, *others = passes
     for each in others:
         joined = _joined(last, each)
@@ -530,7 +548,7 @@ def _mask(weight: ir.Expr) -> Hashable:
 
 
 def _renumbered(found: TileSum, own: AttentionTiles, whole: AttentionTiles) -> TileSum:
-    """Return a sum whose weight has its products by their numbers among all."""
+    """Return a sum whose weight has its products by their numbers in the joined pass."""
     places = (whole.products.index(each) for each in own.products)
     named = {product(n): product(place) for n, place in enumerate(places)}
     return replace(found, weight=_renamed_products(found.weight, named))

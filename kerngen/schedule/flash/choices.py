@@ -37,13 +37,14 @@ FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
     (256, {"tile": (128, 128, 128)}),
     (256, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}),
 )
-"""The tiles of `flash` for attention of up to this many columns.
+"""The tiles of `flash` for attention, each with the most columns of values that it is for.
 
-The first of those for 64 and for 256 take 20 and 32 KiB of workgroup memory; adapters that
-have less pass over them.  Beyond the columns of a tile the scores are computed again for
-each.  A block of keys costs barriers, and its weights go through memory: with 128 keys to
-a block and 32 sums to an invocation, an H200 has 1.01 of PyTorch's speed at 4 x 16 x 2048
-x 64 (causal 0.97), with 64 keys and 64 sums 0.73 (0.51); with 128 columns 0.84 and 0.65.
+The first of those for 64 and for 256 columns take 20 and 32 KiB of workgroup memory; adapters
+that have less take the second.  With more columns than a tile has, each tile of columns
+computes the scores again.  A tile of keys costs barriers, and its weights go through memory:
+with 128 keys to a tile and 32 sums to an invocation, an H200 has 1.01 of PyTorch's speed at
+4 x 16 x 2048 x 64 (causal 0.97), with 64 keys and 64 sums 0.73 (0.51); with 128 columns 0.84
+and 0.65.
 """
 
 FLASH_SUM_TILES: Final[tuple[tuple[int, Options], ...]] = (
@@ -52,49 +53,63 @@ FLASH_SUM_TILES: Final[tuple[tuple[int, Options], ...]] = (
     (256, {"tile": (32, 128, 128), "micro": (4, 8)}),
     (256, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}),
 )
-"""The same for gradients, whose invocations have two tiles of products, and one of sums.
+"""The tiles for gradients, whose invocations have two tiles of products, and one of sums.
 
-With tiles of 64 x 64 x 64 and `micro(8, 8)` these are 192 registers, and NVIDIA's 255
-would be spilled; with 128 keys there are 160.  On an H200, the gradients of 4 x 16 x 2048 x
-64 take 7.7 ms so and 8.3 with `micro(8, 4)`; under a causal mask 5.4 and 4.7, as tiles with
-fewer keys leave more out.  Those of 2 x 16 x 2048 x 128 take 7.9 ms with 32 rows, 9.7 with
-`tile(64, 64, 128) micro(8, 4)`.
+With tiles of 64 x 64 x 64 and `micro(8, 8)` these are 192 registers, and NVIDIA's compiler,
+which has 255 for all, would spill some to memory; with 128 keys there are 160.  On an H200,
+the gradients of 4 x 16 x 2048 x 64 take 7.7 ms with 128 keys and 8.3 with `micro(8, 4)`;
+under a causal mask 5.4 and 4.7, as tiles with fewer keys leave more out.  Those of 2 x 16 x
+2048 x 128 take 7.9 ms with 32 rows, 9.7 with `tile(64, 64, 128) micro(8, 4)`.
 """
 
 FLASH_CHUNK_TILES: Final[tuple[tuple[int, Options], ...]] = (
     (64, {"micro": (8, 4), "chunk": (1024,)}),
     (256, {"tile": (32, 128, 128), "micro": (4, 8), "chunk": (1024,)}),
 )
-"""The same where one pass stores the gradients of scores for another."""
+"""The tiles for gradients where one pass stores the gradients of scores for another."""
 
 IN_CHUNKS: Final = (
     "gradients of attention by tiles of scores, whose own gradients are stored in chunks"
 )
 MOST_IN_CHUNKS: Final = 2**34
 LONGEST_IN_CHUNKS: Final = 2**18
-"""Of more scores there would be thousands of chunks, each of three dispatches; of more keys,
-a chunk would take more than its bound."""
+"""The most scores, and the most keys, for which gradients of scores are stored in chunks.
+
+Of more scores there would be thousands of chunks, each of three dispatches; of more keys, a
+chunk of the fewest queries would take more than its bound.
+"""
 
 ELEMENT: Final = 4
+"""The bytes of an f32."""
+
 _TILE: Final = Constant(127, Scalar.I32)
+"""The most by which a length in a chunk exceeds that of its axis: `STEP` - 1."""
+
 _BYTES: Final = Constant(FOR_EACH * ELEMENT, Scalar.I32)
+"""How many bytes a chunk may have for each element of q, k, v and dy."""
 
 FLASH_ROWS: Final[Options] = {"tile": (64, 64, 128), "rows": (4,)}
 FLASH_NARROW_ROWS: Final[Options] = {"tile": (64, 64, 64), "rows": (4,)}
-"""For few queries: all lanes of a workgroup have columns of their own, or share them."""
+"""The tiles for few queries, of 128 and of up to 64 columns.
+
+32 lanes have four of 128 columns each, so that 4 groups of lanes share the keys; of 64
+columns, 8 groups do.
+"""
 
 FEW_QUERIES: Final = 16
-"""So many leave most of a tile of 64 empty, and as a rule most of a device."""
+"""The most queries for which `rows(4)` is chosen.
+
+So few leave most of a tile of 64 empty, and as a rule most of a device idle.
+"""
 
 MANY_SCORES: Final = 2**25
-"""So many f32 are the 128 MiB that WebGPU promises of a binding: more are not stored.
-
-Whatever the number of columns, then: the last tiles of a table take any.
-"""
+"""The most scores that are stored: as f32 they take the 128 MiB that WebGPU promises of a
+binding.  With more, `flash` is chosen for any number of columns, with the last tiles of a
+table."""
 
 
 def attention_choices(task: Task) -> Iterator[ScheduleChoice]:
-    """Yield attention in one pass, in tiles that suit the number of columns."""
+    """Yield attention in one pass, or its gradients, in tiles for the number of columns."""
     found = flash_of(task)
     if isinstance(found, str):
         return
@@ -102,6 +117,7 @@ def attention_choices(task: Task) -> Iterator[ScheduleChoice]:
         yield from _attention_sums(task, found)
         return
     together, columns = len(found.stages), found.column.extent
+    # `suits_flash` returns the reason against few queries, "" if there is none.
     if not suits_flash(task, FLASH_ROWS):
         few = compare(found.row.extent, "<=", FEW_QUERIES)
         narrow = both(few, compare(columns, "<=", 64))
@@ -124,11 +140,12 @@ def _attention_sums(task: Task, found: AttentionSums) -> Iterator[ScheduleChoice
     sums = [each for pass_ in found.passes for each in pass_.sums]
     for most, options in FLASH_CHUNK_TILES:
         chunks = chunks_of(task, found, flash_tiling(options))
-        # Where a pass finds the numbers of rows, that makes the scores once more in any case.
+        # Where a pass over the keys finds the numbers of rows (`Statistics`), chunks are not
+        # chosen: that pass computes the scores once more in any case.
         if isinstance(chunks, Chunks) and isinstance(found.statistics, Stage):
             fits = both(_narrow(sums, most), _fits_chunks(chunks))
             yield ScheduleChoice("flash", IN_CHUNKS, fits, options, together)
-    # Of a mask, tiles with fewer keys leave more out.
+    # Under a mask, tiles with fewer keys leave more out: the first tiles, of 128, are left.
     masked = any(mask_of(each.weight) for each in sums)
     tiles, outer = found.passes[0].tiles, found.passes[0].outer
     scores = size_of((*tiles.batch, *outer, tiles.row, tiles.key))
@@ -144,10 +161,11 @@ def _narrow(sums: Sequence[TileSum], most: int) -> Expr:
 
 
 def _fits_chunks(chunks: Chunks) -> Expr:
-    """Return the guard that chunks are not too many, and one is what a shader binds.
+    """Return the guard that chunks are not too many, and that an adapter can bind one.
 
-    Chunks are as large as the tensors of the call allow: in smaller ones, workgroups would
-    be too few for a large device.
+    An adapter binds a chunk if that is within `LEAST_STORED`, if it binds `MOST_STORED`, or if
+    it binds the bytes that the tensors of the call allow.  Chunks are as large as these allow:
+    smaller ones would have too few workgroups for a large device.
     """
     tiles = chunks.taker.tiles
     width = _added(each.column for each in chunks.maker.sums)

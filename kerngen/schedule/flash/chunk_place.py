@@ -1,4 +1,9 @@
-"""Where a workgroup is in a chunk of stored gradients: its heads, queries and addresses."""
+"""The place of a workgroup in a chunk of stored gradients: heads, queries and addresses.
+
+A chunk is an array [head, key, query] with the queries contiguous: `chunks.heads` heads, of
+`chunks.lines` keys and `chunks.queries` queries each.  Chunk number c has the queries of round
+c % rounds of the heads of part c / rounds.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +23,12 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True)
 class ChunkPlace:
-    """Names of variables: the chunk's first query, and a workgroup's head within it."""
+    """The WGSL variables of a workgroup's place in a chunk.
+
+    - `buffer`, `numbers`: the bindings of the chunk, and of the numbers of rows
+    - `head`: the workgroup's head within the chunk
+    - `first`, `queries`: the chunk's first query, and how many queries it has
+    """
 
     chunks: Chunks
     buffer: StorageBinding
@@ -29,7 +39,7 @@ class ChunkPlace:
 
     @classmethod
     def of(cls, shader: ShaderBuilder, chunks: Chunks, *, written: bool) -> ChunkPlace:
-        """Bind the buffers."""
+        """Bind the buffers, and claim names for the variables."""
         buffer = shader.scratch(chunks.name, Scalar.F32, written=written)
         head, first, queries = (
             t.Ident(shader.fresh(x)) for x in ("head", "first_query", "queries")
@@ -48,10 +58,18 @@ class ChunkPlace:
         return self.first.equals(0)
 
     def place(self, shader: ShaderBuilder, body: list[t.Stmt], head: t.Expr) -> t.Expr:
-        """Write where the chunk begins; return the workgroup's head among all."""
+        """Write the variables of the chunk; return the workgroup's head among all heads.
+
+            let chunk = u32(row_numbers[...]);
+            let first_query = chunk % rounds * queries;
+            let whole_head = chunk / rounds * heads + head;
+
+        Workgroups past the last head return.
+        """
         chunk, rounds, heads, whole = (
             t.Ident(shader.fresh(x)) for x in ("chunk", "rounds", "heads", "whole_head")
         )
+        # `rounds` is computed with the variable `queries`, not with its formula again.
         known = {self.chunks.queries: self.queries}
         number = self.numbers.element(to_wgsl(self.chunks.counter, shader))
         body += [
@@ -74,7 +92,7 @@ class ChunkPlace:
         body: list[t.Stmt],
         ends: tuple[t.Expr, t.Expr],
     ) -> tuple[t.Expr, t.Expr]:
-        """Name the first of a range of queries in the chunk, and the end of them."""
+        """Name the begin and end of the queries that are in the chunk, of a range of them."""
         begin, end = (t.Ident(shader.fresh(x)) for x in ("chunk_begin", "chunk_end"))
         first: t.Expr = self.first
         if ends[0] != t.ZERO:

@@ -3,14 +3,21 @@
     dk[j, p] = scale * sum[i] dscore[i, j] * q[i, p];
     dq[i, p] = scale * sum[j] dscore[i, j] * k[j, p];
 
-The pass over the queries that sums dk and dv has every `dscore[i, j]` in registers.  It
-stores those of a chunk, some queries of some heads; dq of these is then a plain product,
-and neither the scores nor the gradients of the weights are made for it again: five products,
-and not seven.  The next chunk takes the same memory.  dk and dv of the queries so far are
-read and added to, so that a chunk's workgroups are as many as there are keys: those of a
-chunk of few heads, with all of their queries, would not fill a device.
+The pass over the queries that sums dk and dv (the *maker*) has every `dscore[i, j]` in
+registers.  It stores those of a chunk: some queries of some heads.  dq of these is then a
+plain product (the *taker*), and neither the scores nor the gradients of the weights are
+computed for it again: that makes five products instead of seven.
 
-In a dispatch of its own, one invocation counts the chunks, behind the numbers of rows.
+The next chunk takes the same memory.  dk and dv of the queries so far are read and added to,
+so that a chunk has workgroups for all keys: a chunk of fewer heads with all of their queries
+would have too few workgroups for a device.  The dispatches of a call:
+
+    numbers of rows
+    count = 0
+    for each chunk:   maker (dscore, dk, dv)   taker (dq)   count += 1
+
+One invocation counts the chunks, in a dispatch of its own; the count is in the tensor of the
+numbers of rows, behind these.
 """
 
 from __future__ import annotations
@@ -52,18 +59,24 @@ from kerngen.schedule.task import Task
 
 LEAST_STORED: Final = 1 << 25
 MOST_STORED: Final = 1 << 27
-"""A chunk may always take 128 MiB, which WebGPU promises of a binding, and at most 512."""
+"""The bounds of a chunk, in elements of f32: 128 MiB, which it may always take, as WebGPU
+promises a binding of that size; and 512 MiB, which it never exceeds."""
 
 FOR_EACH: Final = 4
-"""A chunk may have as many elements for each row of q, k, v and dy together: twice the bytes
-that these tensors and the results have."""
+"""How many elements a chunk may have for each element of q, k, v and dy.
+
+That is about twice the bytes of these tensors and of the results.
+"""
 
 STEP: Final = 128
 LINES: Final = 64
-"""The numbers of queries and keys are multiples of these for all tiles that have them."""
+"""What the numbers of queries and of keys in memory are multiples of.
+
+The sizes of all default tiles divide them, so that the chunks of these are alike.
+"""
 
 IS_FIRST: Final = ir.LocalValue("is of the first chunk", Scalar.BOOL)
-"""Whether a sum is of its row's first queries: nothing has been stored before."""
+"""Whether a sum is of the first queries of its head: nothing has been stored before."""
 
 
 @final
@@ -73,10 +86,10 @@ class Chunks:
 
     - `name`: the buffer; `numbers`: the numbers of rows, with that of the chunk behind them
     - `most`: how many queries of each head a chunk has at most
-    - `step`, `tile_keys`: what the numbers of queries and keys are multiples of, as those
-      that a workgroup has at a time
-    - `maker`: the pass that makes them, in its sum number `number`; `taker`: the pass of
-      the sum that reads them
+    - `step`, `tile_keys`: what the numbers of queries and keys are multiples of: those that
+      a workgroup has at a time divide them
+    - `maker`: the pass that makes them, as the weights of its sum number `number`; `taker`:
+      the pass of the sum that reads them
     """
 
     name: str
@@ -105,7 +118,11 @@ class Chunks:
 
     @property
     def bound(self) -> Size:
-        """How many elements a chunk may have: in proportion to the tensors of the call."""
+        """How many elements a chunk may have: in proportion to the tensors of the call.
+
+        That is rows * width * 4, where the queries and keys of all heads are the rows, and the
+        columns of q and dy the width; at least `LEAST_STORED`, at most `MOST_STORED`.
+        """
         batch, tiles = domain_size(self.taker.tiles.batch), self.taker.tiles
         rows = multiply(
             batch, add(extent_size(tiles.row.extent), extent_size(tiles.key.extent))
@@ -131,17 +148,17 @@ class Chunks:
 
     @property
     def heads(self) -> Size:
-        """How many heads a chunk has: as many as memory allows, alike in all chunks."""
+        """How many heads a chunk has: the heads are divided evenly among the parts."""
         return ceil_div(domain_size(self.taker.tiles.batch), maximum(self._parts, 1))
 
     @property
     def rounds(self) -> Size:
-        """How many chunks the queries of a head are."""
+        """How many chunks have queries of the same head, one after the other."""
         return ceil_div(self._rows, self.queries)
 
     @property
     def count(self) -> Size:
-        """How many chunks there are."""
+        """The number of chunks: `rounds` for each part of the heads."""
         return multiply(self._parts, self.rounds)
 
     @property
@@ -151,7 +168,7 @@ class Chunks:
 
     @property
     def counter(self) -> Size:
-        """Where the number of the chunk is: behind the numbers of rows."""
+        """The address of the chunk's number in the tensor of row numbers: behind all these."""
         return product_of(map(extent_size, self.numbers.extents))
 
     @property
@@ -161,13 +178,17 @@ class Chunks:
 
     @property
     def _parts(self) -> Size:
-        """How many parts the heads make."""
+        """How many parts the heads are divided into, so that a chunk fits its bound."""
         most = Apply("/", (self.bound, multiply(self.lines, self.queries)))
         return ceil_div(domain_size(self.taker.tiles.batch), maximum(most, 1))
 
 
 def chunks_of(task: Task, found: AttentionSums, tiling: FlashTiling) -> Chunks | str:
-    """Return the chunks of some gradients, or why nothing of them is stored."""
+    """Return the chunks of gradients of attention, or why nothing of them is stored.
+
+    There must be a pass over the keys with one sum (dq), and a pass over the queries that has
+    the same weights with rows and keys exchanged.
+    """
     takers = [x for x in found.passes if not x.is_turned and len(x.sums) == 1]
     makers = [x for x in found.passes if x.is_turned]
     reason = "no two of its sums have the same weights"
@@ -180,6 +201,7 @@ def chunks_of(task: Task, found: AttentionSums, tiling: FlashTiling) -> Chunks |
                 continue
             reason = _unfit(taker, maker)
             if not reason:
+                # Both passes have whole tiles of queries and of keys in a chunk.
                 name = task.scratch_name("score_gradients")
                 step, lines = lcm(tiling.keys, STEP), lcm(tiling.queries, LINES)
                 step = tiling.keys if tiling.chunk % step else step
@@ -191,11 +213,12 @@ def chunks_of(task: Task, found: AttentionSums, tiling: FlashTiling) -> Chunks |
 
 
 def _shared(taker: SumPass, maker: SumPass) -> int | None:
-    """Return the number of the sum in a pass whose weights are those of another's sum."""
+    """Return which sum of the maker has the weights of the taker's sum; None if none has."""
     one, other = taker.tiles, maker.tiles
     alike = one.batch == other.batch and (one.row, one.key) == (other.key, other.row)
     if not alike or taker.outer or maker.outer:
         return None
+    # With rows and keys exchanged, the factors of a product are exchanged, too.
     sides = [frozenset((x.left, x.right)) for x in other.products]
     own = [frozenset((x.left, x.right)) for x in one.products]
     if not set(own) <= set(sides):
@@ -235,7 +258,10 @@ def _is_linear(stage: Stage) -> bool:
 
 
 def added(stage: Stage) -> Stage:
-    """Return a stage that adds to what chunks before have stored."""
+    """Return a stage that adds its sums to those that earlier chunks have stored.
+
+    `dk[j, p] = s` becomes `dk[j, p] = (if is_first { 0.0 } else { dk[j, p] }) + s`.
+    """
     own = tuple(map(ir.IndexValue, stage.domain))
     steps: list[Write] = []
     for step in stage.steps:

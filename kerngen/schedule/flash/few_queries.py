@@ -1,10 +1,15 @@
 """Strategy `flash` for few queries, as when decoding: many workgroups share the keys.
 
-A workgroup has four rows, and some of the keys: a part.  Its lanes read the keys in runs,
-and add up the products of each key through workgroup memory; then they have a key each,
-with its score; then a few columns each, to which they add the values.  The rows may be of
-several heads, if those share their keys.  Each part leaves its largest score, its total
-and its sums; a second dispatch joins the parts.
+A workgroup has four rows, and some of the keys: a part.  In each turn its 128 lanes take 128
+keys of it, in three steps with a barrier between:
+
+    products    4 lanes share a key, and read 64 bytes of it together    dot_0 += ...
+    weights     a lane has a key: its four scores, and their weights     weight = exp(...)
+    values      a lane has four columns, and a share of the keys         sum_0 += ...
+
+A vector has a number of each of the four rows.  The rows may be of several heads, if those
+share their keys.  Each part stores the largest score, the total and the sums of its rows; a
+second dispatch joins the parts (`parts_join.py`).
 """
 
 from __future__ import annotations
@@ -40,19 +45,26 @@ from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
 RUN: Final = 4
-"""So many lanes read a key together: 64 bytes of it."""
+"""How many lanes read a key together: with vectors of four, 64 bytes of it."""
 
 TURNS: Final = 2
 AT_ONCE: Final = 8
-"""So many runs of a key, and values, are read before any is added: waiting for one at a
-time takes most of the time where a token is decoded, as few workgroups run.  Lanes' values
-are joined by as many in a turn, which took a tenth of the time one by one."""
+"""How many runs of a key, and how many values, are read before any is added.
+
+When a token is decoded, few workgroups run: waiting for one read at a time takes most of the
+time.  The numbers of all lanes are joined by `AT_ONCE` in a turn, too: one by one, that took
+a tenth of the time.
+"""
 
 
 @final
 @dataclass
 class FlashRows:
-    """Writes both shaders for few queries; a `whole` variant reads vectors of four."""
+    """Writes the first shader for few queries; a `whole` variant reads vectors of four.
+
+    `columns` is how many columns of values a workgroup has: `vectors` lanes have four each,
+    and `shares` groups of so many lanes share the keys.
+    """
 
     task: Task
     found: Attention
@@ -66,6 +78,8 @@ class FlashRows:
         self.builder = s = ShaderBuilder(self.task, lanes)
         self.vectors = self.columns // VECTOR
         self.shares = SIZE // self.vectors
+        # Of each key the partial products of `RUN` lanes, and a vector of weights; and a
+        # joined vector for every `RUN` lanes.
         names = ("products", "weights", "maxima")
         sizes = (SIZE * RUN, SIZE, SIZE // RUN)
         self.products, self.weights, self.maxima = (
@@ -82,7 +96,7 @@ class FlashRows:
         return names | tensors_in_runs((found.value,), found.column)
 
     def scratch(self) -> tuple[Scratch, ...]:
-        """Return the buffers for each part's sums, largest scores and totals."""
+        """Return the scratch buffers: the sums of each part, its largest score and total."""
         found = self.found
         rows = domain_size((*found.batch, found.row)) * self.split.parts
         return (
@@ -110,6 +124,7 @@ class FlashRows:
         self._place()
         self.body += self._declare()
         turn = t.Binary("*", t.u32(SIZE), self.parts)
+        # Parts take turns: part n has every turn number n, n + parts, ... of the keys.
         start = self.begin + self.part * SIZE
         inner = self._turn(first)
         self.body.append(t.Blank())
@@ -128,13 +143,23 @@ class FlashRows:
             trips=turns * (ceil_div(over, 4) + SIZE // self.shares + 1),
         )
 
-    # Where this workgroup works
+    # The part, rows and columns of this workgroup
 
     def _place(self) -> None:
-        """Name this workgroup's part, rows and columns."""
+        """Name this workgroup's part, rows and columns.
+
+        Its number is that of a part, then of a tile of columns, of four rows, of a group of
+        heads, and of the other batch indices, the first one changing fastest:
+
+            let tile = group / parts;
+            let part = group % parts;
+            let first_column = tile % tile_columns * 128u;
+            let first_row = tile / tile_columns % row_tiles * 4u;
+        """
         s, found, split = self.builder, self.found, self.split
         self.parts = self._let("parts", to_wgsl(self.split.parts, s))
         group = self._let("group", linear_group(s))
+        # The part, and then column, rows, head and batch are taken off the number in turn.
         rest: t.Expr = self._let("tile", group // self.parts)
         self.part = self._let("part", group % self.parts)
         extent = s.extent(found.column.extent)
@@ -164,6 +189,7 @@ class FlashRows:
         self.begin, self.end = bounds.write(s, self.body, (t.ZERO, last), SIZE)
 
     def _heads_size(self) -> t.Expr:
+        """Return how many heads share their keys: 1 if each has its own."""
         heads = self.split.heads
         if heads is None:
             return t.ONE
@@ -172,7 +198,7 @@ class FlashRows:
     def _place_rows(
         self, at: dict[Index, t.Expr], first: t.Expr, rows: t.Expr, head: t.Expr
     ) -> None:
-        """Name the indices of each of the four rows; beyond the last, those of that."""
+        """Name the indices of each of the four rows; a row past the last is the last one."""
         heads = self.split.heads
         self.shared = dict(at)
         if heads is not None:
@@ -183,7 +209,10 @@ class FlashRows:
     def _row(
         self, number: t.Operand, suffix: str = ""
     ) -> tuple[dict[Index, t.Expr], t.Expr]:
-        """Name the indices of a row, and return them and whether there is such a row."""
+        """Name the indices of a row; return them, and the condition that the row exists.
+
+        With heads that share keys, the rows are the queries of one head after the other.
+        """
         s, found, heads = self.builder, self.found, self.split.heads
         place, row = self.first_row + number, dict(self.at)
         near = self._let(f"row{suffix}", t.call("min", place, self.row_count - t.ONE))
@@ -213,13 +242,28 @@ class FlashRows:
     # The pass over the keys
 
     def _turn(self, first: t.Ident) -> list[t.Stmt]:
-        """Take as many keys as there are lanes."""
+        """Return a turn of the loop over the keys, which takes one key for each lane.
+
+        There is a barrier behind each store to workgroup memory:
+
+            products[...] = dot_0;                              // `_multiply`
+            let score = select(...);                            // `_score`
+            weights[lane] = score;
+            var raised = top;                                   // `_joined`: the maximum
+            let scale = exp(top - raised);
+            let weight = exp(score - raised) * share;
+            total = total * scale + weight;
+            weights[lane] = weight;
+            sum_0 *= scale.x;
+            sum_0 += row_weights.x * v;                         // `_add_values`
+        """
         s = self.builder
         raised, scale, own, new = (
             t.Ident(s.fresh(n)) for n in ("raised", "scale", "score", "weight")
         )
         body = [*self._multiply(first), t.BARRIER, *self._score(first, own)]
         body += [t.Assign(self.weights[s.lane], own), t.BARRIER]
+        # The largest score of all keys of the turn, and of the turns so far.
         few = self._neighbours()
         largest = t.call("max", t.call("max", *few[:2]), t.call("max", *few[2:]))
         body += self._joined(
@@ -228,6 +272,7 @@ class FlashRows:
             self.top,
             lambda part: t.Assign(raised, t.call("max", raised, part)),
         )
+        # The lane's weight takes the place of its score; sums so far are scaled.
         body += [
             t.Let(scale.name, t.call("exp", t.Binary("-", self.top, raised))),
             t.Let(new.name, t.call("exp", t.Binary("-", own, raised)) * self.share),
@@ -243,7 +288,17 @@ class FlashRows:
         return [*body, *self._add_values(first), t.BARRIER]
 
     def _multiply(self, first: t.Expr) -> list[t.Stmt]:
-        """Multiply some keys with the rows: four lanes share a key, each has four."""
+        """Multiply 128 keys with the rows: four lanes share a key, and have four keys each.
+
+        With vectors of four terms:
+
+            for (var p = (lane & 3u) * 4u; p < u.d; p += 32u) {
+                let q_0 = q[...];                               // of four rows
+                let k_0 = k[...];                               // of four keys
+                dot_0 += vec4f(dot(q_0, k_0), dot(q_1, k_0), dot(q_2, k_0), dot(q_3, k_0));
+            }
+            products[(lane >> 2u) * 4u + (lane & 3u)] = dot_0;
+        """
         s, found = self.builder, self.found
         over = found.product.last
         width = LANES if self.whole else 1
@@ -262,7 +317,7 @@ class FlashRows:
         for turn in range(TURNS):
             place, inside = term, None
             if turn:
-                # Beyond the end, the same is read again, and not added.
+                # Beyond the end the terms of turn 0 are read again, and not added.
                 inside = term + turn * step < extent
                 place = t.Ident(s.fresh(term.name))
                 again = t.call("select", term, term + turn * step, inside)
@@ -299,6 +354,7 @@ class FlashRows:
             )
             for n, key in enumerate(keys)
         ]
+        # All reads are written before any addition, so that they are under way together.
         adding: list[t.Stmt] = []
         for dot, right in zip(dots, rights, strict=True):
             parts = tuple(self._term(left, right, adding) for left in lefts)
@@ -317,7 +373,7 @@ class FlashRows:
         at: dict[Index, t.Expr],
         along: Index,
     ) -> t.Ident:
-        """Name what a factor is, or four of its neighbours along an index."""
+        """Name the value of a factor, or with whole vectors of four neighbours `along`."""
         vector = along if self.whole else None
         lowerer = Lowerer(self.builder, at, body, vector=vector, label=name)
         value = lowerer.lower(factor)
@@ -342,7 +398,7 @@ class FlashRows:
         return across("sum", named)
 
     def _score(self, first: t.Expr, own: t.Ident) -> list[t.Stmt]:
-        """Compute the scores of the lane's own key, for each row."""
+        """Name the scores of the lane's own key, a vector of four rows: -inf for no key."""
         s, found = self.builder, self.found
         key, whole = (t.Ident(s.fresh(n)) for n in ("own_key", "product"))
         extent = s.extent(found.key.extent)
@@ -364,7 +420,7 @@ class FlashRows:
         return [*body, t.Let(own.name, chosen)]
 
     def _add_values(self, first: t.Expr) -> list[t.Stmt]:
-        """Add the weights times the values: a lane has four columns, for some keys."""
+        """Add weights times values: a lane has four columns, of 1 / `shares` of the keys."""
         s, found = self.builder, self.found
         keys = SIZE // self.shares
         number = t.Ident(s.fresh("number"))
@@ -390,9 +446,10 @@ class FlashRows:
         return [t.count_up(number.name, 0, t.u32(keys), AT_ONCE, *inner, *adding)]
 
     def _weighted(self, weight: t.Expr, value: t.Expr) -> t.Expr:
-        """Return a row's weight times values, which may be NaN where a row leaves them out.
+        """Return a row's weight times values, or 0 where the weight is 0.
 
-        Reading takes longer than the selection, and more than all arithmetic.
+        A value that a row leaves out may be NaN, and 0 times NaN is NaN.  The `select` costs
+        little, as reading takes longer than all arithmetic.
         """
         term = weight * value
         if not self.found.differs:
@@ -401,7 +458,7 @@ class FlashRows:
         return t.call("select", t.call("vec4f", t.Literal("0.0")), term, counts)
 
     def _value(self, body: list[t.Stmt], at: dict[Index, t.Expr]) -> t.Expr:
-        """Name the values of the lane's four columns; beyond the last, those of that."""
+        """Name the values of the lane's four columns; past the last one, that is read."""
         s, column = self.builder, self.found.column
         extent = s.extent(column.extent)
         first = self.first_column + self._own_column()
@@ -422,10 +479,13 @@ class FlashRows:
     def _own_column(self) -> t.Expr:
         return self.builder.lane % self.vectors * VECTOR
 
-    # What a part leaves
+    # The results of a part
 
     def _leave(self) -> None:
-        """Add up what the lanes of a column have, and those of all keys; store it."""
+        """Join the totals and the sums of all lanes, and store them in the scratch buffers.
+
+        After the barrier, lanes 0 to `vectors` - 1 have row 0, the next ones row 1.
+        """
         s = self.builder
         ends = s.scratch(self._ends, Scalar.F32, written=True)
         kept = s.scratch(self._sums, Scalar.F32, written=True)
@@ -461,7 +521,7 @@ class FlashRows:
         self.body.append(t.If(own, (*stores, t.If(once, of_row))))
 
     def _row_place(self, row: dict[Index, t.Expr]) -> t.Expr:
-        """Return which of all parts of all rows this one is."""
+        """Return the number of this part of a row among all parts of all rows."""
         s, found = self.builder, self.found
         indices = (*found.batch, found.row)
         place = row_major(
@@ -491,7 +551,15 @@ class FlashRows:
         start: t.Expr,
         join: Callable[[t.Expr], t.Stmt],
     ) -> list[t.Stmt]:
-        """Join all lanes' values: a fourth of the lanes four each, then every lane those."""
+        """Join the values of all 128 lanes, so that every lane has the result.
+
+        Lanes 0 to 31 join four values each (`fourth`), then each lane joins these 32:
+
+            if (lane < 32u) { maxima[lane] = max(...); }
+            workgroupBarrier();
+            var raised = top;
+            for (var number = 0u; number < 32u; number += 8u) { ... }
+        """
         s, count = self.builder, t.u32(SIZE // RUN)
         number = t.Ident(s.fresh("number"))
         joins = (join(self.maxima[number + n]) for n in range(AT_ONCE))

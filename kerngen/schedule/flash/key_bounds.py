@@ -1,7 +1,11 @@
 """The range of keys that a tile of queries attends to: masked tiles are skipped.
 
-`j <= i + (t - s)`, as of a causal mask, bounds the keys j from above: by its last row.  So
-does `j <= at + i` with a position `at` that the device has, as of a cache with room.
+`j <= i + (t - s)`, as of a causal mask, bounds the keys j of row i from above.  A tile of rows
+needs the keys of its last row then, and no more.  `j <= at + i` is such a bound, too, with a
+position `at` that only the device has, as of a cache with room:
+
+    let end = u32(max(min(all_keys - 1i, last_row + ...) + 1i, 0i));
+    for (var first_key = 0u; first_key < end; first_key += 64u) { ... }
 """
 
 from __future__ import annotations
@@ -27,13 +31,14 @@ from kerngen.schedule.lowering.linear_bounds import LinearBound, bound_of
 from kerngen.shader import tree as t
 
 NEGLIGIBLE: Final = -1e38
-"""A score below this has no weight beside any other.
+"""A finite score below this counts as a mask, like -inf: it has no weight beside any other.
 
-f32 has steps of 1e31 there: the exponential of a difference is 1 or 0.
+f32 has steps of 1e31 there, so that the exponential of the difference of two scores is 1 or 0.
 """
 
 Mask: TypeAlias = tuple[Expr, bool, bool]
-"""A condition, whether it must hold, and if a score is finite where it does not."""
+"""A condition, whether it must be true or false for a key to count, and whether the score of
+other keys is a finite number."""
 
 _ZERO: Final = identity_of("sum", Scalar.F32)
 
@@ -43,10 +48,12 @@ _ZERO: Final = identity_of("sum", Scalar.F32)
 class KeyBounds:
     """The bounds that a mask sets to the keys of a row.
 
-    Where a mask gives a finite number, not -inf, rows without keys attend to all keys alike.
-    Such a mask `needs_keys`: a tile with a row without keys skips nothing.  `turned` are the
-    bounds with rows and keys exchanged, where the keys are the rows of the softmax: then no
-    key may be without rows.
+    - `bounds`: linear bounds of the key by the row; none if no key may be skipped
+    - `needs_keys`: whether a tile skips keys only if each of its rows has some.  It is set
+      where masked scores are a finite number, not -inf: the softmax of a row without keys
+      then has equal weights for all keys, and skipping them would lose these.
+    - `turned`: the bounds with rows and keys exchanged, where the keys of the pass are the
+      rows of the softmax, as in the sums for dk and dv
     """
 
     bounds: tuple[LinearBound, ...]
@@ -64,9 +71,11 @@ class KeyBounds:
     def of_mask(
         cls, mask: Mask | None, row: Index, key: Index, *, is_turned: bool = False
     ) -> KeyBounds:
-        """Return the bounds of a mask, if there is one.
+        """Return the bounds of a mask; `is_turned` if the keys are the softmax's rows.
 
-        It `is_turned` if the keys are the softmax's rows.
+        Parts of the mask that are no linear bound are left to the score, which is computed
+        with its mask in any case.  If masked scores are finite, a mask with such a part sets
+        no bounds: whether a row has keys can't be found out.
         """
         none = cls((), needs_keys=False, row=row, key=key)
         if mask is None:
@@ -91,9 +100,10 @@ class KeyBounds:
         rows: tuple[t.Expr, t.Expr],
         step: int,
     ) -> tuple[t.Expr, t.Expr]:
-        """Name the first key of a tile, a multiple of `step`, and the end of its keys.
+        """Name the first key that a tile needs, a multiple of `step`, and the end of its keys.
 
-        `rows` are the first and the last row of the tile.
+        `rows` are the first and the last row of the tile.  Without bounds, they are 0 and the
+        number of keys, and nothing is named.
         """
         extent = shader.extent(self.key.extent)
         if not self.bounds:
@@ -109,6 +119,7 @@ class KeyBounds:
         ]
         lowerer = Lowerer(shader, {}, body)
         low, high = self._loosest(lowerer, (first, last), keys)
+        # With a finite mask, a tile in which some row may have no key takes all keys.
         if self.needs_keys:
             some = t.Ident(shader.fresh("have_keys"))
             checks = [*self._all_have_keys(lowerer, (first, last), keys)]
@@ -140,7 +151,10 @@ class KeyBounds:
     def _all_have_keys(
         self, lowerer: Lowerer, ends: tuple[t.Expr, t.Expr], keys: t.Expr
     ) -> Iterator[t.Expr]:
-        """Yield conditions under which every softmax row has a key."""
+        """Yield conditions that all hold if every row of the softmax has a key.
+
+        Where the keys are those rows, all of them count, not those of a tile.
+        """
         if self.turned is None:
             return self.checks(lowerer, ends, keys)
         shader = lowerer.shader
@@ -152,7 +166,10 @@ class KeyBounds:
     def checks(
         self, lowerer: Lowerer, ends: tuple[t.Expr, t.Expr], keys: t.Expr
     ) -> Iterator[t.Expr]:
-        """Yield conditions that hold if every row has a key: linear bounds, at the ends."""
+        """Yield conditions that all hold if every row from one to the other end has a key.
+
+        As the bounds are linear, the first and the last row are enough.
+        """
         for row in ends:
             lows = [t.Literal("0i"), *self._sides(lowerer, row, is_upper=False)]
             highs = [
@@ -170,9 +187,10 @@ class KeyBounds:
 
 
 def mask_of(weight: Expr) -> Mask | None:
-    """Return the mask of a weight: the condition without which the weight is 0.
+    """Return the mask of a weight, the condition without which the weight is 0; or None.
 
-    Of the exponential of a score it is the score's: 0 in rows that have keys.
+    For `exp(score - top)` that is the mask of the score, as exp(-inf) is 0.  A finite masked
+    score has the weight 0, too, in rows that have keys.
     """
     match weight:
         case Select(condition, _, otherwise) if otherwise == _ZERO:
@@ -190,7 +208,10 @@ def mask_of(weight: Expr) -> Mask | None:
 
 
 def _masked(score: Expr) -> Mask | None:
-    """Return the mask of a score."""
+    """Return the mask of a score: of `if j <= i { s } else { -inf }`, or the other way round.
+
+    The score of masked keys must be a constant below `NEGLIGIBLE`.
+    """
     if not isinstance(score, Select):
         return None
     for other, holds in ((score.otherwise, True), (score.then, False)):

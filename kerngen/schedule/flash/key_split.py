@@ -27,13 +27,16 @@ SIZE: Final = 128
 """Lanes of a workgroup, and the keys that it takes at a time: one for each lane."""
 
 GROUPS: Final = 512
-"""So many workgroups keep a large device busy: keys are cut up to that number."""
+"""How many workgroups keep a large device busy: keys are cut until there are as many."""
 
 
 @final
 @dataclass(frozen=True)
 class KeySplit:
-    """How the keys are cut into parts, for rows of heads that share them."""
+    """How the keys are cut into parts, for rows of heads that share them.
+
+    `columns` is how many columns of values a workgroup has.
+    """
 
     found: Attention
     columns: int
@@ -60,7 +63,7 @@ class KeySplit:
 
     @property
     def tiles(self) -> Size:
-        """The number of workgroups that share one part of the keys."""
+        """The number of workgroups for one part of the keys: tiles of rows and columns."""
         heads, columns = self.heads, extent_size(self.found.column.extent)
         count = ONE if heads is None else heads.count
         row_tiles, column_tiles = ceil_div(self.rows, VECTOR), ceil_div(
@@ -71,6 +74,7 @@ class KeySplit:
     @property
     def parts(self) -> Size:
         """The number of parts: enough for a device, with at least 128 keys each."""
+        # As many parts as fill a device, but no more than there are turns of `SIZE` keys.
         fill = ceil_div(GROUPS, maximum(self.tiles, 1))
         keys = ceil_div(extent_size(self.found.key.extent), SIZE)
         return maximum(minimum(fill, keys), 1)
@@ -78,14 +82,18 @@ class KeySplit:
 
 # Grouped-query attention: several heads of queries that read the same keys and values.
 #
-# Where keys and values are read at `g / (h / r)` alone, the `h / r` heads of one quotient are
-# rows of the same product, and what is read of keys and values serves them all.
+# `h` heads of queries share `r` heads of keys where keys and values are read at `g / (h / r)`
+# alone.  The `h / r` heads with the same quotient are rows of the same product: a workgroup
+# reads keys and values once for all of them.
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class HeadGroup:
-    """Groups of `size` neighbours of an index, which read the same keys and values."""
+    """Groups of `size` neighbouring heads, which read the same keys and values.
+
+    `index` is the index of the heads.
+    """
 
     index: Index
     size: Size
@@ -101,6 +109,7 @@ def head_group(found: Attention) -> HeadGroup | None:
     for index in found.batch:
         uses = [*_uses(found.product.right, index), *_uses(found.value, index)]
         sizes = set(uses)
+        # An index that keys and values don't have at all: multi-query attention.
         if not uses:
             return HeadGroup(index, extent_size(index.extent))
         if len(sizes) == 1 and None not in sizes:

@@ -1,6 +1,13 @@
 """Online softmax: running maxima and totals of rows while a pass goes over the keys.
 
-Where a tile raises the largest score of a row, the totals so far are scaled to it.
+Where a tile raises the largest score of a row, the totals so far are scaled to it, as they
+are sums of exp(score - the largest score so far):
+
+    new   = max(top, largest score of the tile)
+    total = total * exp(top - new) + sum of exp(score - new)
+    top   = new
+
+After Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.
 """
 
 from __future__ import annotations
@@ -20,7 +27,8 @@ class OnlineRows:
     """Writes the updates of the running numbers; each vector is of four rows.
 
     `sums` is the number of weighted sums kept of a row, besides the total of the
-    weights.
+    weights.  Each invocation has totals of its own keys alone, until `join` adds those of
+    all invocations of a row; the maxima are those of the row at any time.
     """
 
     def __init__(self, run: KeyPass, weights: Weights, sums: int = 0) -> None:
@@ -55,7 +63,16 @@ class OnlineRows:
         """Take a tile of scores: raise the maxima, and turn the scores into weights.
 
         `scaled` returns further values of a row to scale; `factors` are what the
-        weights are multiplied with, for each sum.
+        weights are multiplied with, for each sum.  For rows 0 to 3, after the invocations of
+        a row have joined their largest scores to `new_0`:
+
+            new_0 = max(top_0, new_0);
+            let scale_0 = exp(top_0 - new_0);
+            top_0 = new_0;
+            score_0_0 = exp(score_0_0 - top_0.x) * share;
+            acc_0 *= scale_0.x;
+            ...
+            total_0 = total_0 * scale_0 + vec4f(dot(score_0_0 + score_0_1, vec4f(1.0)), ...);
         """
         s, run = self._run.builder, self._run
         new = [t.Ident(s.fresh(f"new_{b}")) for b in self._blocks]

@@ -1,4 +1,11 @@
-"""The second dispatch for few queries: one invocation joins the parts of each result."""
+"""The second dispatch for few queries: one invocation joins the parts of each result.
+
+Each part has sums relative to its own largest score.  With the largest score of all parts,
+
+    let scale = exp(part_rows[near * 2u] - top);
+    total += scale * part_rows[near * 2u + 1u];
+    weighted += scale * parts[near * u.e + c];
+"""
 
 from __future__ import annotations
 
@@ -25,11 +32,13 @@ from kerngen.shader import tree as t
 
 SUMS: Final = "parts"
 ENDS: Final = "part_rows"
-"""The buffers of what each part leaves: its sums; its largest score and its total."""
+"""The scratch buffers: the sums of each part of a row; its largest score and its total."""
 
 JOIN_SIZE: Final = 64
+"""The size of a workgroup."""
+
 PARTS_AT_ONCE: Final = 4
-"""So many parts are read before any is added."""
+"""How many parts are read before any is added, so that reads do not wait for each other."""
 
 
 @final
@@ -52,6 +61,7 @@ class PartsJoin:
         indices = (*found.batch, found.row)
         names = ("row", "parts", "part", "top", "total", "weighted")
         row, parts, part, *joined = (t.Ident(s.fresh(name)) for name in names)
+        # `row` is the number of the row's first part in the buffers.
         number = row_major(
             s, tuple(i.extent for i in indices), [at[i] for i in indices]
         )
@@ -82,13 +92,13 @@ class PartsJoin:
         joined: tuple[t.Ident, t.Ident, t.Ident],
         column: t.Expr,
     ) -> Iterator[t.Stmt]:
-        """Yield two loops over a row's parts: the largest score; what is relative to it."""
+        """Yield two loops over a row's parts: for the largest score, and for the sums."""
         (row, parts, part), (top, total, sums) = parts_of_row, joined
         kept = s.scratch(self.task.scratch_name(SUMS), Scalar.F32, written=False)
         ends = s.scratch(self.task.scratch_name(ENDS), Scalar.F32, written=False)
         extent = s.extent(self.found.column.extent)
         nears = [t.Ident(s.fresh("near")) for _ in range(PARTS_AT_ONCE)]
-        # Beyond the last part, that is read, and counts for nothing.
+        # Past the last part, that one is read again; its weight is 0 then.
         near_lets = [
             t.Let(near.name, row + t.call("min", part + n, parts - t.ONE))
             for n, near in enumerate(nears)
@@ -117,7 +127,7 @@ class PartsJoin:
         at: dict[Index, t.Expr],
         found: tuple[t.Ident, t.Ident, t.Ident],
     ) -> None:
-        """Do the last stage's steps, and keep what is kept of each row."""
+        """Do the last stage's steps, and store the numbers of each row once."""
         top, total, sums = found
         keys = self.found.key.extent
         values = row_values(shader, keys, (top, total))
@@ -128,6 +138,7 @@ class PartsJoin:
         for domain, write in self.found.beside:
             stage = replace(self.found.finish, domain=domain, steps=(write,))
             write_steps(kept, stage)
+        # One invocation of a row writes its largest score and total: that of column 0.
         if kept.block:
             first = at[self.found.column].equals(0)
             body.append(t.If(first, tuple(kept.block)))

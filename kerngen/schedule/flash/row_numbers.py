@@ -1,11 +1,13 @@
-"""The numbers of rows that gradients of attention keep: of the scores, or of what was kept.
+"""The numbers of rows (statistics) that gradients of attention need.
 
-top[i]   = max[j] score[i, j];                         over the keys: one pass finds all
-total[i] = sum[j] exp(score[i, j] - top[i]);
-along[i] = sum[j] weight[i, j] * dweight[i, j];
-along[i] = sum[c] dy[i, c] * y[i, c];                  the same, where y has been kept
+    top[i]   = max[j] score[i, j];                     one pass over the keys finds these
+    total[i] = sum[j] exp(score[i, j] - top[i]);
+    along[i] = sum[j] weight[i, j] * dweight[i, j];
 
-A row's numbers are stored in one tensor, which each later pass reads.
+    along[i] = sum[c] dy[i, c] * y[i, c];              the same, where the caller has kept y
+
+The numbers of all rows are stored in one tensor, `row_numbers`, which each later pass reads:
+one binding instead of three.  Its first axis is which number it is, as `row_numbers[0, i]`.
 """
 
 from __future__ import annotations
@@ -45,7 +47,13 @@ def weighted_sum(number: int) -> tuple[ir.LocalValue, ir.LocalValue]:
 @final
 @dataclass
 class Rows:
-    """The numbers of rows, as values in terms of `TOP` and the like."""
+    """The numbers of rows, as values in terms of `TOP`, `TOTAL` and `weighted_sum`.
+
+    - `domain`: the indices of the rows; `key`: the index that their reductions are over
+    - `score`: the score whose maximum they have; None if the caller has kept the numbers
+    - `factors`: what weights are multiplied with in sums, besides the total
+    - `values`: the value of each tensor of numbers
+    """
 
     domain: tuple[ir.Index, ...]
     key: ir.Index | None = None
@@ -65,6 +73,8 @@ class Rows:
             raise NoSumsError(message)
         value = None if inlined is None else self._reduced(stage, inlined)
         values: dict[str, ir.Expr] = {}
+        # The value of each step in terms of TOP, TOTAL and sums: reductions, reads of other
+        # numbers, and local values are replaced.
         for step in stage.steps:
             outside = step.value
             if value is not None:
@@ -89,7 +99,7 @@ class Rows:
         return self._maximum(body, inlined) or self._sum(body, inlined, key)
 
     def _of_row(self, expr: ir.Expr) -> ir.Expr:
-        """Replace numbers that are read of the same row."""
+        """Replace reads of the same row's numbers by their values."""
         if isinstance(expr, ir.Load) and expr.tensor in self.values:
             if expr.subscripts != tuple(map(ir.IndexValue, self.domain)):
                 message = f"'{expr.tensor.name}' is read of other rows"
@@ -117,6 +127,7 @@ class Rows:
         if is_computed(factor):
             message = "what is weighted depends on the softmax"
             raise NoSumsError(message)
+        # A key that a condition leaves out adds 0, even if its factor is NaN.
         for condition, holds in term.conditions:
             sides = (factor, ZERO) if holds else (ZERO, factor)
             factor = ir.Select(condition, *sides, Scalar.F32)
@@ -126,7 +137,11 @@ class Rows:
         return scaled(total, mean, term, key.extent)
 
     def add_kept(self, read: Iterable[ir.Expr]) -> None:
-        """Add the numbers that the caller has kept: so all are one binding."""
+        """Add the inputs with a number per row, which the caller has kept, to the numbers.
+
+        A plain stage copies them into the tensor of all numbers, so that passes bind one
+        tensor.
+        """
         extents = tuple(index.extent for index in self.domain)
         for load in (load for value in read for load in loads(value)):
             tensor = load.tensor
@@ -160,7 +175,7 @@ def times(left: ir.Expr, right: ir.Expr) -> ir.Expr:
 
 
 def softmax_rows(weight: ir.Expr) -> Iterator[ir.Expr]:
-    """Yield the rows' values that are subtracted from scores: `top` of `exp(score - top)`."""
+    """Yield the values of rows that are subtracted from scores: `top` of `exp(score - top)`."""
     for node in walk(weight):
         match node:
             case ir.BuiltinCall("exp", (ir.Binary("-", score, top),)):

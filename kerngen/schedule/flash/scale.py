@@ -1,8 +1,12 @@
 """Weights of attention scaled by a power of two, so that their sums can't overflow.
 
-The total of as many shares as there are keys is at most 1.  So a weighted mean is no
-larger than the largest value on the way, either, and overflows nowhere where the equations
-divide each weight by the total first.  Powers of two change no bit of a number.
+Each weight exp(score - top) is at most 1, and is multiplied with the share 1 / 2^n, for up to
+2^n keys: so a total is at most 1.  A sum of weights times values is then no larger than the
+largest value, and overflows nowhere where the equations, which divide each weight by the
+total first, do not.  A power of two changes the exponent of a number, and none of its digits.
+
+    let share = bitcast<f32>((127u - n) << 23u);         // 1 / 2^n
+    score_0_0 = exp(score_0_0 - top_0.x) * share;
 """
 
 from __future__ import annotations
@@ -26,7 +30,10 @@ def share(shader: ShaderBuilder, keys: Extent) -> t.Expr:
 def row_values(
     shader: ShaderBuilder, keys: Extent, row: tuple[t.Expr, t.Expr]
 ) -> dict[str, Value]:
-    """Return `TOP` and `TOTAL` for a row's largest score and scaled total."""
+    """Return `TOP` and `TOTAL` for a row's largest score and scaled total.
+
+    A row without keys has a total of 0: its largest score is -inf, as that of no terms.
+    """
     top, total = row
     none = infinity(shader, negative=True)
     largest = t.call("select", top, none, total.equals(t.Literal("0.0")))
@@ -44,14 +51,16 @@ def sum_values(
 
 
 def _whole(shader: ShaderBuilder, keys: Extent) -> t.Expr:
+    """Return 2^n, with which scaled sums are multiplied to be those of the equations."""
     return _power(_doublings(shader, keys) + _ONE)
 
 
 def _power(exponent: t.Expr) -> t.Expr:
+    """Return the f32 with these bits of exponent, and no others."""
     return t.call("bitcast<f32>", t.Binary("<<", exponent, t.u32(23)))
 
 
 def _doublings(shader: ShaderBuilder, keys: Extent) -> t.Expr:
-    """Return n, where 2^n is the number of keys or more."""
+    """Return the least n with 2^n keys or more; of no keys it is that of one, 0."""
     below = t.Binary("-", t.call("max", shader.extent(keys), t.ONE), t.ONE)
     return t.Binary("-", t.u32(32), t.call("countLeadingZeros", below))

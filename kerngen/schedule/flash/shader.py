@@ -4,6 +4,11 @@ A workgroup has a tile of queries, and goes over the keys.  Each turn computes t
 of some keys in registers, as `gemm` does; raises the largest score of each row, and scales
 the totals so far to it; then adds the weights times the values.  The weights go through
 workgroup memory, as each invocation needs those of its rows for all keys.
+
+`tile_pass.py` writes the products, `online.py` the running maxima and totals; this module
+puts them together.  The registers of an invocation with 8 x 8 scores: `score_0_0` to
+`score_7_1`, the sums `acc_0` to `acc_7`, and of its rows `top_0`, `top_1`, `total_0` and
+`total_1`.
 """
 
 from __future__ import annotations
@@ -38,7 +43,7 @@ from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
 _OF_ROW: Final = {"row_top": "f32", "row_total": "f32"}
-"""What is kept of a row while its keys go by."""
+"""The numbers of a row that the last stage's function takes, with their types."""
 
 
 def wide_tensors(found: Attention) -> set[str]:
@@ -57,7 +62,7 @@ class FlashShader(KeyPass):
     def __init__(
         self, task: Task, found: Attention, tiling: FlashTiling, *, whole: bool
     ) -> None:
-        """Declare the tiles, and name what is kept of each row."""
+        """Declare the tiles, and name the running numbers of each row."""
         ends = found.row, found.key
         super().__init__(
             task, tiling, ends, found.batch, wide_tensors(found), whole=whole
@@ -85,6 +90,7 @@ class FlashShader(KeyPass):
         self.body += [t.Blank(), self._loop()]
         self.body += [t.Blank(), *self.online.join()]
         self.body += [t.Blank(), *self._finish()]
+        # The trips of the loops over terms and over weights, for each tile of keys.
         key, over = extent_size(found.key.extent), domain_size(found.product.over)
         inner = ceil_div(over, t_.terms) + (t_.keys // t_.weights + 1)
         return self.builder.finish(
@@ -117,6 +123,7 @@ class FlashShader(KeyPass):
     # The pass over the keys
 
     def _loop(self) -> t.Stmt:
+        """Return the loop over the keys, a tile of them in each turn."""
         keys = self.product.keys
         keys.origin = self.first
         rows = [self.scores.row_of(r) for r in range(self.rows.micro_m)]
@@ -126,6 +133,7 @@ class FlashShader(KeyPass):
             *self.scores.declare(in_loop=True),
             *self.multiply(self.product),
             t.Blank(),
+            # The first values are loaded while scores are computed.
             *self.values.fetch(self.first),
             *self._score(),
             t.Blank(),
@@ -155,11 +163,12 @@ class FlashShader(KeyPass):
     # The result
 
     def _finish(self) -> list[t.Stmt]:
-        """Do the last stage's steps with every sum, and store what is kept of rows."""
+        """Do the last stage's steps with every sum, and store the numbers of rows."""
         found = self.found
         many = "four neighbouring sums of a row" if self.wide else "one sum"
         type_ = wgsl_type(Scalar.F32, LANES if self.wide else 1)
 
+        # The last stage's local values, from the parameters of `finish`.
         def sums(given: tuple[t.Ident, ...]) -> Mapping[str, Value]:
             *row, total = given
             value = Value(total, wide=self.wide)
@@ -188,7 +197,7 @@ class FlashShader(KeyPass):
         return row_values(self.builder, self.found.key.extent, (top, total))
 
     def _finish_rows(self) -> list[t.Stmt]:
-        """Store what is kept of each row, by one invocation of it."""
+        """Store the largest scores and totals that are written, by one invocation of a row."""
         found, body = self.found, list[t.Stmt]()
         for domain, write in found.beside:
             stage = Stage(write.tensor.name, domain, (write,))

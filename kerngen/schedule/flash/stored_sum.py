@@ -1,4 +1,8 @@
-"""The shaders that stored gradients of scores take besides the pass that makes them."""
+"""The shaders of chunks besides the pass that makes them: the sum of dq, and the counter.
+
+dq of a chunk's queries is a product of the stored gradients of scores and the keys, with the
+loop of `tile_pass.py` for products, and no loop over keys around it.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +36,16 @@ from kerngen.shader import tree as t
 _QUERIES: Final = "queries of a chunk"
 _KEYS: Final = "keys of a chunk"
 _HEADS: Final = "heads of a chunk"
-"""Lengths of the stored gradients' axes; no dim has a name with a space."""
+"""The names of the lengths of a chunk's axes; no dim has a name with a space."""
 
 
 def counting_shader(task: Task, chunks: Chunks, *, first: int) -> DispatchShader:
-    """Return the shader of one invocation that counts the chunks, from 0 on where FIRST."""
+    """Return the shader of one invocation that counts the chunks.
+
+    With the override FIRST = 1 it sets the count to 0, else it adds 1:
+
+        row_numbers[place] = select(row_numbers[place] + 1.0, 0.0, FIRST == 1u);
+    """
     s = ShaderBuilder(replace(task, label=f"{task.label}.count"), {})
     buffer = s.scratch(chunks.numbers.name, Scalar.F32, written=True)
     place = t.Ident(s.fresh("place"))
@@ -57,12 +66,14 @@ def counting_shader(task: Task, chunks: Chunks, *, first: int) -> DispatchShader
 
 @final
 class StoredSumShader(KeyPass):
-    """Writes the shader of a sum whose weights are stored: a product for a chunk's rows."""
+    """Writes the shader of a sum whose weights are stored: a product for a chunk's queries."""
 
     def __init__(
         self, task: Task, chunks: Chunks, tiling: FlashTiling, *, whole: bool
     ) -> None:
         """Declare the tiles."""
+        # The chunk as a tensor [head, key, query], read at the indices of a product whose rows
+        # are the queries of the chunk.
         self.sum, tiles = chunks.sum, chunks.taker.tiles
         row = ir.Index(task.scratch_name("stored_row"), _QUERIES)
         self.head = ir.Index(task.scratch_name("stored_head"), _HEADS)

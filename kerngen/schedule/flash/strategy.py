@@ -1,6 +1,7 @@
 """Strategy `flash`: attention in one pass over the keys, without a tensor of scores.
 
-Which stages are attention: see `attention.py`; the shader: `flash_shader.py`.
+`attention.py` recognises attention, `attention_sums.py` its gradients.  The shaders are in
+`shader.py`, for few queries in `few_queries.py`, and for gradients in `sums.py`.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def fits_flash(task: Task) -> str:
 
 
 def flash_run(task: Task) -> tuple[Stage, ...]:
-    """Return the stages that run together, from the task's on."""
+    """Return the stages that run together, the task's first; it alone if it is no attention."""
     found = flash_of(task)
     return (task.stage,) if isinstance(found, str) else found.stages
 
@@ -113,7 +114,10 @@ def _suits_chunks(task: Task, found: Found, tiling: FlashTiling) -> str:
 
 
 def _sums(task: Task, found: AttentionSums, tiling: FlashTiling) -> Iterator[Variant]:
-    """Yield variants for gradients: a dispatch for the numbers of rows, then the passes."""
+    """Yield variants for gradients: a dispatch for the numbers of rows, then the passes.
+
+    With chunks, the last three dispatches (maker, taker, count) are repeated for each chunk.
+    """
     scratch: tuple[Scratch, ...] = ()
     if found.numbers is not None:
         scratch = (Scratch(found.numbers.name, _size_of(found.numbers)),)
@@ -139,6 +143,7 @@ def _sum_shaders(
     *,
     whole: bool,
 ) -> Iterator[DispatchShader]:
+    # First the numbers of rows: by a pass over the keys, or by a plain stage.
     ends = [x.finish.name for each in found.passes for x in each.sums]
     before = tuple(stage for stage in found.stages if stage.name not in ends)
     stem = _together(task, found.stages, task.domain).stem
@@ -154,6 +159,7 @@ def _sum_shaders(
             pass
         case _:
             assert_never(found.statistics)
+    # Then the sums that don't go by chunks, and the dispatches of the chunks.
     apart = (chunks.maker, chunks.taker) if chunks else ()
     for each in found.passes:
         if each not in apart:
@@ -205,7 +211,7 @@ def _together(task: Task, stages: tuple[Stage, ...], domain: tuple[Index, ...]) 
 
 
 def _whole(found: Attention, tiling: FlashTiling) -> host.Guard:
-    """Return the condition that every vector and turn is whole."""
+    """Return the condition that attention has whole vectors, and whole turns of its loops."""
     return _whole_pass(
         AttentionTiles(found.batch, found.row, found.key, (found.product,)),
         (found.column,),
@@ -216,7 +222,7 @@ def _whole(found: Attention, tiling: FlashTiling) -> host.Guard:
 
 
 def _whole_sums(found: AttentionSums, tiling: FlashTiling) -> host.Guard:
-    """Return the same for gradients."""
+    """Return the condition of `_whole` for all passes of gradients."""
     guards: list[host.Guard] = []
     if isinstance(found.statistics, Statistics):
         first = found.statistics
@@ -236,10 +242,14 @@ def _whole_pass(
     tensors: Iterable[Tensor],
     tiling: FlashTiling,
 ) -> host.Guard:
-    """Return the same for a pass that binds tensors, those of these names in vectors."""
+    """Return the condition of `_whole` for a pass over tiles, with these columns of values.
+
+    It binds `tensors`, those of `names` as vectors of four.
+    """
     key = extent_size(tiles.key.extent)
     sides: list[Extent] = [tiles.key.extent, *(x.extent for x in columns)]
     guards: list[host.Guard] = []
+    # Whole turns of each product's terms, and of the keys; whole vectors everywhere.
     for product in tiles.products:
         if len(product.over) > 1:
             return host.NEVER

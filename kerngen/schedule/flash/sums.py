@@ -1,8 +1,18 @@
 """The shaders for gradients of attention: row statistics, then sums of tiles.
 
-The first dispatch goes over the keys of each row, and stores a few numbers of it: the largest
-score, the total of the weights, and sums of weights times factors.  Each of the others makes
-tiles of weights again, out of products and those numbers, and multiplies them with values.
+The first dispatch goes over the keys of each row, and stores the row's statistics: the
+largest score, the total of the weights, and sums of weights times factors.  Each other
+dispatch computes tiles of weights again, out of products and those numbers, and multiplies
+them with values.  The pass for dk and dv has keys as its rows, and goes over the queries:
+
+    for (var first_key = 0u; first_key < u.s; first_key += 64u) {
+        ...  product_0 += q_0.x * k_0;                     // the product of q and k
+        ...  product_0_ += q_0.x * k_0;                    // the product of dy and v
+        let weight_2_0_0 = weight_2(n, g, j, i, product_0, product_0_);
+        product_0 = weight(n, g, j, i, product_0, product_0_);
+        ...  acc_0 += w_0.x * v_0;                         // dk: weights times q
+        ...  acc_0_ += w_0.x * v_0;                        // dv: weights times dy
+    }
 """
 
 from __future__ import annotations
@@ -52,6 +62,7 @@ from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
 _BEYOND: Final = "beyond the last key there is none."
+"""The end of comments in WGSL, above functions of products."""
 
 
 def wide_in_numbers(found: Statistics) -> set[str]:
@@ -72,7 +83,7 @@ def wide_in_pass(found: SumPass) -> set[str]:
 
 
 class _Remade(KeyPass):
-    """A pass that makes tiles again, by several products."""
+    """A pass that computes tiles of weights again, as a function of several products."""
 
     def __init__(
         self,
@@ -99,14 +110,14 @@ class _Remade(KeyPass):
         return self.declare_function(wanted, value, names, beyond, about)
 
     def put(self) -> list[t.Stmt]:
-        """Name this invocation's place, which all register tiles have."""
+        """Name this invocation's column and row, which all register tiles share."""
         column, row = self.products[0].sums.own_place()
         for each in self.products:
             each.sums.put(self.column, self.row)
         return [t.Let(self.column.name, column), t.Let(self.row.name, row)]
 
     def declare_rows(self) -> list[t.Stmt]:
-        """Find the rows of each product in memory."""
+        """Name the places of each product's rows in memory, before the loop over the keys."""
         body = list[t.Stmt]()
         for each in self.products:
             each.rows.origin = self.tile_row
@@ -124,7 +135,7 @@ class _Remade(KeyPass):
         return body
 
     def needed(self, number: int) -> t.Expr | None:
-        """Return where a product is needed; None: in each workgroup."""
+        """Return the condition that a workgroup needs a product; None if all do."""
         del number
         return None
 
@@ -138,8 +149,9 @@ class _Remade(KeyPass):
     ) -> tuple[list[t.Stmt], list[list[list[t.Ident]]]]:
         """Apply functions to the products of every row and key.
 
-        The value of the first takes the place of the first product; return what has those
-        of the others.
+        The value of the first function overwrites the first product, so that it takes no
+        further registers.  Returned are the statements, and for each other function the
+        variables of its values.
         """
         body = list[t.Stmt]()
         values = [[list[t.Ident]() for _ in self.tile_rows()] for _ in others]
@@ -341,10 +353,10 @@ class SumShader(_Remade):
         return self.finished_shader(columns, name, summary)
 
     def _bounds(self) -> KeyBounds:
-        """Return which keys have weights: those of a mask, or its rows where it is turned.
+        """Return the bounds that the sums' mask sets to the keys of a row.
 
-        All sums have one mask.  If a weight is a number where it is false, as of a row
-        without keys, that counts.
+        All sums of a pass have one mask.  Of these, one with finite masked scores is taken, if
+        there is one: it skips less (`KeyBounds.needs_keys`).
         """
         masks = [mask_of(each.weight) for each in self.found.sums]
         mask = next((each for each in masks if each and each[-1]), masks[0])
@@ -367,13 +379,18 @@ class SumShader(_Remade):
         for each in self.parts:
             body += [*each.values.place(self.at), *each.values.declare()]
         body += [t.Blank(), self.over_keys(self._turn(first, others))]
+        # The loops over the outer indices, such as heads that share keys, are around that.
         for index, counter in reversed(counters.items()):
             body = [t.count_up(counter.name, 0, s.extent(index.extent), 1, *body)]
         return body
 
     def _turn(self, first: str, others: list[str]) -> list[t.Stmt]:
-        """Make the tiles of some keys, and add their weights times the values."""
+        """Compute the tiles of some keys, and add their weights times the values.
+
+        The sums take the tile of weights in workgroup memory one after the other.
+        """
         applied, weights = self.applied_to_all(first, others)
+        # The first sum's values are loaded while weights are computed.
         fetched = self.parts[0].values.fetch(self.first)
         body = [*self.multiplied(), *fetched, *applied]
         rows = [self.tile_rows(), *weights]
@@ -388,9 +405,10 @@ class SumShader(_Remade):
     def _stores(
         self, chunks: ChunkPlace, rows: Sequence[Sequence[Sequence[t.Ident]]]
     ) -> list[t.Stmt]:
-        """Store the weights of one of the sums, which are gradients of scores.
+        """Store the weights of one of the sums, which are the gradients of the scores.
 
-        Of the workgroups that have the same tiles, that of the first columns does.
+        Workgroups of the same rows have the same weights, and different columns of values:
+        that of the first columns stores them.
         """
         s, body, stored = self.builder, list[t.Stmt](), rows[chunks.chunks.number]
         vectors = (v for row in stored for v in row)
@@ -400,14 +418,15 @@ class SumShader(_Remade):
         return [t.If(self.tile_column.equals(0), (*body,))]
 
     def needed(self, number: int) -> t.Expr | None:
-        """Return where a product is needed: where a sum has columns that uses it."""
+        """Return the condition that a workgroup has columns of a sum that uses a product."""
         used = product(number)
         return self._reaches([x for x in self.parts if used in walk(x.found.weight)])
 
     def _reaches(self, parts: Sequence[_Part]) -> t.Expr | None:
-        """Return whether some sums have columns in this workgroup; None: surely.
+        """Return the condition that some sums have columns in this workgroup; None if always.
 
-        Sums of other widths have other numbers of tiles.
+        Workgroups are as many as the widest sum has tiles of columns; narrower sums have none
+        in the last of them.
         """
         extents = dict.fromkeys(each.found.column.extent for each in self.parts)
         own = dict.fromkeys(each.found.column.extent for each in parts)

@@ -3,7 +3,14 @@
 A workgroup has a tile of rows, and goes over the keys.  Each turn computes the products of
 its rows with some keys in registers, as `gemm` does, and makes weights of them.  The weights
 go through workgroup memory to be multiplied with values, as each invocation needs those of
-its rows for all keys.
+its rows for all keys:
+
+    for (var first_key = 0u; first_key < u.t; first_key += 64u) {
+        for (var first = 0u; first < u.d; first += 16u) { ... }    // products: `multiply`
+        score_0_0 = score(n, g, i, j, score_0_0);                  // a function of them
+        ...                                                        // weights: `OnlineRows`
+        for (var turn = 0u; turn < 2u; turn += 1u) { ... }         // times values: `add_values`
+    }
 """
 
 from __future__ import annotations
@@ -35,9 +42,10 @@ from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 
 _BYTES = 16
+"""The size of a `vec4f`."""
 
 Rows: TypeAlias = Sequence[Sequence[t.Ident]]
-"""The vectors of each row that an invocation has of a tile."""
+"""An invocation's part of a tile: for each of its rows, the vectors of four keys."""
 
 
 def weighted_values(value: Expr, key: Index, column: Index, row: Index) -> Contraction:
@@ -79,7 +87,14 @@ class TileProduct:
 @final
 @dataclass
 class Weights:
-    """The tile of weights in workgroup memory: a line per key, of vectors of four rows."""
+    """The tile of weights in workgroup memory: a line per key, of vectors of four rows.
+
+    With 64 rows of which an invocation has 8, for 16 keys at a time:
+
+        var<workgroup> weight_tile: array<array<vec4f, 16>, 16>;      // key, vector of rows
+
+    It is the left factor of a register tile, in the place of an `Operand`.
+    """
 
     builder: ShaderBuilder
     tiling: Tiling
@@ -130,11 +145,15 @@ class Weights:
 
 
 class KeyPass:
-    """Writes a shader that passes over the keys; a `whole` one has no ragged vectors.
+    """Writes a shader that passes over the keys; a `whole` one reads whole vectors alone.
 
-    `task` has the steps of all stages. `batch` are indices with keys of their own,
-    `outer` are indices to loop over around the keys, and `bounded` is whether masked
-    keys are skipped.
+    - `task`: has the steps of all stages that the pass runs
+    - `row_index`, `key_index`: the indices of a tile of products
+    - `batch`: the other indices of the result; for each of their values there are other keys
+    - `outer`: indices that are summed over around the loop over the keys
+    - `begin`, `end`: the range of keys of the workgroup; `bounded`: whether a mask bounds it
+    - `chunks`: the place in a chunk, where gradients of scores are stored in chunks
+    - `result_row`, `first_row`: the index of the result's rows, and the tile's first row
     """
 
     def __init__(
@@ -182,9 +201,10 @@ class KeyPass:
         over: tuple[Index, ...],
         tiling: Tiling,
     ) -> Operand:
-        """Return the writer that brings a factor into workgroup memory.
+        """Return the writer that loads a factor into workgroup memory.
 
-        Operands with tiles of one form share the tile, as they are used in turn.
+        Operands of the same name and tile type share the array, as they are used one after
+        the other.
         """
         is_left = name == "q"
         micro = tiling.micro_m if is_left else tiling.micro_n
@@ -209,7 +229,7 @@ class KeyPass:
             self.operand("k", found.right, self.key_index, found.over, self.rows),
         )
 
-    # Where this workgroup works
+    # The tile of this workgroup
 
     def let(self, wanted: str, value: t.Expr) -> t.Ident:
         """Write a `let` and return its name."""
@@ -272,15 +292,18 @@ class KeyPass:
     def multiply(
         self, product: TileProduct, begin: t.Expr = t.ZERO, end: t.Expr | None = None
     ) -> list[t.Stmt]:
-        """Return the loop over a product's terms, as in `gemm`: all, or from `begin` on."""
+        """Return the loop over a product's terms, as in `gemm`, from `begin` to `end`.
+
+        By default it goes over all terms.  `gemm/shader.py` shows the WGSL of a turn.
+        """
         s, operands = self.builder, (product.rows, product.keys)
         first, following = (t.Ident(s.fresh(n)) for n in ("first", "following"))
         last, terms = s.size(product.found.over), self.tiling.terms
         end = end or last
         next_: t.Expr = first + terms
         if self.whole:
-            # The last turn loads once more, without a branch: terms that exist, for
-            # nobody.
+            # The last turn loads its own terms again, which nothing uses: a load inside of
+            # an `if` is slower (docs/decisions/0011).
             next_ = t.call("min", next_, t.Binary("-", last, t.u32(terms)))
         is_product = product.found.is_product
         left = None if self.whole or is_product else t.Binary("-", end, first)
@@ -326,7 +349,11 @@ class KeyPass:
         beyond: t.Expr,
         about: str,
     ) -> str:
-        """Declare a function of the products of a row with a key, or with four."""
+        """Declare a function of the products of a row with a key, or with four keys.
+
+        `value` is its result, in which the `products` are local values; `beyond` the result
+        for a key past the last one.  Of attention with a scale, it is `u.scale * product`.
+        """
         s = self.builder
         lanes = LANES if self.whole else 1
         type_ = wgsl_type(Scalar.F32, lanes)
@@ -365,7 +392,10 @@ class KeyPass:
         columns: Sequence[t.Expr],
         products: Sequence[t.Ident],
     ) -> t.Expr:
-        """Return a call of such a function, for a row of the tile and four keys."""
+        """Return a call of a function of `declare_function` for a row and four keys.
+
+        Row `i` and the `columns` are places in the tile.
+        """
         places = [self.at[index] for index in (*self.batch, *self.outer)]
         row = self.tile_row + i
         keys = [self.first + j for j in columns]
@@ -403,7 +433,11 @@ class KeyPass:
         joined: Sequence[t.Ident],
         kind: str,
     ) -> list[t.Stmt]:
-        """Join the numbers that the invocations of a row have, in a fixed order."""
+        """Join a number of each row over the invocations that share the row.
+
+        Each writes its vectors of four rows (`own`) to its line of the tile of weights.  After
+        a barrier it reads those of all, in a fixed order, into the variables `joined`.
+        """
         body = list[t.Stmt]()
         for b, value in enumerate(own):
             place = weights.own(self.column, self.column, self.row, b)
@@ -426,7 +460,16 @@ class KeyPass:
     def add_values(
         self, rows: Rows, weights: Weights, values: Operand, sums: RegisterTile
     ) -> list[t.Stmt]:
-        """Add weights times values to the sums, some keys at a time."""
+        """Add weights times values to the sums, some keys at a time.
+
+        In each turn, the invocations that have the weights of its keys store them:
+
+            for (var turn = 0u; turn < 2u && first_key + turn * 16u < u.t; turn += 1u) {
+                if ((column >> 2u) == turn) { weight_tile[...][...] = vec4f(score_0_0.x, ...); }
+                ...                             // v_tile, a barrier, load of the next values
+                { acc_0 += w_0.x * v_0; ... }
+            }
+        """
         s, turns = self.builder, self.tiling.turns
         body: list[t.Stmt] = []
         for block in range(self.rows.micro_n // VECTOR):
@@ -467,7 +510,7 @@ class KeyPass:
         ]
 
     def _keep(self, rows: Rows, weights: Weights, block: int) -> list[t.Stmt]:
-        """Store the weights of a block of keys to workgroup memory."""
+        """Store the weights of a block of keys to workgroup memory, as vectors of rows."""
         body = list[t.Stmt]()
         column = self.column % (self.tiling.weights // VECTOR)
         for n, component in enumerate(COMPONENTS):
@@ -520,7 +563,10 @@ class KeyPass:
         sums: RegisterTile,
         beside: Callable[[int], tuple[t.Expr, ...]] = lambda _: (),
     ) -> list[t.Stmt]:
-        """Return the calls that hand every sum to the last stage's function."""
+        """Return the calls of the last stage's function, one for each sum, or for four.
+
+        `beside` returns further arguments for a row of the invocation.
+        """
         body = list[t.Stmt]()
         wide = self.whole and domain[-1] == column
         for number, (i, columns, total) in enumerate(sums.results()):

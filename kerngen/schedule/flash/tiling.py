@@ -18,13 +18,13 @@ class FlashTiling:
 
     - `queries x columns`: the results of a workgroup; it goes over the keys, `keys` at a
       time
-    - `micro_queries x micro_keys`: the scores that an invocation holds
-    - `terms`: how many terms of the scores are in workgroup memory at once
-    - `weights`: of how many keys the values are, after that
+    - `micro_queries x micro_keys`: the scores that an invocation has in registers
+    - `terms`: how many terms of a score are in workgroup memory at once
+    - `weights`: how many keys' weights and values are in workgroup memory at once
     - `rows`: for few queries, how many rows a workgroup has, all with the same keys; the
       keys are then cut into parts
-    - `chunk`: for gradients, of how many queries the gradients of the scores are stored at
-      once; with 0, none are
+    - `chunk`: for gradients, how many queries of a head a chunk of stored gradients of
+      scores has at most; with 0, none are stored
     """
 
     queries: int = 64
@@ -47,7 +47,10 @@ class FlashTiling:
 
     @property
     def values(self) -> Tiling:
-        """The tiles of the product of weights and values, on the same invocations."""
+        """The tiles of the product of weights and values, on the same invocations.
+
+        An invocation has its rows of the scores, and its part of the columns of values.
+        """
         across = max(self.keys // self.micro_keys, 1)
         return _tiling(
             (self.queries, self.columns, self.weights),
@@ -69,7 +72,11 @@ class FlashTiling:
 
     @property
     def turns(self) -> int:
-        """The number of rounds in which a block's weights go through workgroup memory."""
+        """The number of turns in which a block's weights go through workgroup memory.
+
+        A block has four keys of each invocation along the keys: with 8 of these and 16
+        weights at a time, 2 turns.
+        """
         return self.scores.columns * VECTOR // self.weights
 
     def faults(self) -> Iterator[str]:
@@ -87,6 +94,9 @@ class FlashTiling:
         if faults:
             yield faults[0]
             return
+        # Powers of two, as places in the tile of weights are XORed.  That tile has a line for
+        # each of `weights` keys: every invocation along the keys needs a line when they join
+        # numbers (`KeyPass.shared`), and a block has four keys of each.
         rows, columns = self.scores.rows, self.scores.columns
         if rows & (rows - 1) or columns & (columns - 1):
             yield f"{columns} x {rows} invocations are no powers of two"
@@ -109,7 +119,7 @@ STORED_ROWS: Final = 64
 """The rows of the tiles in which stored gradients of scores are read."""
 
 ROW_COLUMNS: Final = (32, 64, 128, 256)
-"""Which columns the lanes of a workgroup share, four to a lane."""
+"""The numbers of columns that a tile for few queries may have: 8 to 64 lanes have four each."""
 
 
 def _tiling(tile: tuple[int, int, int], micro: tuple[int, int]) -> Tiling:

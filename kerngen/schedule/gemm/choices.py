@@ -19,9 +19,11 @@ from kerngen.schedule.task import Options, Task
 
 NARROW: Final = 64
 SMALL_PRODUCT: Final = 512 * 512
-"""The sides, or the elements, up to which a product has small tiles."""
+"""A product has small tiles if a side is up to 64, or its results are up to 512 x 512."""
 
 WIDE: Final = 4096
+"""From this many columns on, a convolution of few rows has tiles of 16 x 128."""
+
 MANY_WINDOWED: Final = 2**20
 """This many results of a convolution keep a device busy without shares of tiles."""
 
@@ -30,10 +32,11 @@ BOUNDED_TILES: Final[tuple[tuple[int | None, Options], ...]] = (
     (1 << 23, {"tile": (64, 64, 16), "micro": (8, 8)}),
     (None, {"tile": (64, 128, 16), "micro": (8, 8)}),
 )
-"""The tiles of products under a condition, of up to so many results.
+"""The tiles of products under a condition, each with the most results that it is for.
 
-Tiles have unlike work, as those of a triangle: where one ends a device takes the next, so
-that small ones leave fewer waiting for the longest.  No workgroups share a tile.  On an
+Tiles have unlike work, as those of a triangle.  Where one ends, a device begins the next; at
+the end some multiprocessors wait for the longest tile, and small tiles make that wait short.
+Each tile has a workgroup of its own, as shares would count terms that are left out.  On an
 H200, a triangle times a square matrix takes 53 us at 1,024 (64 x 64: 81), 272 us at 2,048
 (32 x 32: 322, shares of 128 x 128: 483) and 1.73 ms at 4,096 (1.80).
 """
@@ -41,11 +44,16 @@ H200, a triangle times a square matrix takes 53 us at 1,024 (64 x 64: 81), 272 u
 FEWEST_TERMS: Final = 8
 SHORT_TERMS: Final = 32
 MANY_OF_SHORT: Final = 2**18
-"""For `MANY_OF_SHORT` results of up to `SHORT_TERMS` terms, deeper tiles would be empty."""
+"""From 2^18 results on, sums of fewer than 8 terms are serial loops, without tiles; with a
+narrow side, sums of up to 32 terms have tiles of 8 terms, as deeper ones would be empty."""
 
 
 def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
-    """Yield tiles by the size of a product: small ones or large ones."""
+    """Yield the tiles of a product with the guards on its size, large tiles last.
+
+    For a product of two matrices: serial sums of very few terms, shallow tiles, small ones,
+    then those of triangles, or the large ones.
+    """
     found, _ = product_of(task)
     sides = sides_of(task)
     narrow = either(*(compare(size_of(side), "<=", NARROW) for side in sides))
@@ -76,7 +84,10 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
 
 
 def _windowed_choices(task: Task, reason: str, small: str) -> Iterator[ScheduleChoice]:
-    """Yield tiles of a product whose columns are places of all images, as a rule."""
+    """Yield the tiles of a product with several indices on a side, such as a convolution.
+
+    Of a convolution, the rows are its kernels, and the columns the places of all images.
+    """
     rows, columns = map(size_of, sides_of(task))
     low, lower = (compare(rows, "<=", most) for most in (NARROW, NARROW // 2))
     wide = compare(columns, ">=", WIDE)

@@ -1,8 +1,8 @@
 """Convolutions of 1 x 1: windows of one element read the image as a plain matrix.
 
 `x[n, q, i * step + u * skip - edge]`, or 0 beyond the axis, is `x[n, q, i]` where the window
-has one element, the step is 1 and there is no edge: that is a convolution of 1 x 1.  Neither
-bounds nor places are computed then.
+has one element (u is 0), `step` is 1 and `edge` is 0.  The reader of that form computes
+neither bounds nor places; the shader tests the conditions at run time (`windows.py`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,12 @@ class Pointwise:
 @final
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A subscript by its affine form, the one index of it that is not summed over, its axis."""
+    """A subscript of a window, such as `i * step + u`.
+
+    - `form`: its affine form
+    - `index`: its only index that is not summed over, `i`
+    - `axis`: the length of the axis that it subscripts
+    """
 
     form: AffineForm
     index: ir.Index
@@ -87,7 +92,7 @@ def pointwise_of(
 
 
 def _places(load: ir.Load, over: tuple[ir.Index, ...]) -> Iterator[_Place | None]:
-    """Yield the place on each axis; None for one that is none of a window."""
+    """Yield the place on each axis; None for a subscript that no window has."""
     for subscript, axis in zip(load.subscripts, load.tensor.extents, strict=True):
         form = affine_form(subscript_value(subscript))
         yield _place(subscript, form, axis, over) if form else None

@@ -5,6 +5,22 @@ operands into workgroup memory; the next turn's operands are loaded before this 
 arithmetic.  Accumulators are named vectors in unrolled code.  The steps of the stage,
 activation and bias included, are done by the function `finish`; of tiles that several
 workgroups share, a second dispatch does them (`stream.py`).
+
+The loop over the terms, of A B^T with 8 x 8 sums per invocation, without what is alike:
+
+    a_load_line_0 = a[a_from_line_0];
+    for (var following = 16u; following < u.k + 16u; following += 16u) {
+        a_tile[a_p][...] = vec4f(a_load_line_0.x, a_load_line_1.x, ...);
+        workgroupBarrier();
+        a_load_line_0 = a[a_from_line_0 + (fetched >> 2u)];
+        {  // p = 0
+            let a_0 = a_tile[0u][0u][row];
+            let b_0 = b_tile[0u][0u][column];
+            acc_0_0 += a_0.x * b_0;
+        }
+        workgroupBarrier();
+    }
+    finish(tile_row + ..., tile_column + ..., acc_0_0);
 """
 
 from __future__ import annotations
@@ -65,6 +81,7 @@ def wide_tensors(found: Contraction, row: Index) -> set[str]:
 
 
 _SIDES: Final = ("row", "column")
+"""The names of a place in the result, where a side has several indices."""
 
 
 @final
@@ -72,9 +89,10 @@ _SIDES: Final = ("row", "column")
 class GemmShader:
     """Writes the shader of a product.
 
-    In a `whole` one lengths are multiples of 4, so that no vector is cut.  If its pipeline's
-    constant PADDED is 1, turns of the loop need not be whole: terms are padded, which costs
-    5 % of a large product.
+    A `whole` shader is for lengths that are multiples of 4, so that no vector is cut.  If its
+    override PADDED is 1, the number of terms may be no multiple of `k`: the first turn is
+    padded with zeros.  The padding costs 5 % of a large product, so that there is the
+    override, and not a test of the lengths.
     """
 
     task: Task
@@ -114,7 +132,7 @@ class GemmShader:
         self.end = self.builder.size(self.over)
 
     def _lanes(self, found: Contraction) -> dict[str, int]:
-        """Bind as vectors what whole vectors read and write in runs."""
+        """Return the tensors that are bound as vectors of four, each with 4."""
         wide: set[str] = set()
         if self.whole:
             wide = wide_tensors(found, self.row)
@@ -131,6 +149,8 @@ class GemmShader:
         blocks: int,
         across: int,
     ) -> Operand:
+        # A factor with one own index and contiguous terms, as the kernel of a convolution,
+        # is read by addresses; only other factors of a convolution are read in windows.
         flat = len(side) == 1 and flat_terms(factor, self.over)
         return Operand(
             self.builder,
@@ -172,22 +192,32 @@ class GemmShader:
             return f"one workgroup per tile, {tile}."
         return f"{tile}; where that is faster, workgroups share the terms of all."
 
-    # Where this workgroup works
+    # The tile, or the tiles, of this workgroup
 
     def _tile_by_tile(self) -> list[t.Stmt]:
-        """Compute the tile that has the workgroup's number."""
+        """Write the computation of the tile that has the workgroup's number."""
         group = self._let("group", linear_group(self.builder))
         self.tiles.name_axes()
         # More workgroups than one dimension admits fold into two, and some are left over.
         beyond = group >= self.tiles[self.shares.tiles]
         self.body.append(t.If(beyond, (t.Return(),)))
         self._pad_terms()
-        # The longest first: a device that ends with them has nothing else to do by then.
+        # Tiles with the most terms first: if a device began them last, the rest of it would
+        # be idle until they end.
         self._compute(group, self.bounded.grow if self.bounded else (False, False))
         return self.body
 
     def _streamed(self) -> list[t.Stmt]:
-        """Compute the workgroup's share of the turns of all tiles, tile after tile."""
+        """Write the workgroup's share of the turns of all tiles, tile after tile.
+
+        One trip of the loop is a tile, or the part of it that belongs to the share:
+
+            for (var turn = group * share; turn < end; turn = (turn / turns + 1u) * turns) {
+                let first_turn = turn % turns;
+                let last_turn = min(first_turn + (end - turn), turns);
+                ...
+            }
+        """
         shares, tiles = self.shares, self.tiles
         group = self._let("group", linear_group(self.builder))
         tiles.name_shares()
@@ -196,6 +226,7 @@ class GemmShader:
         self.body.append(t.If(group * share >= all_turns, (t.Return(),)))
         end = self._let("end", t.call("min", group * share + share, all_turns))
         self._pad_terms()
+        # Statements from here on are the body of the loop over the tiles of the share.
         before, turn = len(self.body), t.Ident(self.builder.fresh("turn"))
         first = self._let("first_turn", turn % turns)
         last = self._let("last_turn", t.call("min", first + (end - turn), turns))
@@ -219,7 +250,14 @@ class GemmShader:
         return [*self.body[:before], loop_over]
 
     def _pad_terms(self) -> None:
-        """Pad the terms in front where whole vectors make no whole turns."""
+        """Write how many terms are padded in front, where vectors are whole but turns aren't.
+
+        With 16 terms to a turn:
+
+            let padding = PADDED * (((u.k + 15u) >> 4u) * 16u - u.k);
+
+        Without the override's value 1 the padding is 0, and a driver's compiler drops it.
+        """
         terms, k = domain_size(self.over), self.tiling.k
         if (
             self.whole
@@ -234,7 +272,7 @@ class GemmShader:
     def _compute(
         self, tile: t.Expr, backwards: tuple[bool, bool] = (False, False)
     ) -> None:
-        """Write the computation of the tile of a number; see `Tiles.place`."""
+        """Write the computation of tile number `tile`; `backwards`: `ProductTiles.place`."""
         batch, self.left.origin, self.right.origin = self.tiles.place(tile, backwards)
         self.body += self.registers.place()
         for operand in (self.left, self.right):
@@ -256,12 +294,16 @@ class GemmShader:
     # The product
 
     def _loop(self) -> list[t.Stmt]:
-        """Write the loop over the terms, with one tile of each operand or with two."""
+        """Write the loop over the terms, with one tile of each operand or with two.
+
+        The first turn's terms are loaded into registers before the loop.
+        """
         operands = (self.left, self.right)
         declared = [stmt for operand in operands for stmt in operand.declare()]
         if self.whole:
             begin = self._fetch_begin()
         else:
+            # Where there are no terms, a factor is empty: nothing of it can be read.
             loaded = (x for o in operands for x in o.begin(self.begin))
             begin = [t.If(self.begin < self.end, (*loaded,))]
         turn = self._turn_of_two if self.tiling.buffers > 1 else self._turn
@@ -281,7 +323,7 @@ class GemmShader:
         return [self._over_terms(following, body)]
 
     def _turn_of_two(self, following: t.Ident) -> list[t.Stmt]:
-        """Fill one tile while the other is in use."""
+        """Write the loop with two tiles of each operand: one is filled, the other in use."""
         buffer = t.Ident(self.builder.fresh("buffer"))
         k = self.tiling.k
         # One barrier is enough: a turn reads one tile and stores to the other.
@@ -300,7 +342,7 @@ class GemmShader:
         ]
 
     def _over_terms(self, following: t.Ident, body: list[t.Stmt]) -> t.Stmt:
-        """Write the loop over turns, which counts the first term of the next one."""
+        """Write the loop over turns, whose counter is the first term of the next turn."""
         # The first turn is loaded before the loop, which has the loads of the turn to
         # follow.
         k, start = self.tiling.k, self.begin + self.tiling.k
@@ -309,7 +351,11 @@ class GemmShader:
         return t.count_up(following.name, start, self.end + k, k, *body)
 
     def _stage(self, following: t.Expr, buffer: t.Expr | None) -> list[t.Stmt]:
-        """Store the terms before `following` to the tiles; those beyond the end are 0."""
+        """Store a turn's terms, those before `following`, to the tiles.
+
+        Of a sum of products, terms beyond the last one are cleared: 0 times 0 adds nothing.
+        Of any other contraction they are stored as loaded, and left out when added.
+        """
         operands = (self.left, self.right)
         stores = [stmt for operand in operands for stmt in operand.stage(buffer)]
         if self.whole or not self.registers.found.is_product:
@@ -330,7 +376,8 @@ class GemmShader:
     def _fetch_begin(self) -> list[t.Stmt]:
         """Load the first turn of whole vectors: terms before the first one are 0.
 
-        The padding is in front, so that the loop need not look for it.
+        The padding is in front of the first term, so that only the loads before the loop
+        clear anything: a check within the loop cost 5 % of a large product.
         """
         if self.padding == t.ZERO:
             return self._fetch(self.begin)
@@ -346,7 +393,11 @@ class GemmShader:
         ]
 
     def _fetch(self, first: t.Expr) -> list[t.Stmt]:
-        """Load the terms from `first` on; behind the last turn, any will do."""
+        """Load the terms from `first` on.
+
+        Behind the last turn nothing uses what is loaded: with whole vectors the last turn is
+        loaded again, as loads inside of an `if` are slower (docs/decisions/0011).
+        """
         body: list[t.Stmt] = []
         if self.whole and first != t.ZERO:
             last = t.Binary("-", self.end, t.u32(self.tiling.k))
@@ -356,6 +407,15 @@ class GemmShader:
         return [*body, *self.left.fetch(first), *self.right.fetch(first)]
 
     def _accumulate(self, following: t.Expr, buffer: t.Expr | None) -> list[t.Stmt]:
+        """Add a turn's terms to the accumulators, in unrolled code.
+
+        Under a condition, a turn that has terms of some elements alone takes a loop, which
+        tests each term:
+
+            let has_all = ...;
+            if (has_all) { ... }
+            if (!has_all) { ... }
+        """
         left_over = None
         if not self.whole and not self.registers.found.is_product:
             left_over = self._left(following)
@@ -374,12 +434,20 @@ class GemmShader:
     # The result
 
     def _finish(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
-        """Hand every accumulator to the function that does the stage's steps.
+        """Pass every accumulator to the function `finish`, which does the stage's steps.
 
-        In the loop over tiles, a loop does so: SwiftShader takes minutes, and gigabytes, to
-        compile many calls there.  It takes the accumulators by a `switch`: an array of
-        them, indexed by the loop's counter, would leave the registers, and NVIDIA's driver
-        keeps that memory for all lanes that its GPU can run: 138 MB on an H200.
+        In the loop over tiles there is one call, in a loop over the accumulators, as
+        SwiftShader takes minutes, and gigabytes, to compile many calls there.  A `switch`
+        chooses the accumulator: an array of them, indexed by the loop's counter, would leave
+        the registers, and NVIDIA's driver keeps that memory for all lanes that its GPU can
+        run: 138 MB on an H200.  With 16 accumulators:
+
+            for (var number = 0u; number < 16u; number += 1u) {
+                var total: vec4f;
+                switch number { case 0u: { total = acc_0_0; } ... }
+                if (whole) { finish(...); }
+                if (!whole) { parts[...] = total; }
+            }
         """
         finish = self._declare_finish()
         if not self.tiling.stream:
@@ -431,7 +499,17 @@ class GemmShader:
         return t.Ident(s.fresh(wanted) if joined else s.name(last.name))
 
     def _declare_finish(self) -> str:
-        """Declare the function that takes one total, or with whole vectors four."""
+        """Declare the function `finish` for one total, or for four with whole vectors.
+
+        For `c[i, j] = alpha * sum[p] a[i, p] * b[j, p]` and whole vectors:
+
+            fn finish(i: u32, j: u32, c_sum: vec4f) {
+                if (i >= u.m || j >= u.n) {
+                    return;
+                }
+                c[(i * u.n + j) >> 2u] = u.alpha * c_sum;
+            }
+        """
         s = self.builder
         lanes = LANES if self.whole else 1
         name = s.fresh("finish")

@@ -1,7 +1,8 @@
 """Strategy `gemm`: a matrix product in register tiles over workgroup memory.
 
-Any reduction of two factors takes the same way: see `contraction.py`.  Here is which
-stages it fits and which variants they get; `shader.py` writes the shaders.
+It runs any reduction of two factors, sums of products and others (`contraction.py`).  This
+module decides which stages it fits, and which variants they get; `shader.py` writes the
+shaders.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ from kerngen.schedule.sizes import all_divisible, domain_size
 from kerngen.schedule.task import Options, Task
 
 EDGE_COLUMNS: Final = 8
-"""The default tile has half as many sums per invocation where vectors are not whole: the
-addresses of single elements need registers, too.  On an H100, 4095 x 4093 x 4097 takes 3.20
-ms with 8 x 8 sums, 3.52 with 8 x 16."""
+"""The columns of an invocation in the tile `DEFAULT`, where vectors are not whole.
+
+They are half of those with whole vectors, as the addresses of single elements need registers,
+too.  On an H100, 4095 x 4093 x 4097 takes 3.20 ms with 8 x 8 sums, 3.52 with 8 x 16.
+"""
 
 
 def fits_gemm(task: Task) -> str:
@@ -54,7 +57,12 @@ def row_of(task: Task) -> Index:
 
 
 def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield the variants: whole vectors with and without whole turns, then any size."""
+    """Yield the variants of a stage, the one for any size last.
+
+    - `aligned`: whole vectors, and a number of terms that is a multiple of the tile's k
+    - `padded`: whole vectors, and any number of terms from k on
+    - `edge`: single elements
+    """
     tiling = tiling_of(options)
     vectors = _whole_vectors(task)
     if vectors != NEVER:
@@ -81,7 +89,7 @@ def _of_vectors(task: Task, tiling: Tiling, vectors: Guard) -> Iterator[Variant]
 def _padded(aligned: Variant, when: Guard) -> Variant:
     """Return a variant for numbers of terms that are no multiple of the tile's k.
 
-    Its shader has the same text: a constant of the pipeline makes it read 0 past the end.
+    Its shader has the same text: the override PADDED makes it pad the first turn with zeros.
     """
     first, *others = aligned.shaders
     constants = tuple((name, 1) for name, _ in first.constants)
@@ -112,11 +120,11 @@ def _axes(found: Contraction, row: Index) -> Iterator[Index | None]:
 
 
 def _whole_vectors(task: Task) -> Guard:
-    """Return the condition that every vector is whole.
+    """Return the condition that every vector is whole; NEVER for convolutions.
 
-    Vectors end where the last of several indices does, which is soon in windows: whole
-    turns of those would gain nothing.  A factor that lies along neither index in memory is
-    brought by fours of terms, too.
+    Vectors end where the last of several indices does, after few elements of a window: so
+    vectors would gain nothing there.  A factor that is contiguous along neither index is
+    loaded by vectors of four terms, too.
     """
     found, row = product_of(task)
     axes = [axis or found.last for axis in _axes(found, row)]

@@ -1,16 +1,19 @@
 """Stream-K: the workgroups of a tiled product share the terms of all tiles evenly.
 
-A workgroup per tile leaves a device idle where the tiles do not fill it, or fill it once
-and a bit.  Here the loop's turns of all tiles lie in a line, and each workgroup takes an
-equal share of it:
+A turn is one iteration of the loop over the terms: it adds `k` terms to every element of a
+tile.  A workgroup per tile leaves a device idle where the tiles do not fill it, or fill it
+once and a bit.  Here the turns of all tiles lie in a line, and each workgroup takes an equal
+share of it:
 
     tile          0         1         2         3         4
               ├─────────┼─────────┼─────────┼─────────┼─────────┤
     workgroup ├──────0──────┤├──────1──────┤├──────2──────┤├──3...
 
-A tile within one share is finished at once.  What a workgroup has of any other tile it
-keeps in a slot of its own, and a second dispatch adds the slots of each tile, in order.
-Where that takes longer than the waiting which it saves, a share is a tile.
+A workgroup that has all turns of a tile finishes it at once: it does the stage's steps and
+stores the results.  Its partial sums of any other tile go to a slot, an area of the scratch
+buffer `parts`, and a second dispatch adds the slots of each tile, in order.  Where that costs
+more than sharing saves (`TermShares.share`), each workgroup has a whole tile instead.
+
 After Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense
 Matrix-Matrix Multiplication on the GPU", 2023.
 """
@@ -42,29 +45,37 @@ from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
 LEAST_WORK: Final = 2**19
-"""Shares of fewer products would cost more than they gain: on an H100, 512 x 512 x 512
-takes 14.8 us in tiles of 128 x 64 with 128 terms to a share, 15.2 with 64, 22.5 with 32;
-in tiles of 32 x 32, 13.0 with all 512 terms, 16.1 with 256."""
+"""The least work of a share, in products of two numbers: m * n * k for each turn.
+
+Smaller shares would cost more than they gain: on an H100, 512 x 512 x 512 takes 14.8 us in
+tiles of 128 x 64 with 128 terms to a share, 15.2 with 64, 22.5 with 32; in tiles of 32 x 32,
+13.0 with all 512 terms, 16.1 with 256.
+"""
 
 JOIN_TURNS: Final = 12
-"""Twice what the slots cost, in turns of a workgroup, beside the least of a share.
+"""Twice the cost of writing and reading the slots, in turns of all workgroups.
 
-It is twice, as the last wave of workgroups takes about half of a wave's time: an even
-share saves half of what it seems to.  On an H200, of 80 shapes with sides of 32 to 11,000,
-the choice cost 1 % beside the better of both, at worst 20 %.  In tiles of 128 x 64, 1544 x
-72 x 3060 takes 53 us shared and 29 with a workgroup for each tile, 1024 x 100 x 1852 takes
-36 and 18, 286 x 726 x 3546 takes 80 and 100.
+That cost is 6 turns.  `TermShares.share` compares twice the costs with twice the saving, as
+the last wave of workgroups takes about half of a wave's time: an even share saves half of
+the turns that it is shorter by.  On an H200, of 80 shapes with sides of 32 to 11,000, the
+choice cost 1 % beside the better of both, at worst 20 %.  In tiles of 128 x 64, 1544 x 72 x
+3060 takes 53 us shared and 29 with a workgroup for each tile, 1024 x 100 x 1852 takes 36 and
+18, 286 x 728 x 3546 takes 80 and 100.
 """
 
 JOIN_COLUMNS: Final = 64
 JOIN_ROWS: Final = 4
-"""Invocations of the second dispatch side by side, and those that share an element."""
+"""The shape of a workgroup of the second dispatch: 64 lanes side by side, in 4 rows.
+
+Lanes side by side have four neighbouring elements of a tile each; the 4 rows have the same
+elements, and share their slots.
+"""
 
 PIECE: Final = JOIN_COLUMNS * LANES
-"""How many elements of a tile a workgroup of the second dispatch has."""
+"""How many elements of a tile a workgroup of the second dispatch adds up: 256."""
 
 NAMES: Final = ("TILE_M", "TILE_N", "TILE_K", "STREAM")
-"""The overrides of the second dispatch."""
+"""The overrides of the second dispatch: m, n and k of a tile, and the most workgroups."""
 
 
 @final
@@ -101,7 +112,7 @@ class TermShares:
 
     @property
     def turns(self) -> host.Size:
-        """The turns of a tile: at least one, as tiles without terms are finished, too."""
+        """The turns of a tile: at least one, so that sums of no terms are stored, too."""
         return host.maximum(
             host.ceil_div(domain_size(product_of(self.task)[0].over), self.k), 1
         )
@@ -113,18 +124,34 @@ class TermShares:
 
     @property
     def least(self) -> host.Size:
-        """The fewest turns of an even share."""
+        """The fewest turns of an even share: `LEAST_WORK` products, but at most a tile."""
         least = host.ceil_div(LEAST_WORK, self.m * self.n * self.k)
         return host.minimum(least, self.turns)
 
     @property
     def even_share(self) -> host.Size:
-        """The turns of a workgroup if all have as many."""
+        """The turns of a workgroup if tiles are shared evenly."""
         return host.maximum(host.ceil_div(self.all_turns, self.most), self.least)
 
     @property
     def share(self) -> host.Size:
-        """The turns of a workgroup, an even share or a tile; the last has what is left."""
+        """The turns of a workgroup: an even share or a tile; the last has what is left.
+
+        With a workgroup for each tile, a device that runs `most` workgroups at once takes
+        `waves` turns.  Tiles are shared where that is more than twice the costs beyond an
+        even share:
+
+            waves > even_share + least + 12 * groups / most
+
+        Divided by two, the saving is on the left side and the costs are on the right one:
+
+            (waves - even_share) / 2 > least / 2 + 6 * groups / most
+
+        The left side is halved as the last wave takes about half of a wave's time.  The
+        second dispatch takes half of the least share's time to start, and its slots take 6
+        turns of all workgroups.  286 x 728 x 3546 in tiles of 128 x 64 x 16 with 396
+        workgroups is shared: 46 > 20 + 4 + 12.  1544 x 72 x 3060 is not: 10 < 8 + 4 + 12.
+        """
         groups = host.ceil_div(self.all_turns, self.even_share)
         slots = host.ceil_div(groups * JOIN_TURNS, self.most)
         shared = host.add(self.even_share, self.least, slots)
@@ -134,7 +161,7 @@ class TermShares:
 
     @property
     def trips(self) -> host.Size:
-        """The most trips of a workgroup's loops: over its turns, and over their tiles."""
+        """An upper bound of the trips of a workgroup's loops: over turns, and over tiles."""
         return host.add(self.share, host.ceil_div(self.share, self.turns), 1)
 
     @property
@@ -146,15 +173,18 @@ class TermShares:
     def joined(self) -> host.Size:
         """The number of tiles that the second dispatch looks at.
 
-        These are all tiles if shares are shorter than tiles, else those inside of which
-        a share ends.
+        If shares are shorter than tiles, any tile may be split: the dispatch looks at all.
+        Else at most one tile is split at the end of each share.
         """
         return host.select(
             host.compare("<", self.share, self.turns), self.tiles, self.groups
         )
 
     def if_joined(self, size: host.Size) -> host.Size:
-        """Return `size` if some tiles are split among workgroups, else 0."""
+        """Return `size` if some tiles are split among workgroups, else 0.
+
+        No tile is split if a share is a whole number of tiles.
+        """
         return host.select(
             host.compare("!=", host.remainder(self.share, self.turns), 0), size, 0
         )
@@ -174,7 +204,11 @@ def _numbers(tiling: Tiling) -> tuple[int, int, int, int]:
 @final
 @dataclass(frozen=True, slots=True)
 class ProductTiles:
-    """Variables of a shader for a product's tiles; `sizes` maps sizes to them."""
+    """The WGSL variables for the numbers and places of a product's tiles.
+
+    `sizes` maps each size of `shares` that has a variable to that variable; statements that
+    declare variables are added to `body`.
+    """
 
     shader: ShaderBuilder
     body: list[t.Stmt]
@@ -192,7 +226,7 @@ class ProductTiles:
         return variable
 
     def name(self, *sizes: tuple[str, host.Size]) -> None:
-        """Write a variable for each of some sizes."""
+        """Write a variable for each pair of a wanted name and a size."""
         for wanted, size in sizes:
             self.sizes[size] = self.let(wanted, self[size])
 
@@ -202,7 +236,16 @@ class ProductTiles:
         self.name(("tile_rows", rows), ("tile_columns", columns))
 
     def name_shares(self) -> None:
-        """Write variables for the turns of a tile, of all tiles, and of a share."""
+        """Write variables for the turns of a tile, of all tiles, and of a share.
+
+        In tiles of 128 x 64 x 16 for up to 396 workgroups:
+
+            let turns = max((u.k + 15u) >> 4u, 1u);
+            let all_turns = tile_rows * tile_columns * turns;
+            let least = min(4u, turns);
+            let even_share = max((all_turns + 395u) / 396u, least);
+            let share = select(turns, even_share, ...);
+        """
         of = self.shares
         self.name_axes()
         self.name(("turns", of.turns), ("all_turns", of.all_turns))
@@ -216,6 +259,7 @@ class ProductTiles:
 
         Rows of tiles, and columns of them, may be numbered `backwards`.
         """
+        # Tiles are numbered along the columns first, then along the rows, then by batch.
         rows, columns = (self[axis] for axis in self.shares.tiled_axes)
         batch = batch_of(self.shares.task)
         at = unravel(self.shader, self.body, batch, tile // columns // rows)
@@ -250,7 +294,12 @@ def keep_total(
 
 
 def slot_of(group: t.Expr, *, begun: t.Expr) -> t.Expr:
-    """Return a workgroup's slot: it has one for its first and one for its last tile."""
+    """Return the number of a workgroup's slot.
+
+    Of the tiles of a share, only the first and the last can be incomplete, so that each
+    workgroup has two slots: number 1 for a tile of whose turns it has the first (`begun`),
+    number 0 for a tile that the workgroup before it has begun.
+    """
     return group * 2 + t.call("u32", begun)
 
 
@@ -259,7 +308,9 @@ def joining_shader(
 ) -> DispatchShader:
     """Return the second dispatch: it adds up the slots of each tile that has several.
 
-    The pipeline has the numbers of the tiling, so that all tilings share the shader.
+    The numbers of the tiling are overrides, whose values the pipeline has: so all tilings
+    share the shader.  `wide` is whether vectors of four results are stored, `spread` whether
+    the four of a slot's vector lie apart in the tile (`Operand.gap`).
     """
     task = replace(task, label="gemm_stream")
     shader = task.once(
@@ -278,11 +329,22 @@ def joining_shader(
 
 
 def _joining_shader(task: Task, *, wide: bool, spread: bool) -> DispatchShader:
-    """Write the second dispatch but for what depends on the tiling.
+    """Write the shader of the second dispatch, with overrides for the numbers of the tiling.
 
-    A workgroup has a piece of a tile; of many tiles, of those that a workgroup of the
-    first dispatch began last, as it finished those before.  `JOIN_ROWS` invocations share
-    the slots of an element, or of four of a row.
+    A workgroup adds up `PIECE` elements of a tile.  `JOIN_ROWS` lanes share the slots of the
+    same four elements, and join their totals through workgroup memory:
+
+        for (var part = first + (lane >> 6u); part < last + 1u; part += 4u) {
+            total += parts[...];
+        }
+        totals[lane] = total;
+        workgroupBarrier();
+        if (lane >= 64u) {
+            return;
+        }
+        total += totals[lane + 64u];
+        total += totals[lane + 128u];
+        total += totals[lane + 192u];
     """
     reduce, (found, _) = reduction_of(task), product_of(task)
     names = {task.scratch_name("parts")}
@@ -292,6 +354,7 @@ def _joining_shader(task: Task, *, wide: bool, spread: bool) -> DispatchShader:
     numbers: dict[host.Size, t.Expr] = {
         host.Symbol(f"tiling.{name}"): shader.override(name, 0) for name in NAMES
     }
+    # Which tile, which of its elements, and in which slots they are.
     shares, body = TermShares(task, *numbers), list[t.Stmt]()
     tiles = ProductTiles(shader, body, shares, dict(numbers))
     m, n, *_ = numbers.values()
@@ -306,6 +369,7 @@ def _joining_shader(task: Task, *, wide: bool, spread: bool) -> DispatchShader:
         _add_slots(shader, place, total, (m * n, element)),
         *_joined_rows(shader, reduce, total),
     ]
+    # Where the elements are in the result, and the stage's steps for each.
     at, tile_row, tile_column = tiles.place(place.tile)
     row = tiles.let("result_row", tile_row + element // n)
     first = element % n // LANES if spread else element % n
@@ -349,7 +413,10 @@ def _finished(
     place: tuple[t.Expr, t.Expr],
     total: Value,
 ) -> list[t.Stmt]:
-    """Write the steps of the stage for a total, or for four of a row."""
+    """Return the steps of the stage for the total at a row and column, or for four totals.
+
+    `batch` has the indices that no tile covers, `place` the position on each side.
+    """
     body: list[t.Stmt] = []
     at = {**batch}
     for side, position in zip(sides_of(shader.task), place, strict=True):
@@ -365,10 +432,12 @@ def _finished(
 @final
 @dataclass(frozen=True, slots=True)
 class ShareSlots:
-    """Where a workgroup of the second dispatch finds what it adds.
+    """The slots that a workgroup of the second dispatch adds.
 
-    They are the slots of the first dispatch's workgroups `first` to `last`, for the
-    tile `tile`.
+    - `number`: the number of the workgroup
+    - `tile`: the tile that it has a piece of
+    - `first`, `last`: the workgroups of the first dispatch that have the tile's first and
+      last turn; these and those between them have a slot of it
     """
 
     number: t.Expr
@@ -378,7 +447,13 @@ class ShareSlots:
 
 
 def _find_slots(tiles: ProductTiles, pieces: t.Expr) -> ShareSlots:
-    """Write which tile a workgroup has a piece of; leave those of one slot."""
+    """Write which tile a workgroup has a piece of, and return its slots.
+
+    With shares shorter than a tile, every tile has its pieces.  With longer ones, pieces are
+    numbered by share, and a workgroup has the tile in which share `which` ends.  It returns
+    at once where nothing is to be added: where one share has all of the tile, another one
+    began it, or there is no such tile.
+    """
     shares = tiles.shares
     number = tiles.let("number", linear_group(tiles.shader))
     tiles.name_shares()
@@ -404,7 +479,7 @@ def _add_slots(
     total: t.Ident,
     at: tuple[t.Expr, t.Expr],
 ) -> t.Stmt:
-    """Return the loop that takes four elements of every fourth slot."""
+    """Return the loop in which a lane adds four elements of every fourth slot."""
     reduce, (size, element) = reduction_of(shader.task), at
     part = t.Ident(shader.fresh("part"))
     kept = shader.scratch("parts", reduce.type, written=False)
@@ -416,7 +491,7 @@ def _add_slots(
 
 
 def _joined_rows(shader: ShaderBuilder, reduce: Reduce, total: t.Ident) -> list[t.Stmt]:
-    """Write the joining of what the rows of a workgroup have; the first goes on with it."""
+    """Join the totals of a workgroup's 4 rows of lanes; only those of row 0 go on."""
     type_ = wgsl_type(reduce.type, LANES)
     size = JOIN_COLUMNS * JOIN_ROWS
     width = value_bytes(reduce.type) * LANES
@@ -447,7 +522,7 @@ def is_inside(shader: ShaderBuilder, row: t.Expr, column: t.Expr) -> t.Expr:
 def side_places(
     shader: ShaderBuilder, body: list[t.Stmt], side: tuple[Index, ...], at: t.Expr
 ) -> dict[Index, t.Expr]:
-    """Return the values of a side's indices at position `at`."""
+    """Return the values of a side's indices at position `at` of their row-major order."""
     if len(side) == 1:
         return {side[0]: at}
     if not isinstance(at, t.Ident):

@@ -11,8 +11,12 @@ from kerngen.schedule.task import Options
 VECTOR: Final = 4
 MOST_SUMS: Final = 256
 MOST_TERMS: Final = 64
+"""Bounds of the unrolled code: sums of an invocation, and terms of a turn.  Each term has a
+statement for every four sums."""
+
 MOST_INVOCATIONS: Final = 1024
 GROUP: Final = 32
+"""How many invocations are taken for a subgroup, and form a block of a tile."""
 
 
 @final
@@ -20,14 +24,16 @@ GROUP: Final = 32
 class Tiling:
     """The tiling of a product: what a workgroup, and each of its invocations, computes.
 
-    - `m x n`: the elements of a workgroup, `k` terms at a time
+    - `m x n`: the elements of a workgroup; each turn of its loop adds `k` terms to them
     - `micro_m x micro_n`: the elements of an invocation, as vectors of 4
     - `pad`: the vectors that are added to each row in workgroup memory
     - `buffers`: how many tiles of each operand are in workgroup memory; with 2, the next
       one is loaded while the one before is used
-    - `lane_columns x lane_rows`: how 32 invocations lie beside each other
+    - `lane_columns x lane_rows`: how 32 neighbouring invocations lie in the tile
     - `stream`: how many workgroups share the terms of all tiles (`stream.py`); with 0,
       each has a tile
+
+    The default tile, 128 x 128 of 8 x 16 each, has 8 columns and 16 rows of invocations.
     """
 
     m: int = 128
@@ -84,7 +90,10 @@ class Tiling:
 
 
 DEFAULT: Final = Tiling()
-"""16 KiB of workgroup memory and 128 invocations: inside WebGPU's default limits."""
+"""The tiling of a schedule without options.
+
+It takes 16 KiB of workgroup memory and 128 invocations: inside WebGPU's default limits.
+"""
 
 FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "tile": ("m", "n", "k"),
@@ -98,13 +107,18 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
 
 
 _LANES: Final = ((8, 4), (4, 8), (16, 2), (2, 16), (32, 1), (1, 32))
-"""Arrangements of 32 invocations, the best first."""
+"""Arrangements of 32 invocations, as columns and rows; the squarest are tried first.
+
+The squarer the block, the fewer vectors its invocations read of each block of both tiles:
+8 + 4 for (8, 4), 32 + 1 for (32, 1).
+"""
 
 
 def tiling_of(options: Options) -> Tiling:
     """Return the tiling that a schedule's options ask for.
 
-    Lanes without an option get an arrangement that suits the tile.
+    Without the option `lanes`, 32 invocations are arranged by the first of `_LANES` that
+    divides the tile's invocations.
     """
     given = {
         field: value
@@ -119,18 +133,26 @@ def tiling_of(options: Options) -> Tiling:
     return next((t for t in arranged if not any(t.faults())), tiling)
 
 
+# The tiles of the default schedules; `choices.py` has the sizes for which each is chosen.
+# `stream` is a multiple of the 132 multiprocessors of an H100 or H200: 528 is four
+# workgroups on each.
+
 SMALL_OPTIONS: Final[Options] = {
     "tile": (32, 32, 32),
     "micro": (4, 4),
     "stream": (528,),
 }
+"""For small products, which would have few large tiles."""
+
 SMALL: Final = tiling_of(SMALL_OPTIONS)
 SHALLOW_OPTIONS: Final[Options] = {"tile": (64, 64, 8), "micro": (4, 8)}
-"""For few terms, of one narrow side: 100,000 x 8 by 16 takes 10 us on an H200, and 22 in
+"""For few terms, and one narrow side: 100,000 x 8 by 16 takes 10 us on an H200, and 22 in
 tiles of 32 terms."""
 
 MANY_WINDOWS_OPTIONS: Final[Options] = {"tile": (64, 128, 16), "micro": (8, 8)}
-"""For convolutions by 3 x 3, with wgpu's checks, on an H200, in us:
+"""For convolutions of many results and at most 64 rows: a workgroup for each tile.
+
+Convolutions by 3 x 3, with wgpu's checks, on an H200, in us:
 
 | images | kernels | 128 x 64 shared | 64 x 128 | 128 x 128 of 8 terms, shared |
 | --- | --- | --- | --- | --- |
@@ -162,8 +184,11 @@ LARGE_OPTIONS: Final[Options] = {
     "micro": (8, 8),
     "stream": (396,),
 }
-"""For all others.  An H200 has 132 multiprocessors, and runs three workgroups on each; of 128
-x 128 with 8 x 16 sums two (`stream(264)`).  On one, without wgpu's checks, in us:
+"""For large products: those that none of the tiles above are for.
+
+An H200 runs three workgroups with such a tile on each of its 132 multiprocessors, 396 in
+all, and two with a tile of 128 x 128 and 8 x 16 sums (`stream(264)`).  Products on an H200,
+without wgpu's checks, in us:
 
 | product | 128 x 64 | 128 x 128 |
 | --- | --- | --- |

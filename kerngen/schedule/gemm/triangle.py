@@ -1,15 +1,17 @@
 """Products of a part of the terms, as with a triangular matrix.
 
-A workgroup takes the turns that have a term of any of its elements.  Turns at the edge,
-which have terms of some elements alone, test each term; all others do as without bounds.
+`sum[p when p <= i] a[i, p] * b[p, j]` takes p up to the row i.  A workgroup takes the turns in
+which any element of its tile has a term.  Of these, turns in which all elements have all
+terms add as without a condition; turns at the edge test each term for each element.  For
+tiles of 16 rows and turns of 16 terms:
 
-              terms
-              0      16      32      48      64
-    row 0     ├───┐
-    row 16    │all└───┐
-    row 32    │   all └edge  ┐  none
+                    terms 0    16      32      48
+    rows 0 to 15      │ edge │ none  │ none  │
+    rows 16 to 31     │ all  │ edge  │ none  │
+    rows 32 to 47     │ all  │ all   │ edge  │
 
-What is left out may be NaN, so factors of 0 would not do.
+A term that is left out may be NaN.  So it is not enough to set its factors to 0: the term
+itself is replaced by 0.
 """
 
 from __future__ import annotations
@@ -29,11 +31,12 @@ from kerngen.schedule.lowering.linear_bounds import LinearBound
 from kerngen.shader import tree as t
 
 Ends: TypeAlias = tuple[t.Expr, t.Expr]
-"""A first place and a last one."""
+"""A pair of places: a first and a last one, or those of a row and a column."""
 
 _Bounds: TypeAlias = dict[bool, list[t.Expr]]
 """Lower bounds (False) and upper ones (True)."""
 
+# Bounds are computed in i32, as they may be negative: `p <= i - 9`.
 _ONE: Final = t.Literal("1i")
 _ZERO: Final = t.Literal("0i")
 
@@ -41,7 +44,12 @@ _ZERO: Final = t.Literal("0i")
 @final
 @dataclass
 class TermRange:
-    """The range of terms that a tile needs, from `bounds` by row and column."""
+    """The range of terms that a tile needs, from the contraction's bounds by row and column.
+
+    - `row`: the index of the rows
+    - `origin`: the tile's first row and column
+    - `padding`: how many terms are padded in front of the first one
+    """
 
     tiles: ProductTiles
     tiling: Tiling
@@ -57,13 +65,19 @@ class TermRange:
         return _grow(self.found.row_bounds), _grow(self.found.column_bounds)
 
     def write(self, origin: Ends, begin: t.Expr, end: t.Expr, padding: t.Expr) -> Ends:
-        """Write variables for the first and the last turn that the tile needs; return them.
+        """Write variables for the first term and the end of the tile's turns; return them.
 
-        Without bounds it needs those from `begin` to `end`.  `origin` is the tile's first
-        row and column; `padding` terms come before the first.
+        Without bounds, the turns go from term `begin` to `end`.  `origin` is the tile's first
+        row and column; `padding` terms come before the first.  For `p <= i`:
+
+            let first_row = i32(tile_row);
+            let last_row = i32(min(tile_row + 32u, u.m)) - 1i;
+            let tile_end = min(u.k, ...);       // the end of the turn that has term last_row
+            let all_end = ...;                  // first_row: all rows have all terms up to it
         """
         self.origin, self.padding = origin, padding
         let, k = self.tiles.let, self.tiling.k
+        # Loosest bounds: outside of them, no element of the tile has a term.
         some, every = self._of_tile()
         terms = self.tiles.shader.size(self.found.over)
         last = let("last", t.Binary("-", t.call("i32", terms), _ONE))
@@ -78,6 +92,7 @@ class TermRange:
             if padding != t.ZERO:
                 past = t.Binary("-", past, padding)
             end = let("tile_end", t.call("min", end, past))
+        # Tightest bounds: inside of them, every element has all terms.
         self._all = {
             is_upper: let(
                 "all_end" if is_upper else "all_begin",
@@ -89,7 +104,10 @@ class TermRange:
         return begin, end
 
     def has_all(self, following: t.Expr) -> t.Expr:
-        """Return the condition that all elements need all terms of a turn."""
+        """Return the condition that all elements need all terms of a turn.
+
+        It is the same in all invocations of a workgroup: they take the same branch.
+        """
         end, first = t.call("i32", following), t.call("i32", self._first(following))
         return t.all_of(
             *(
@@ -111,7 +129,15 @@ class TermRange:
     ) -> list[t.Stmt]:
         """Return the loop over a turn's terms that tests each for each element.
 
-        The loop is not unrolled, as few turns need it.
+        The loop is not unrolled, as few turns need it.  Of `p <= i` in turns of 32 terms:
+
+            let most = i32(tile_row + row * 4u);
+            for (var p = 0u; p < 32u; p += 1u) {
+                let term = i32(following - 32u + p);
+                let in_row = term <= most;
+                acc_0 += select(vec4f(0.0), a_0.x * b_0, in_row);
+                ...
+            }
         """
         body: list[t.Stmt] = []
         s = self.tiles.shader
@@ -138,7 +164,11 @@ class TermRange:
         return [*body, t.count_up(p.name, 0, end, 1, *inner)]
 
     def _first(self, following: t.Expr) -> t.Expr:
-        """Return the first term of a turn: the padding lies behind those of the first."""
+        """Return the first term of the turn before `following`.
+
+        The first turn of a padded sum begins at term 0, with the padding behind its terms:
+        `following` is less than k then.
+        """
         k = t.u32(self.tiling.k)
         if self.padding != t.ZERO:
             following = t.call("max", following, k)
@@ -147,7 +177,11 @@ class TermRange:
     # Bounds
 
     def _of_tile(self) -> tuple[_Bounds, _Bounds]:
-        """Return the bounds of any element of the tile, and those of every one."""
+        """Return the loosest bounds of the tile's elements, and the tightest.
+
+        A term outside of the loosest bounds is of no element; one inside of the tightest is
+        of every element.
+        """
         s, found = self.tiles.shader, self.found
         lowerer = Lowerer(s, {}, self.tiles.body)
         some, every = _none(), _none()
@@ -200,7 +234,7 @@ class TermRange:
 
 
 def _grow(bounds: Iterable[LinearBound]) -> bool:
-    """Whether bounds leave more terms as the index grows that they are linear in."""
+    """Whether there are more terms for later rows (or columns), as with `p <= i`."""
     moves = {bound.slope > 0 if bound.is_upper else bound.slope < 0 for bound in bounds}
     return moves == {True}
 
@@ -212,7 +246,7 @@ def _none() -> _Bounds:
 def _limits(
     lowerer: Lowerer, bounds: Iterable[LinearBound], at: t.Expr
 ) -> dict[bool, t.Expr]:
-    """Name what a place bounds the terms by, from below and from above."""
+    """Name the least and the most term of the row, or of the four columns, at a place."""
     found = _none()
     for bound in bounds:
         found[bound.is_upper].append(bound.at(lowerer, at))
@@ -250,5 +284,5 @@ def _extreme(function: str, values: Sequence[t.Expr]) -> t.Expr:
 
 
 def _clamp(value: t.Expr, least: t.Expr, most: t.Expr) -> t.Expr:
-    """Return a value within bounds; the lower one, where they exclude each other."""
+    """Return a value moved into bounds; the lower one, where they exclude each other."""
     return t.call("max", least, t.call("min", value, most))

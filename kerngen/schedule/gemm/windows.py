@@ -1,9 +1,10 @@
 """Factors of a product that are read in windows, as the image of a convolution.
 
 `x[n, q, i * step + u, j * step + v]` depends on several indices of the result, here n, i
-and j, and of the reduction, q, u and v.  One counter goes over each group, and to find the
-indices takes divisions.  Those of the result are found once, before the loop over terms;
-those of the terms are counted up in it, like the digits of a clock.
+and j, and of the reduction, q, u and v.  One counter goes over each of the two groups, and
+finding the indices of a number takes divisions.  So those of the result are found once,
+before the loop over terms; those of the terms are counted up in it, like the digits of a
+clock.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from kerngen.shader import tree as t
 class Neighbours:
     """Four neighbouring positions in the row-major order of several indices.
 
-    A position beyond the last one is the last one.
+    Position 7 of indices n < 2, i < 2 and j < 3 is n 1, i 0, j 1.  A position beyond the last
+    one is the last one.
     """
 
     def __init__(
@@ -62,7 +64,8 @@ class Neighbours:
 class Digits:
     """The indices of a term, which grow by `step` terms from turn to turn.
 
-    With indices q, u and v, step is `step_q`, `step_u`, `step_v` in their digits:
+    The indices are digits of the term's number, of which the last one changes fastest.  With
+    indices q, u and v, the digits of the step are `step_q`, `step_u` and `step_v`:
 
         q += step_q; u += step_u; v += step_v;
         if v >= v_length { v -= v_length; u += 1; }
@@ -81,7 +84,7 @@ class Digits:
 
     @property
     def at(self) -> dict[Index, t.Expr]:
-        """The indices of the current term; past the last term, those of some other one."""
+        """The indices of the current term; past the last term, those of some existing one."""
         first = self._over[0]
         last = t.Binary("-", self._builder.extent(first.extent), t.ONE)
         return {**self._named, first: t.call("min", self._named[first], last)}
@@ -117,8 +120,11 @@ class Digits:
 class WindowReader:
     """Reads four elements of a factor, each by a call of a function for one element.
 
-    A factor that divides by integers of the call has a second function for divisors of
-    1, and one read in windows has another for windows of one element (`pointwise.py`).
+    A factor that divides by integers of the call has a second function, for divisors of 1,
+    and one read in windows has another, for windows of one element (`pointwise.py`):
+
+        if (b_is_single) { b_load = vec4f(b_element(...), ...); }
+        if (!b_is_single) { b_load = vec4f(b_element_(...), ...); }
     """
 
     def __init__(
@@ -128,7 +134,7 @@ class WindowReader:
         name: str,
         over: tuple[Index, ...] = (),
     ) -> None:
-        """Declare nothing yet."""
+        """Find the factor's special forms; functions are declared when they are called."""
         self._builder = builder
         self._factor = factor
         self._name = name
@@ -143,7 +149,11 @@ class WindowReader:
         return self._undivided != self._factor
 
     def declare(self) -> Iterator[t.Stmt]:
-        """Write variables for the conditions of the factor's special forms."""
+        """Write variables for the conditions of the factor's special forms.
+
+        They are the same in all invocations and turns, so that they are tested before the
+        loop.
+        """
         s, lowerer = self._builder, Lowerer(self._builder, {}, [])
         ones: list[t.Expr] = []
         if self._divides:

@@ -1,8 +1,22 @@
 """Products along the result: blocks of columns, for a block of rows at once.
 
-Lanes lie along the columns, where the matrix is contiguous; those of one column share its
-terms in slices, four neighbours in a turn.  The terms may be cut into parts for several
-workgroups, which a second dispatch joins.
+Lanes are along the columns, where the matrix is contiguous, with four columns each.  The
+lanes of one column form *slices*: each slice takes four neighbouring terms in a turn.  The
+terms may be cut into parts for several workgroups, which a second dispatch joins.  For
+`sum[p] x[p] * w[p, j]`, with 16 slices of 16 lanes:
+
+    let slice = lane >> 4u;
+    let j = group % column_blocks * 64u + (lane & 15u) * 4u;
+    for (var p = (part * 16u + slice) * 4u; p < u.n; p += count * 16u * 4u) {
+        let right_0 = w[p * (u.k >> 2u) + (j >> 2u)];
+        ...                                               // of terms p + 1 to p + 3
+        let left = x[p >> 2u];
+        y_sum += left.x * right_0;
+        ...
+    }
+    partial[lane] = y_sum;
+    workgroupBarrier();
+    if (slice < 1u && j < u.k) { ... }                    // add up the slices, and store
 """
 
 from __future__ import annotations
@@ -55,15 +69,17 @@ TERMS: Final = 4
 
 PART: Final = 512
 LONG_PART: Final = 1024
-"""The terms of a part; the long one for more rows than fit one vector's registers."""
-
 FEW_ROWS: Final = 2
+"""A part has 512 terms for up to 2 rows, and 1024 for more."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """How a variant reads: which tensors as vectors, and whether terms come in fours."""
+    """How a variant reads: the tensors `names` as vectors, under the condition `when`.
+
+    `in_fours` is whether the number of terms is a multiple of four, so that none are left.
+    """
 
     name: str
     when: Guard
@@ -103,9 +119,10 @@ def _split_of(task: Task, shape: GemvShape) -> Split | None:
 
 
 def _readings(task: Task, found: Contraction, *, one_part: bool) -> Iterator[_Reading]:
-    """Yield ways to read: in vectors along the columns and the rows, then with less.
+    """Yield ways to read: `aligned`, `columns` and `edge`.
 
-    A single part writes the result itself, in vectors too.
+    They read the matrix and the rows as vectors, the matrix alone, or neither.  With a single
+    part, the shader writes the result itself, in vectors too.
     """
     column, over = task.domain[-1], reduction_of(task).indices[0]
     stage, body = task.stage, (reduction_of(task).body,)
@@ -130,7 +147,11 @@ def _readings(task: Task, found: Contraction, *, one_part: bool) -> Iterator[_Re
 @final
 @dataclass
 class _Columnwise:
-    """Writes the first dispatch of a variant: the only one, unless there are parts."""
+    """Writes the first dispatch of a variant, which is the only one if there are no parts.
+
+    A workgroup has `slices` slices of `across` lanes, and `columns` columns, `width` of each
+    lane.
+    """
 
     task: Task
     shape: GemvShape
@@ -140,6 +161,7 @@ class _Columnwise:
 
     def __post_init__(self) -> None:
         task, shape, names = self.task, self.shape, self.reading.names
+        # Without vectors a lane has one column: four times as many lanes are across.
         self.width = LANES if names else 1
         self.lanes = shape.lanes
         self.across = min(shape.across * LANES // self.width, self.lanes)
@@ -182,9 +204,10 @@ class _Columnwise:
         return f"first of two dispatches: a part of {what}" if self.split else what
 
     def _trips(self) -> Size:
-        """Return how often the loops of a slice run: by blocks of terms, then the rest singly."""
+        """Return how often the loops of a lane run: over fours of terms, then the rest."""
         first, *rest = self.reduce.indices
         shared = self._part_count * (self.slices * TERMS)
+        # A loop in fours, and up to three turns of single terms for the rest.
         own = ceil_div(extent_size(first.extent), shared) + (TERMS - 1)
         return nested_trips(own, tuple(rest))
 
@@ -203,6 +226,8 @@ class _Columnwise:
     def _place(self) -> dict[Index, t.Expr]:
         """Name the rows and the columns of this lane, and its part of the terms."""
         s, body = self.builder, self.body
+        # Workgroups are numbered by block of rows, block of columns, part of the terms, and
+        # batch, the first one changing fastest.
         group, across = (t.Ident(s.fresh(name)) for name in ("group", "column_blocks"))
         body.append(t.Let(group.name, linear_group(s)))
         if self.split:
@@ -216,6 +241,7 @@ class _Columnwise:
             body.append(t.Let(blocks.name, to_wgsl(self.block.needed, s)))
             line = group // blocks
         size = s.size(self.batch) * self.parts * across * blocks
+        # A grid folded into two dimensions may have more workgroups than there is work.
         body += [
             t.If(group >= size, (t.Return(),)),
             *self.block.place(group % blocks),
@@ -244,6 +270,7 @@ class _Columnwise:
         end = s.extent(first.extent)
         start = self.part * self.slices + self.slice
         stride = self.parts * self.slices
+        # Terms in fours; then, if their number is no multiple of four, the rest one by one.
         in_fours: t.Expr = end
         if not self.reading.in_fours:
             in_fours = t.Ident(s.fresh("in_fours"))
@@ -266,6 +293,7 @@ class _Columnwise:
         label = reduction_label(self.task)
         lowerer = Lowerer(s, at, body, label=label, counts_vectors=True)
         lowerer = replace(lowerer, at={**at, **lowerer.counters(tuple(rest))})
+        # The matrix first, once for all rows; then each row's terms as one vector.
         rights = [
             self._right(
                 replace(lowerer, at={**lowerer.at, first: counter + number}),
@@ -316,9 +344,10 @@ class _Columnwise:
     # The results
 
     def _join(self, at: dict[Index, t.Expr], inside: t.Expr) -> None:
-        """Join the slices' totals, of as many rows at once as fit everywhere.
+        """Join the slices' totals through workgroup memory, and store the results.
 
-        Each of the first slices takes a row.
+        As many rows as fit 16 KiB, which all adapters have, are joined at once: slice n adds
+        up the totals of row n.
         """
         s, lane_bytes = self.builder, self.width * BYTES
         most = EVERYWHERE.workgroup_bytes // (self.lanes * lane_bytes)
@@ -353,7 +382,7 @@ class _Columnwise:
         yield t.count_up(other.name, 0, t.u32(self.slices), count, take)
 
     def _store(self, at: dict[Index, t.Expr], first: int) -> list[t.Stmt]:
-        """Return the statements that store a row's sums: the steps, or a part."""
+        """Return the statements that store a row's sums: the stage's steps, or a part."""
         s = self.builder
         row, inside = self.block.at(self.slice + first)
         body: list[t.Stmt] = []
@@ -362,6 +391,7 @@ class _Columnwise:
             row[index] = t.Ident(s.name(index.name))
         joined = t.Ident(s.name("joined", "join"))
         places = {**at, **row}
+        # A single part does the stage's steps; one of several stores its sums to scratch.
         if self.split is None:
             label = reduction_label(self.task)
             lowerer = Lowerer(s, places, body, self._vector, label=label)

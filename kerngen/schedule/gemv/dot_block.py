@@ -1,6 +1,9 @@
 """Products along the reduction of bytes by bytes: WGSL multiplies four of a word at once.
 
-`dot4I8Packed` and `dot4U8Packed` are one instruction where a device has it.
+`dot4I8Packed` and `dot4U8Packed` are one instruction where a device has it.  A lane reads a
+`vec4u`, 16 bytes, of each factor:
+
+    total += dot4I8Packed(left.x, right.x) + dot4I8Packed(left.y, right.y) + ...;
 """
 
 from __future__ import annotations
@@ -36,9 +39,9 @@ FUNCTIONS: Final[Mapping[Storage, str]] = {
 def dot_factors(
     task: Task, found: Contraction, names: set[str]
 ) -> tuple[Load, Load] | None:
-    """Return the factors of a product of bytes by bytes of the same type, if it is one.
+    """Return the factors of a product of bytes by bytes of the same type, or None.
 
-    Nothing else reads their tensors, which are bound as words by fours.
+    Nothing else may read their tensors, as these are bound as `vec4u`.
     """
     left, right = found.left, found.right
     if not isinstance(left, Load) or not isinstance(right, Load):

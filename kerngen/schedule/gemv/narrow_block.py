@@ -1,4 +1,8 @@
-"""Products along the reduction with a matrix of narrow integers, in runs of neighbours."""
+"""Products along the reduction with a matrix of narrow integers, in runs of neighbours.
+
+`NarrowRowwise` reads runs of eight integers, `WordRowwise` runs of four words: 32 integers of
+4 bits, or 16 of 8.  `narrow_runs.py` turns the integers of a run into f32.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +25,14 @@ from kerngen.schedule.program import EVERYWHERE
 from kerngen.shader import tree as t
 
 MOST_SHARED: Final = EVERYWHERE.workgroup_bytes * 3 // 4
-"""What the rows may take of workgroup memory; sums go through the rest."""
+"""The most bytes of workgroup memory for the rows, 12 KiB of 16; sums go through the rest."""
 
 
 def fits_words(shape: GemvShape, run: int) -> bool:
-    """Whether lanes can read runs of four words, and their rows by workgroup memory."""
+    """Whether lanes can read runs of four words, and the rows from workgroup memory.
+
+    Each group of lanes must copy at least one of the vectors of a run.
+    """
     is_shared = shape.across <= run // LANES and shape.unroll == 1
     return is_shared and _shared_vectors(shape, run) * LANES * BYTES <= MOST_SHARED
 
@@ -35,13 +42,23 @@ def _shared_vectors(shape: GemvShape, run: int) -> int:
 
 
 def _stride(shape: GemvShape) -> int:
-    """Return how far apart the vectors of a run are; odd, so that banks differ."""
+    """Return how far apart the vectors of a run are in the array of rows.
+
+    It is one more than the lanes, which are a power of two: an odd stride spreads the vectors
+    that are stored together over different banks.
+    """
     return shape.along + 1
 
 
 @dataclass
 class NarrowRowwise(Rowwise):
-    """Reads eight neighbours at once; what they share is multiplied with their sum."""
+    """Reads eight neighbours at once, and multiplies what they share with their sum.
+
+        let four = left_0 * right_0 + left_1 * right_1;
+        y_sum += same * (four.x + four.y + (four.z + four.w));
+
+    `same` is the scale of the run's block.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,9 +83,13 @@ class NarrowRowwise(Rowwise):
             ).read(self.block.found.right)
 
     def _powers(self, storage: Storage) -> t.Expr:
-        """Name bits that the compiler does not know: no lane is beyond a length and all.
+        """Name the bits of the powers of two (`power_bits`), hidden from the compiler.
 
-        Of bits that all lanes have, as of a length alone, it makes two instructions again.
+            let powers = vec4u(0x4b000008u, ...) + vec4u(u32(u.d + 128u < lane));
+
+        The comparison is always false, but a compiler does not know that.  It also makes the
+        bits differ between lanes: if all lanes had the same, as of a length alone, NVIDIA's
+        compiler would make two instructions again (`narrow_runs.py`).
         """
         s, (index,) = self.builder, self.reduce.indices
         if storage not in self._named_powers:
@@ -79,7 +100,7 @@ class NarrowRowwise(Rowwise):
         return self._named_powers[storage]
 
     def _hold(self, inner: Lowerer, name: str, reads: Reads) -> t.Ident:
-        """Name what is read at a place."""
+        """Name what `reads` reads at the place of a lowerer."""
         held = t.Ident(self.builder.name(name, "turn"))
         inner.block.append(t.Let(held.name, reads(inner)))
         return held
@@ -92,6 +113,8 @@ class NarrowRowwise(Rowwise):
         fours = range(self.width // LANES)
         for column, right in enumerate(rights):
             values = [right.four(number, inner.block) for number in fours]
+            # Vectors are added before their components: a run of 32 has 8 multiplications
+            # of vectors, and one sum of four.
             for row, left in enumerate(lefts):
                 pairs = zip(left, values, strict=True)
                 terms: list[t.Expr] = [x.expr * value.expr for x, value in pairs]
@@ -132,11 +155,21 @@ class WordRowwise(NarrowRowwise):
     """Reads four words at once, and the rows from workgroup memory.
 
     In a turn, groups of lanes across read different columns at the same places.  Lanes that
-    read neighbouring words would read vectors of the rows a run apart: they bring these to
-    workgroup memory together instead, in the order in which they lie.
+    read neighbouring runs of words would read vectors of the rows that are a run apart.  So
+    all lanes copy these vectors to workgroup memory together, in the order of memory.
 
     The words of the next turn are read before this one's are multiplied, so that memory is
     never idle: on an H200, 16384 x 16384 in `i8` take 80 us so, and 90 us without.
+
+        var words = w[...];                                     // of the first turn
+        for (var first_p = 0u; first_p < u.d; first_p += 1024u) {
+            let next_words = w[...];                            // of the next one
+            workgroupBarrier();
+            rows[...] = x[...];
+            workgroupBarrier();
+            if (p < u.d) { ... }                                // words times rows
+            words = next_words;
+        }
     """
 
     def __post_init__(self) -> None:
@@ -161,7 +194,7 @@ class WordRowwise(NarrowRowwise):
         place, first = t.Ident(s.name(index.name)), t.Ident(
             s.fresh(f"first_{index.name}")
         )
-        # Lanes beyond the end read the last run; of no terms, the first that memory has.
+        # Lanes past the end read the last run; where there are no terms, place 0.
         last = t.call("max", end, self.width) - self.width
         self.body += [
             t.Let(self._last.name, last),
@@ -173,11 +206,13 @@ class WordRowwise(NarrowRowwise):
         ]
         label = reduction_label(self.task)
         lowerer = Lowerer(s, at, body, vector=index, label=label, counts_vectors=True)
+        # Reading the words fills `_ahead` and `_after` (`_hold`); what is in `own.block` is
+        # the arithmetic of the turn.
         own = replace(lowerer, at={**at, index: place}, block=[])
         rights = [*self._rights(own, columns, (0, 1))]
         self._take(own, rights, (0, 1))
         body += [*self._ahead, t.BARRIER, *self._fill(lowerer, index, first), t.BARRIER]
-        # All lanes go to the barriers.
+        # The condition is around the multiplication alone: all lanes must reach the barriers.
         body += [t.If(place < end, tuple(own.block)), *self._after]
         self.body.append(t.count_up(first.name, 0, end, step, *body))
 
@@ -227,6 +262,6 @@ class WordRowwise(NarrowRowwise):
             ]
 
     def _shared_at(self, row: int, number: t.Expr, lane: t.Expr) -> t.Expr:
-        """Return the place of vector `number` of a lane's run."""
+        """Return the place of vector `number` of a lane's run, in the array of rows."""
         run = self.width // LANES
         return self.shared[(number + row * run) * _stride(self.shape) + lane]

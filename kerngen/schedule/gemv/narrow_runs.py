@@ -7,14 +7,23 @@ A weight is often an integer times the scale of its block, less a zero point:
 What is the same for a run of neighbours, as the scale, is read once and multiplied with
 their sum.  A run is what four words hold, 32 integers of 4 bits or 16 of 8, or eight.
 
-An integer n becomes an f32 without a conversion or a shift of its own; of both GPUs do half
-as many as of additions.  Where n is k bits from the right, the last bit of 2^(23 - k) has
-the value 2^-k: the bits of n, where they are, among those of 2^(23 - k) make 2^(23 - k) + n.
-That and the zero point are subtracted together, exactly.
+An integer n becomes an f32 without a conversion or a shift of its own, as GPUs do half as many
+of both as additions.  The f32 2^(23 - k) has a last bit of the value 2^-k.  So where n is in
+the bits from k on, and these bits are put into the f32's as they are, its value is
+2^(23 - k) + n.  For n = 5 in bits 4 to 7 of a word, that is
 
-An instruction of NVIDIA's GPUs masks and adds bits at once, but has only one literal: of two
-constants the compiler makes two instructions, which are all that `i4` waits for.  So the
-bits of 2^(23 - k) are, for the compiler, numbers that lanes may have different ones of.
+    word & 0xf0              0x00000050
+    2^19 as f32              0x49000000
+    both, by exclusive or    0x49000050  =  524293.0  =  2^19 + 5
+
+2^(23 - k) and the zero point are subtracted together, exactly.  Of a signed integer, the
+upper bit is flipped first, by the same exclusive or: that adds 8 to an i4, or 128 to an i8,
+and makes it non-negative (`_bias`).
+
+An instruction of NVIDIA's GPUs masks and combines bits at once, but has only one literal: of
+two constants the compiler makes two instructions, and shaders of `i4` wait for these.  So the
+bits of 2^(23 - k) are computed in a way that hides them from the compiler
+(`NarrowRowwise._powers`).
 """
 
 from __future__ import annotations
@@ -42,7 +51,10 @@ WORDS: Final = 4
 """How many words a lane reads at once: a `vec4u`."""
 
 _MANTISSA: Final = 23
+"""The bits of an f32's fraction."""
+
 _EXPONENT_OF_0: Final = 127
+"""What the exponent field of an f32 has for 2^0."""
 
 _CODES: Final = """\
 // The four {which} of a word of {storage}: {powers} more than each,
@@ -69,10 +81,10 @@ def codes_of(
 def words_of(
     task: Task, right: ir.Expr, index: ir.Index, names: set[str]
 ) -> tuple[Storage, frozenset[str]] | None:
-    """Return the type and the tensors of integers that can be read by four words, if any.
+    """Return the type and the tensors of integers that can be read by four words, or None.
 
-    They are of one type, nothing else reads those tensors, which are bound as words by
-    fours, and a block is no shorter than what four words hold.
+    They must be of one type, and nothing else may read those tensors, as they are bound as
+    `vec4u`.  A block of numbers with one scale must be a multiple of what four words hold.
     """
     codes = codes_of(right, (index,), names)
     storages = {load.tensor.narrow for load in codes} - {None}
@@ -80,6 +92,7 @@ def words_of(
         return None
     (storage,) = storages
     assert storage is not None, "what is a code is narrow"
+    # Each read of these tensors is one of the codes.
     tensors = frozenset(load.tensor.name for load in codes)
     reads = (x for value in task.values for x in loads(value))
     is_alone = len([x for x in reads if x.tensor.name in tensors]) == len(codes)
@@ -115,7 +128,7 @@ class NeighbourRun:
 
 
 Reads: TypeAlias = Callable[[Lowerer], t.Expr]
-"""What is read of memory, at the place that a lowerer has."""
+"""A function that lowers a read of memory, at the index values of a lowerer."""
 
 
 @final
@@ -123,8 +136,10 @@ Reads: TypeAlias = Callable[[Lowerer], t.Expr]
 class RunReader:
     """Reads a right factor at `run` places from `to.at[index]` on, a multiple of `run`.
 
-    `held` names what is read of memory, so that it can be read before its turn; `powers`
-    names the bits that integers of a type are added to.
+    - `held`: names what is read of memory; so it can be read a turn ahead
+    - `powers`: names the bits of the powers of two for integers of a type (`power_bits`)
+    - `_same`: local values that are the same for the run; `_codes`: for each local value of
+      narrow integers the type, the words, and what is subtracted
     """
 
     to: Lowerer
@@ -140,7 +155,7 @@ class RunReader:
     )
 
     def read(self, right: ir.Expr) -> NeighbourRun:
-        """Write what reads them; what becomes of the integers is left to `Run.four`."""
+        """Write the reads of a run; `NeighbourRun.four` then writes the arithmetic."""
         factors = [*factors_of(right)]
         rest = [self._with_locals(x) for x in factors if not self._is_same(x)]
         same = [self._once(x) for x in factors if self._is_same(x)]
@@ -156,7 +171,10 @@ class RunReader:
         return name
 
     def _is_same(self, expr: ir.Expr) -> bool:
-        """Whether an expression is the same for the run: of the index it has blocks alone."""
+        """Whether an expression is the same for the run.
+
+        It may have the index only as the number of a block, `p / 32`, of whole runs.
+        """
         match expr:
             case ir.IndexValue(index):
                 return index != self.index
@@ -169,8 +187,9 @@ class RunReader:
                 return all(map(self._is_same, children(expr)))
 
     def _with_locals(self, expr: ir.Expr) -> ir.Expr:
-        """Replace narrow integers, and what is read once for the whole run, by local variables."""
+        """Replace narrow integers, and reads that are the same for the run, by local values."""
         match expr:
+            # `f32(w[j, p]) - f32(zero[j, p / 32])`: integers with a zero point.
             case ir.Binary(
                 "-", ir.Cast(ir.Load()) as codes, ir.Cast(ir.Load(tensor)) as zero
             ) if (
@@ -189,15 +208,16 @@ class RunReader:
                 return map_children(expr, self._with_locals)
 
     def _once(self, expr: ir.Expr) -> t.Expr:
-        """Compute what is the same for the run, of reads that are held."""
+        """Compute a value that is the same for the run; what it reads is held before."""
         inner = self._with_locals(expr)
         held = {**self.to.locals, **self._same}
         return replace(self.to, vector=None, locals=held).lower(inner).expr
 
     def _hold(self, load: ir.Load) -> t.Expr:
-        """Read an element that is the same for the run; as memory has it, where it can be.
+        """Read an element that is the same for the run, and return its value.
 
-        So what waits for the memory is not the reading, but the use.
+        An f16 or a word of narrow integers is held as memory has it, and converted where it
+        is used: a conversion at once would wait for the memory at once.
         """
         name, storage = f"block_{len(self._same)}", load.tensor.narrow
         buffer = self.to.shader.buffer(load.tensor)
@@ -223,6 +243,7 @@ class RunReader:
         assert isinstance(cast.operand, ir.Load), "what is a code is one"
         storage = cast.operand.tensor.narrow
         assert storage is not None, "what is a code is narrow"
+        # What is subtracted: the powers of two, the bias of signed integers, the zero point.
         more = [f"{(1 << power) + _bias(storage)}.0" for power in _powers(storage)]
         less: t.Expr = t.call("vec4f", *map(t.Literal, more))
         if zero is not None:
@@ -238,7 +259,7 @@ class RunReader:
 
         def reads(to: Lowerer) -> t.Expr:
             number = run_number(to, load, self.run)
-            # Words by fours are bound so.
+            # One word or four are an element of the binding; two are read one by one.
             if 1 < count < WORDS:
                 pair = tensor[number * count], tensor[number * count + 1]
                 return t.call("vec2u", *pair)
@@ -247,7 +268,7 @@ class RunReader:
         return self._hold_as(f"words_{len(self._codes)}", reads)
 
     def _four(self, rest: list[ir.Expr], number: int, block: list[t.Stmt]) -> Value:
-        """Compute four neighbours of what is not the same for all."""
+        """Compute vector `number` of the factors that differ between neighbours."""
         codes = {
             name: Value(
                 t.Binary("-", self._raw(storage, words, number), less), wide=True
@@ -275,7 +296,11 @@ class RunReader:
 
 
 def power_bits(storage: Storage) -> t.Expr:
-    """Return the bits of the powers of two that four integers are added to."""
+    """Return the bits of the powers of two that four integers are combined with.
+
+    Of i4 they are `vec4u(0x4b000008u, 0x49000080u, 0x47000800u, 0x45008000u)`: 2^23, 2^19, 2^15
+    and 2^11, each with the bit that flips the sign of its integer.
+    """
     bias, places, powers = _bias(storage), _places(storage), _powers(storage)
     # The sign's bit flipped, a number in two's complement is unsigned, plus the bias.
     bits = [
@@ -286,7 +311,7 @@ def power_bits(storage: Storage) -> t.Expr:
 
 
 def run_number(to: Lowerer, load: ir.Load, run: int) -> t.Expr:
-    """Return the number, among all of a tensor, of the run that begins at a place."""
+    """Return the number of the run that begins at a read's place, among all of a tensor."""
     s, extents = to.shader, load.tensor.extents
     *outer, last = _subscripts(to, load)
     row = row_major(s, extents[:-1], outer)
@@ -304,7 +329,14 @@ def _subscripts(to: Lowerer, load: ir.Load) -> list[t.Expr]:
 
 
 def _codes_function(function: str, storage: Storage, which: str) -> str:
-    """Return the text of the function that takes four integers of a word, plus powers."""
+    """Return the text of the function that returns four integers of a word, plus powers.
+
+        fn i4_lower(word: u32, powers: vec4u) -> vec4f {
+            return bitcast<vec4f>((vec4u(word) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u)) ^ powers);
+        }
+
+    The upper four of 4 bits are shifted down by 16 bits first, so that they fit a fraction.
+    """
     bias, powers = _bias(storage), _powers(storage)
     masks = [(1 << storage.bits) - 1 << place for place in _places(storage)]
     words = {
@@ -323,12 +355,12 @@ def _codes_function(function: str, storage: Storage, which: str) -> str:
 
 
 def _places(storage: Storage) -> list[int]:
-    """Return where four integers lie, in bits: from the right of 16 bits that hold them."""
+    """Return the lowest bit of each of four integers, modulo 16: 0, 4, 8 and 12 of i4."""
     return [storage.bits * n % 16 for n in range(LANES)]
 
 
 def _powers(storage: Storage) -> list[int]:
-    """Return the logarithms of what each of four integers is added to."""
+    """Return the powers of two that four integers are added to, as logarithms."""
     return [_MANTISSA - place for place in _places(storage)]
 
 

@@ -1,6 +1,6 @@
 """Blocks of neighbouring rows of a product, which one invocation sums together.
 
-What they have in common, the right factor, is read once for all of them.
+The right factor, which is the same for all of them, is read once.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from kerngen.shader import tree as t
 
 @final
 class RowBlock:
-    """`count` rows from `first` on.
+    """A block of `count` rows, from `first` on.
 
-    A row beyond the last is read as the last one; what it sums is never stored.  One row
-    at a time is no block: `row` is None, and the row an index like others.
+    A row past the last is read as the last one, and its sums are not stored.  With one row
+    at a time there is no block: `row` is None, and the row an index like others.
     """
 
     def __init__(self, shader: ShaderBuilder, task: Task, count: int) -> None:

@@ -2,7 +2,15 @@
 
 The lanes of a group stride along the reduction, where the matrix is contiguous.  What a
 lane reads of the matrix it multiplies with every row of its block, and what it reads of
-the rows with every column.
+the rows with every column.  For `sum[p] x[p] * w[j, p]` with 128 lanes and `unroll` 2:
+
+    for (var p = lane * 4u; p < whole; p += 1024u) {
+        let right_0 = w[group * (u.k >> 2u) + (p >> 2u)];
+        let right_1 = w[group * (u.k >> 2u) + ((p + 512u) >> 2u)];
+        y_sum += dot(x[p >> 2u], right_0);
+        y_sum += dot(x[(p + 512u) >> 2u], right_1);
+    }
+    ...                                       // the rest of the terms; the lanes are joined
 """
 
 from __future__ import annotations
@@ -40,8 +48,9 @@ from kerngen.shader import tree as t
 class Rowwise:
     """Writes the shader of a variant, which reads the tensors `names` as vectors.
 
-    A lane takes `width` neighbouring terms of each result at once.  The tensors `words`
-    are bound as words by fours.
+    A lane takes `width` neighbouring terms of each result at once.  The tensors `words`, of
+    narrow integers, are bound as `vec4u`.  Subclasses read other runs: they override
+    `_rights` and `_take`.
     """
 
     task: Task
@@ -56,6 +65,7 @@ class Rowwise:
         task, shape = self.task, self.shape
         lanes_of = dict.fromkeys(self.names, LANES)
         self.builder = ShaderBuilder(task, lanes_of, words=self.words)
+        # Workgroup memory that subclasses take: joining has the rest of 16 KiB.
         self.held_bytes = 0
         self.block = RowBlock(self.builder, task, shape.rows)
         self.reduce = reduction_of(task)
@@ -99,7 +109,10 @@ class Rowwise:
         return f"one workgroup for {columns}{rows}."
 
     def _place(self) -> dict[Index, t.Expr]:
-        """Name the rows and columns: blocks of one column follow each other."""
+        """Name the rows and columns of a workgroup; return the values of the indices.
+
+        Workgroups with the same columns and other rows follow each other.
+        """
         s, body, block = self.builder, self.body, self.block
         group = t.Ident(s.fresh("group"))
         body.append(t.Let(group.name, linear_group(s)))
@@ -114,7 +127,7 @@ class Rowwise:
         return unravel(s, body, self.outer, line // columns)
 
     def _named(self, wanted: str, value: t.Expr) -> t.Expr:
-        """Name a value that takes arithmetic."""
+        """Name a value that takes arithmetic; a literal or a name is returned as it is."""
         if not isinstance(value, t.Binary):
             return value
         name = t.Ident(self.builder.fresh(wanted))
@@ -122,7 +135,7 @@ class Rowwise:
         return name
 
     def _columns(self, at: dict[Index, t.Expr]) -> list[t.Expr]:
-        """Name the columns of this lane; beyond the last, that one is read."""
+        """Name the columns of this lane; one past the last is the last one."""
         if self.across == 1:
             return [at[self.column]]
         s, count = self.builder, self.shape.columns
@@ -161,6 +174,7 @@ class Rowwise:
         def turn(shifts: Sequence[int]) -> list[t.Stmt]:
             return self._turn(at, columns, t.Ident(name), shifts)
 
+        # Turns that need no test for the end of the terms, then the rest one by one.
         if turns > 1:
             whole = self._named("whole", size // (turns * step) * (turns * step))
             shifts = range(0, turns * step, step)
@@ -176,12 +190,16 @@ class Rowwise:
         counter: t.Ident,
         shifts: Sequence[int],
     ) -> list[t.Stmt]:
-        """Return a turn's statements: read the matrix, then the rows, and add."""
+        """Return a turn's statements: read the matrix, then the rows, and add.
+
+        All reads of the matrix come first, so that they are under way together.
+        """
         s, indices = self.builder, self.reduce.indices
         body: list[t.Stmt] = []
         vector = indices[-1] if self.names else None
         label = reduction_label(self.task)
         lowerer = Lowerer(s, at, body, vector=vector, label=label, counts_vectors=True)
+        # Reads of the matrix, for each term, or vector of them, of the turn.
         rights: list[list[Any]] = []
         inners: list[Lowerer] = []
         for shift in shifts:
@@ -212,6 +230,7 @@ class Rowwise:
     def _named_factor(
         self, inner: Lowerer, side: str, value: Value, *which: tuple[int, int]
     ) -> Value:
+        """Name a factor; in the name space "turn", every loop has the same names."""
         name = t.Ident(self.builder.name(side + suffix(*which), "turn"))
         inner.block.append(t.Let(name.name, value.expr))
         return Value(name, value.wide)
@@ -239,7 +258,7 @@ class Rowwise:
         return t.call("dot", *wide)
 
     def _finish(self, at: dict[Index, t.Expr]) -> None:
-        """Join the lanes' totals, and let a lane finish each result."""
+        """Join the lanes' totals, and let a lane do the stage's steps for each result."""
         shape = self.shape
         rounds = [
             *join_rounds(
@@ -266,6 +285,7 @@ class Rowwise:
             inside.append(
                 t.Ident(s.name(self.column.name)) < s.extent(self.column.extent)
             )
+        # The row and column of the result, by their own names: `let i = first + ...`.
         body: list[t.Stmt] = []
         for index, place in places.items():
             body.append(t.Let(s.name(index.name), place))

@@ -1,8 +1,11 @@
 """How the lanes of a group join their totals: several results of each lane at once.
 
-As many totals as fit go through workgroup memory at once.  Of several, every
-lane sums one, over some of its group: that takes a single barrier.  A tree of lanes does
-the rest.  The order of every sum is fixed.
+As many totals as fit go through workgroup memory at once, in a round.  Of 8 totals of 128
+lanes, each total has 16 lanes, and each of these adds up 8 lanes' values of it.  Then the 16
+lanes join their values in a tree, by fours.  The order of every sum is fixed.
+
+    total         0 0 0 ... 0   1 1 1 ... 1   ...   7 7 7 ... 7
+    lanes         0  to  15     16  to  31          112 to 127
 """
 
 from __future__ import annotations
@@ -18,15 +21,18 @@ from kerngen.schedule.lowering.identities import accumulate, identity, in_pairs
 from kerngen.shader import tree as t
 
 AT_ONCE: Final = 4
-"""How many values a lane joins in one expression."""
+"""How many values a lane joins in one expression: a tree of fours has half of the barriers
+that one of pairs has."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round of joining: after `before`, lanes where `holds` have results in `value`.
+    """A round of joining, in which some lanes get a result each.
 
-    The result is that of total number `total`, of the lanes in group `group`.
+    - `before`: the statements of the round
+    - `value`: the result, in the lanes where the condition `holds` is true
+    - `total`, `group`: the number of the total that a lane has, and of its group of lanes
     """
 
     before: list[t.Stmt]
@@ -50,6 +56,7 @@ def join_rounds(
 
     They take up to `room` bytes of workgroup memory.
     """
+    # Powers of two, so that the lanes of a group divide evenly among the totals of a round.
     lanes = along * across
     most = min(along, room // (BYTES * lanes))
     counts = [*_powers(len(totals), most)]
@@ -62,6 +69,7 @@ def join_rounds(
             for number, total in enumerate(totals[first : first + count])
         ]
         before.append(t.BARRIER)
+        # `rest` lanes have the same total: they add up `count` values each, then join these.
         rest = along // count
         own = shader.lane // rest
         if count > 1:
@@ -90,9 +98,10 @@ def _powers(count: int, most: int) -> Iterator[int]:
 def _take_one(
     shader: ShaderBuilder, reduce: Reduce, shared: t.Expr, along: int, count: int
 ) -> Iterator[t.Stmt]:
-    """Let every lane sum `count` lanes' values of one total, and put that in their place.
+    """Let every lane sum `count` lanes' values of one total, and store the sum in its place.
 
-    Lanes begin at different ones, so that they read different banks of the memory.
+    Lanes of different totals begin at different values, (own + number) % count, so that
+    they read different banks of the memory.
     """
     names = ("own", "begin", "turn", "joined")
     own, start, turn, joined = (t.Ident(shader.name(n, "join")) for n in names)
@@ -103,6 +112,7 @@ def _take_one(
     def value(number: t.Operand) -> t.Expr:
         return shared[start + (own + number) % count * rest]
 
+    # Up to four values are one expression; more are a loop over fours.
     values = [value(turn + n) for n in range(min(count, AT_ONCE))]
     if count > AT_ONCE:
         zero = identity(shader, reduce.kind, reduce.type)
@@ -120,7 +130,7 @@ def _take_one(
 def _tree(
     shader: ShaderBuilder, reduce: Reduce, shared: t.Expr, count: int, lanes: int
 ) -> Iterator[t.Stmt]:
-    """Join runs of `count` lanes' values, but for what one expression can."""
+    """Join runs of `count` lanes' values in a tree, until at most four of each are left."""
     place = shader.lane if count == lanes else shader.lane % count
     while count > AT_ONCE:
         count //= AT_ONCE

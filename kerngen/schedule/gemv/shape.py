@@ -9,12 +9,18 @@ from typing import Final, Literal, TypeAlias, final
 from kerngen.schedule.task import Options
 
 MOST_LANES: Final = 1024
+"""The most lanes of a workgroup that any adapter runs."""
+
 MOST_TOTALS: Final = 64
-"""More totals than that no invocation keeps in registers."""
+"""The most totals of an invocation: more would not stay in registers."""
 
 MatrixLayout: TypeAlias = Literal["rows", "nibbles", "bytes", "columns"]
-"""How a matrix lies in memory: along the reduction, of which `nibbles` and `bytes` are
-narrow integers that can be read by four words; or along the result."""
+"""How a matrix lies in memory.
+
+- `rows`: contiguous along the reduction
+- `nibbles`, `bytes`: the same, of integers of 4 or 8 bits that can be read by four words
+- `columns`: contiguous along the result
+"""
 
 LAYOUTS: Final[tuple[MatrixLayout, ...]] = ("rows", "nibbles", "bytes", "columns")
 
@@ -24,11 +30,13 @@ LANES_OF: Final[Mapping[MatrixLayout, tuple[int, int]]] = {
     "bytes": (64, 4),
     "columns": (16, 16),
 }
-"""Lanes along the reduction, and across.  Those that read four words find their part of
-the rows in workgroup memory, and groups across share it.  On an H200, a product with
-16384 x 16384 integers, of which a lane sums two columns, took 62 us in `i4`, 69 us in
-`u4` with zero points and 78 us in `i8` so, in shaders by hand; 80, 104 and 86 us where a
-lane reads eight."""
+"""The default lanes of each layout: along the reduction, and across, with other columns.
+
+Lanes that read four words have their part of the rows in workgroup memory, which the groups
+across share.  On an H200, in shaders written by hand, a product with 16384 x 16384 integers,
+of which a lane sums two columns, took 62 us in `i4`, 69 us in `u4` with zero points and 78 us
+in `i8` with four words; 80, 104 and 86 us where a lane reads eight integers.
+"""
 
 
 @final
@@ -40,9 +48,12 @@ class GemvShape:
     - `along`: the lanes that share the terms of a result
     - `across`: the lanes, or groups of lanes, that have other columns
     - `unroll`: the terms, or vectors of them, that a turn of the loop takes of each result,
-      where the matrix lies along the reduction
-    - `split`: the parts that the terms are cut into for several workgroups, where it lies
-      along the result; by default as many as suit their number
+      where the matrix is contiguous along the reduction
+    - `split`: the parts that the terms are cut into for several workgroups, where the matrix
+      is contiguous along the result; None: as many as suit the number of terms
+
+    With `lanes(64, 4) columns(2)`, a workgroup of 256 lanes has 8 columns: each of 4 groups
+    of 64 lanes sums two.
     """
 
     rows: int
@@ -69,14 +80,15 @@ class GemvShape:
 
 
 NOT_FOR: Final = {True: ("split",), False: ("columns", "unroll")}
-"""Options without a meaning where the matrix lies along the reduction, or does not."""
+"""Options that are refused where the matrix is contiguous along the reduction (True), or is
+not (False)."""
 
 
 def shape_of(options: Options, layout: MatrixLayout) -> GemvShape:
     """Return the shape of the workgroups that a schedule's options ask for.
 
-    A lane with few results takes several terms at once, so that it waits less often;
-    four words are several.
+    By default, a lane with up to two results takes two vectors of terms in a turn, so that it
+    waits for memory half as often; four words are enough for one turn.
     """
     by_words = layout in {"nibbles", "bytes"}
 

@@ -1,7 +1,9 @@
 """Strategy `gemv`: a product with a vector, or with few rows of one.
 
-The matrix is read along its rows where the reduction is contiguous, and in blocks of
-columns where the result is; once, or with the option `rows` once for this many rows.
+The matrix is read along its rows where it is contiguous along the reduction
+(`rowwise_block.py`, of narrow integers `narrow_block.py` and `dot_block.py`), and in blocks of
+columns where it is contiguous along the result (`columnwise_block.py`).  It is read once, or
+with the option `rows` once for that many rows of the left factor.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def fits_gemv(task: Task) -> str:
 
 
 def suits_gemv(task: Task, options: Options) -> str:
-    """Return why a stage that `gemv` fits does not suit the options, or an empty text."""
+    """Return why a stage that `gemv` fits does not suit the options, or "" if it does."""
     found, layout = layout_of(task)
     shape, along_rows = shape_of(options, layout), layout != "columns"
     if fault := next(shape.faults(), ""):
@@ -61,7 +63,10 @@ def suits_gemv(task: Task, options: Options) -> str:
 
 
 def settled_gemv(options: Options) -> tuple[GemvShape, ...]:
-    """Return the shapes for a schedule's options: for either direction of the matrix."""
+    """Return the shapes that options mean, one for each layout of a matrix.
+
+    Schedules with the same shapes share their shaders, however their options are written.
+    """
     return tuple(shape_of(options, layout) for layout in LAYOUTS)
 
 
@@ -73,7 +78,7 @@ def lower_gemv(task: Task, options: Options) -> Iterator[Variant]:
     return lower(task, shape)
 
 
-# Candidates of strategy `gemv`: lanes by how long and how many the rows are.
+# The default schedules of strategy `gemv`: lanes by the length and the number of the rows.
 
 
 LONG_NIBBLES: Final = 4096
@@ -82,22 +87,33 @@ NIBBLES_OF_MANY_LONG: Final[Options] = {"lanes": (32, 4), "columns": (4,)}
 NIBBLES_OF_LONG: Final[Options] = {"lanes": (64, 4)}
 MANY_OF_NIBBLES: Final = 16384
 NIBBLES_OF_MANY: Final[Options] = {"lanes": (16, 8), "columns": (4,)}
-"""Rows of so many integers of 4 bits are work for 64 lanes, which take 2,048 of them in a
-turn; many of them for 32, which take what they read of x for four rows, and many shorter
-ones for 16.  On an H200, 2,560 rows of 9,728 take 9.4 us with 64 lanes (10.3 with 32),
-16,384 of 16,384 with zero points 62 us with 32 (72 with 64), 11,008 of 4,096 12 us (13),
-151,936 of 2,560 84 us with 16 (108 with 32), and 6,144 of those 9 us with 32."""
+"""The lanes for matrices of integers of 4 bits, by the rows of the matrix in memory.
+
+- from 8,192 rows of 4,096 on: 32 lanes, which use what they read of x for four rows
+- other rows of 4,096 on: 64 lanes, which take 2,048 integers in a turn
+- from 16,384 shorter rows on: 16 lanes
+
+On an H200, 2,560 rows of 9,728 take 9.4 us with 64 lanes (10.3 with 32), 16,384 of 16,384 with
+zero points 62 us with 32 (72 with 64), 11,008 of 4,096 12 us (13), 151,936 of 2,560 84 us with
+16 (108 with 32), and 6,144 of those 9 us with 32.
+"""
 
 MANY_OF_BYTES: Final = 6144
 BYTES_OF_MANY: Final[Options] = {"lanes": (32, 4), "columns": (4,)}
-"""Many rows of bytes are work for 32 lanes: on an H200, 151,936 rows of 2,560 take 103 us so
-(133 with 64 lanes), 6,144 of them 7.3 us (8.1), but 2,560 rows of 9,728 15 us (12)."""
+"""From 6,144 rows of bytes on, 32 lanes share a row.
+
+On an H200, 151,936 rows of 2,560 take 103 us so (133 with 64 lanes), 6,144 of them 7.3 us
+(8.1), but 2,560 rows of 9,728 15 us (12).
+"""
 
 
 def gemv_choices(
     task: Task, reason: str, guard: Expr | None
 ) -> Iterator[ScheduleChoice]:
-    """Yield the candidates of products with a vector; of words, by the rows' sizes."""
+    """Yield the default schedules of a product with a vector, each with its guard.
+
+    Matrices of narrow integers that are read by words have several, by their sizes.
+    """
     found, layout = layout_of(task)
     for which, options in _of_words(found, layout):
         where = which if guard is None else both(guard, which)
@@ -120,7 +136,7 @@ def _of_words(
         yield compare(count, ">=", MANY_OF_BYTES), BYTES_OF_MANY
 
 
-# Products along the reduction: the variants, by how many neighbours a lane reads at once.
+# Variants for matrices along the reduction: by how many neighbours a lane reads at once.
 
 
 def layout_of(task: Task) -> tuple[Contraction, MatrixLayout]:
@@ -143,10 +159,11 @@ def _reads_narrow(task: Task) -> bool:
 
 
 def lower_rowwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
-    """Return the variants that do a block of rows and columns in one dispatch."""
+    """Return the variants for a block of rows and columns, the last for any size."""
     before: Guard = NEVER
     for block in _blocks(task, shape):
         when = rows_divide(task, block.names, block.width)
+        # A variant under the condition of the one before would never run.
         if when not in (NEVER, before):
             yield Variant(block.variant, when, (block.shader(),))
         before = when
@@ -155,12 +172,17 @@ def lower_rowwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
 
 
 def _blocks(task: Task, shape: GemvShape) -> Iterator[Rowwise]:
-    """Yield the writers that read several neighbours at once, longest runs first."""
+    """Yield the writers that read several neighbours at once, longest runs first.
+
+    Of integers of 4 bits that are four words (32 integers), then eight integers; of products
+    of bytes by bytes 16, then four; of any others four.
+    """
     found, _ = layout_of(task)
     names = vector_names(task)
     if not _reads_narrow(task):
         yield Rowwise(task, shape, "aligned", LANES, names)
         return
+    # A matrix of narrow integers: four words at once, if the rows fit workgroup memory.
     words = words_of(task, found.right, found.last, names)
     if words is not None:
         storage, tensors = words
@@ -169,6 +191,7 @@ def _blocks(task: Task, shape: GemvShape) -> Iterator[Rowwise]:
             yield WordRowwise(task, shape, "aligned", run, names, tensors)
             yield NarrowRowwise(task, shape, "eights", EIGHT, names)
             return
+    # Both factors are bytes; or there are integers of 4 or 8 bits, eight at once.
     if factors := dot_factors(task, found, names):
         tensors = frozenset(load.tensor.name for load in factors)
         yield DotRowwise(task, shape, "aligned", DOT_RUN, names, tensors)

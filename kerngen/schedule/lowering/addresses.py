@@ -1,4 +1,4 @@
-"""Where elements lie: row-major addresses, and reads along them."""
+"""Row-major addresses of elements, and which reads are contiguous along an index."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ def vector_address(
 ) -> t.Expr:
     """Return the number of a vector of four, where rows are multiples of four.
 
-    It is cheaper than `row_major(...) / 4` in a loop, as the division is of a
-    loop-invariant.
+    In a loop over the last subscript it is cheaper than `row_major(...) / 4`: the length of a
+    row is divided, which is the same in all turns.
+
+        i * (u.k >> 2u) + (p >> 2u)         instead of         (i * u.k + p) >> 2u
     """
     *outer, last = extents
     row = row_major(shader, tuple(outer), at[:-1])
@@ -47,7 +49,10 @@ def is_contiguous(load: Load, index: Index) -> bool:
 
 
 def is_run(load: Load, index: Index) -> bool:
-    """Whether neighbours along `index` are neighbours in memory, wherever a run starts."""
+    """Whether neighbours along `index` are neighbours in memory, wherever a run starts.
+
+    `x[i, 2 + j]` is a run along j; it is not aligned, so that no vector can be read.
+    """
     if not load.subscripts:
         return False
     *outer, last = load.subscripts
@@ -65,6 +70,7 @@ def varies(load: Load, index: Index) -> bool:
 
 
 def _may_depend(subscript: Subscript, index: Index) -> bool:
+    # What a local value depends on is not looked up: it may be any index.
     value = subscript_value(subscript)
     locals_ = (node for node in walk(value) if isinstance(node, LocalValue))
     return index in free_indices(value) or any(locals_)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kerngen.schedule.lowering.expressions import Lowerer
 
 BETTER: Final = "better"
-"""The function of shaders that joins two pairs; `no_place` declares it."""
+"""The helper in shaders that joins two pairs; `no_place` declares it."""
 
 _LOWEST: Final = t.Literal("i32(-2147483648)")
 _NOWHERE: Final = t.Literal("-1")
@@ -67,7 +67,20 @@ def whole_of(reduce: Reduce, partial: Value) -> Value:
 
 
 def find_serially(lowerer: Lowerer, reduce: Reduce) -> Value:
-    """Write a serial loop that finds a position, or four for four elements."""
+    """Write a serial loop that finds a position, or four for four elements.
+
+        var y_argmax_rank = i32(-2147483648);
+        var y_argmax = -1;
+        for (var j = 0u; j < u.n; j += 1u) {
+            let rank = float_rank(x[...]);
+            let place = i32(j);
+            let is_better = (rank > y_argmax_rank) | ((y_argmax < 0) & (place >= 0));
+            y_argmax_rank = select(y_argmax_rank, rank, is_better);
+            y_argmax = select(y_argmax, place, is_better);
+        }
+
+    The second condition takes the first term, whose rank may be the lowest one.
+    """
     shader, label = lowerer.shader, f"{lowerer.label}_{reduce.kind}"
     best, found = (t.Ident(shader.fresh(f"{label}{end}")) for end in ("_rank", ""))
     inner = lowerer.nested(lowerer.counters(reduce.indices))
@@ -76,6 +89,7 @@ def find_serially(lowerer: Lowerer, reduce: Reduce) -> Value:
     rank, place, is_better = (
         t.Ident(shader.fresh(name)) for name in ("rank", "place", "is_better")
     )
+    # `&` and `|` instead of `&&` and `||`, as both sides may be vectors of bool.
     zero = t.Call("vec4i", (t.Literal("0"),)) if wide else t.Literal("0")
     is_first = t.Binary("&", found < zero, t.Binary(">=", place, zero))
     inner.block.extend(
@@ -95,7 +109,11 @@ def find_serially(lowerer: Lowerer, reduce: Reduce) -> Value:
 
 
 def _rank(lowerer: Lowerer, reduce: Reduce) -> Value:
-    """Return the rank of a term, least if the condition leaves the term out."""
+    """Return the rank of a term; the lowest one if the condition leaves the term out.
+
+    For `argmin` the order is reversed: by `-x` for floats, by `~x` for integers, as `-x` would
+    overflow for the lowest one.
+    """
     value = lowerer.lower(reduce.body)
     lanes = LANES if value.wide else 1
     least = reduce.kind == "argmin"

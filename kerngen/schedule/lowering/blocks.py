@@ -1,14 +1,16 @@
 """A lane's loop over a reduction that reads several terms before it adds any.
 
-for (var i = start; i < end; i += turn) {
-    let i1 = i + step;
-    let term = x[i];
-    var term1 = 0.0;
-    if (i1 < end) {
-        term1 = x[i1];
+So the reads are under way together, and a lane waits for memory once per turn:
+
+    for (var i = start; i < end; i += turn) {
+        let i1 = i + step;
+        let term = x[i];
+        var term1 = 0.0;
+        if (i1 < end) {
+            term1 = x[i1];
+        }
+        total += term + term1;
     }
-    total += term + term1;
-}
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ Term: TypeAlias = Callable[[t.Ident, list[t.Stmt]], t.Expr]
 @final
 @dataclass(frozen=True)
 class Blocks:
-    """How a lane goes over the terms: in each turn `at_once` terms, `step` apart."""
+    """How a lane goes over the terms: in each turn `at_once` terms, `step` apart.
+
+    `counter` is the name of the loop's variable, which goes from `start` to `end` by `turn`.
+    """
 
     counter: str
     start: t.Expr
@@ -57,6 +62,7 @@ def accumulate_blocks(
     places, reads, terms = list[t.Stmt](), list[t.Stmt](), [first]
     value = term(counter, reads)
     reads.append(t.Let(first.name, value))
+    # The first term is inside by the loop's condition; each other one is tested.
     for number in range(1, blocks.at_once):
         at = t.Ident(shader.fresh(f"{counter.name}{number}"))
         own = t.Ident(shader.fresh(f"term{number}"))

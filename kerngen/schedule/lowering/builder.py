@@ -1,4 +1,9 @@
-"""Builds one shader: claims names, collects bindings, functions and constants."""
+"""Builds one shader: claims names, collects bindings, functions and constants.
+
+A strategy writes statements (`kerngen.shader.tree`) and asks the builder for names and
+places: `s.extent("n")` is `u.n`, and declares the uniform struct; `s.buffer(x)` declares the
+binding of a tensor at its first use.  `finish` puts all of it together as a WGSL module.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +32,7 @@ from kerngen.shader.names import unlike_enumerants, value_namer
 from kerngen.shader.printer import print_module
 from kerngen.shader.structs import StructDeclarations, members_of
 
+# Built-in values of an entry point: WGSL's name, the variable that is wanted, its type.
 WORKGROUP: Final = ("workgroup_id", "workgroup", "vec3u")
 GRID: Final = ("num_workgroups", "grid", "vec3u")
 LANE: Final = ("local_invocation_index", "lane", "u32")
@@ -39,7 +45,7 @@ SUBGROUP: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A variable `word` to which elements are added at `place`, by a function."""
+    """A variable `word` into which elements are packed at `place`, by a WGSL function."""
 
     word: t.Ident
     place: t.Expr
@@ -59,9 +65,9 @@ class StorageBinding:
     expr: t.Expr
     memory: Leaf | Struct
     reader: Callable[[int], str] | None = None
-    """Of narrow integers: returns the function that reads one of them, or four."""
+    """For narrow integers: returns the name of the function that reads one, or four."""
     packed: Packed | None = None
-    """Of narrow integers that are written: the word that is put together."""
+    """For narrow integers that are written: the word that elements are packed into."""
 
     @property
     def laid(self) -> Laid:
@@ -90,7 +96,9 @@ class StorageBinding:
     def store(self, address: t.Operand, value: t.Expr) -> t.Stmt:
         """Return the statement that writes one element, or a vector of four.
 
-        Of a word that is put together, that adds them.
+        Narrow integers are packed into a word, which is stored later:
+
+            y_word |= y_packed(value, place);
         """
         if self.packed:
             bits = t.call(self.packed.function, value, self.packed.place)
@@ -118,7 +126,13 @@ _SUFFIXES: Final = {"f32": "f", "i32": "i", "u32": "u", "f16": "h", "bool": "<bo
 
 @final
 class ShaderBuilder:
-    """Collects the declarations of one shader while a strategy writes its body."""
+    """Collects the declarations of one shader while a strategy writes its body.
+
+    - `_names`: the shader's names of the user's values, by space, name and suffix
+    - `_buffers`: the bindings so far, by tensor; `_written`: the tensors that are stored to
+    - `_declared`: all declarations by a key, such as `buffer x` or `function square4`
+    - `_constants`: the values of overrides; `_lengths`: lengths that the shader computes
+    """
 
     def __init__(
         self,
@@ -129,7 +143,7 @@ class ShaderBuilder:
     ) -> None:
         """Start a shader; `lanes_of` names the tensors that are bound as vectors.
 
-        Of narrow integers, `words` are bound as words by fours, and read by the strategy.
+        The tensors `words`, of narrow integers, are bound as `vec4u`; the strategy reads them.
         """
         self.task = task
         self._lanes_of = lanes_of
@@ -137,6 +151,7 @@ class ShaderBuilder:
         self._packed: dict[str, tuple[t.Ident, t.Expr]] = {}
         self._members = members_of(task.layout)
         self._helpers = helpers()
+        # The names of helpers, for 1 to 4 lanes, are taken from the start.
         self._namer = value_namer(
             f"{name}{suffix}" for name in self._helpers for suffix in ("", *"234")
         )
@@ -158,7 +173,7 @@ class ShaderBuilder:
         )
 
     def _claim_users_names(self) -> None:
-        """The user's names come first, so that they are the ones that stay."""
+        """Claim the user's names first: of two equal names, the second gets a suffix."""
         kernel = self.task.kernel
         for tensor in (*kernel.tensors, *self.task.staged.temporaries):
             self.name(tensor.name)
@@ -248,11 +263,14 @@ class ShaderBuilder:
             if written:
                 self._written.add(name)
             lanes = self._lanes_of.get(name, 1)
+            # A scratch buffer may be wanted by the name of a local value: it has a name space
+            # of its own.
             shown = self.name(name, "scratch" if written is not None else "value")
             narrow = memory.narrow if isinstance(memory, Leaf) else None
             read = partial(self._reader, shown, narrow) if narrow else None
             packed = self._packer(name, shown, narrow, lanes) if narrow else None
             buffer = StorageBinding(name, lanes, t.Ident(shown), memory, read, packed)
+            # The type of the array's elements: words by fours, vectors, or one element.
             element = self._structs.type_of(buffer.laid)
             if name in self._words:
                 element = wgsl_type(Scalar.U32, LANES)
@@ -261,6 +279,7 @@ class ShaderBuilder:
                 element = wgsl_type(memory.storage, lanes)
             self._buffers[name] = buffer
             space = "read_write" if name in self._written else "read"
+            # Binding 0 for now: `_ordered` numbers all bindings.
             self._declared[f"buffer {name}"] = wgsl.Buffer(
                 0,
                 f"storage, {space}",
@@ -277,7 +296,7 @@ class ShaderBuilder:
         return name
 
     def pack(self, tensor: Tensor, word: t.Ident, place: t.Expr) -> None:
-        """Let stores of a tensor's elements add them to a word, at a place."""
+        """Let stores of a tensor's elements pack them into a word, at a place."""
         self._packed[tensor.name] = word, place
 
     def _packer(
@@ -357,6 +376,7 @@ class ShaderBuilder:
         `workgroup_name` is the override with the value `workgroup_size`, if there is
         one.
         """
+        # Compilers of WGSL limit how deep expressions are nested: deep ones get names.
         shallow = named_where_deep(body, self.fresh)
         size = workgroup_name or workgroup_size
         entry = wgsl.EntryPoint(size, self._builtin_inputs(), shallow)
@@ -383,6 +403,7 @@ class ShaderBuilder:
 
     def _builtin_inputs(self) -> tuple[tuple[str, str, str], ...]:
         """Return the entry point's parameters: each built-in's attribute, name and type."""
+        # Without subgroups `known` is shorter: `zip` leaves those built-ins out.
         known = (self.workgroup, self.grid, self.lane, *self._subgroup)
         return tuple(
             (builtin, self._text(name), type_)
@@ -398,6 +419,7 @@ class ShaderBuilder:
         return sum(x.size for x in declared if isinstance(x, wgsl.WorkgroupVar))
 
     def _module(self, declarations: tuple[wgsl.Declaration, ...]) -> wgsl.Module:
+        # WGSL has f16 only under `enable f16`, in buffers and in the uniform struct.
         held: list[MemoryType] = [b.memory for b in self._buffers.values()]
         if self._uses_uniform:
             held += (field.type for field in self.task.layout.fields)
@@ -428,12 +450,17 @@ class ShaderBuilder:
         return listed + [name for name in self._buffers if name not in listed]
 
     def _ordered(self) -> list[wgsl.Declaration]:
-        """Constants, uniform struct, bindings, workgroup memory, functions."""
+        """Return the declarations in the order of the file.
+
+        Constants come first, then the uniform struct, bindings in the kernel's order, workgroup
+        memory and functions.
+        """
         for number, name in enumerate(self._bound(), start=1):
             buffer = self._declared.pop(f"buffer {name}")
             if isinstance(buffer, wgsl.Buffer):
                 numbered = replace(buffer, binding=number)
                 self._declared[f"buffer {name}"] = numbered
+        # Constants first: bindings and arrays may have them in their types.
         found = list(self._declared.values())
         order = (wgsl.Buffer, wgsl.WorkgroupVar, wgsl.Function | wgsl.Verbatim)
         ranked = [d for kind in order for d in found if isinstance(d, kind)]

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from kerngen.schedule.lowering.expressions import Lowerer
 
 _FAILING: Final = frozenset({"/", "%", "<<", ">>"})
-"""What fails for some constants on the right alone."""
+"""Operators of integers that WGSL refuses for some constants on the right alone: a division
+by 0, or a shift by 32."""
 
 
 def lanes_of(type_: ValueType, value: Value) -> int:
@@ -47,7 +48,7 @@ def lower_part(to: Lowerer, expr: ir.Part) -> t.Expr:
 
 
 def _part_of_value(to: Lowerer, expr: ir.Part, operand: ir.Expr) -> t.Expr:
-    """Return a part of a value; one that varies needs a variable to be taken from."""
+    """Return a part of a value; if its number varies, the value is put in a variable first."""
     value = to.lower(operand).expr
     varies = not isinstance(subscript_value(expr.at.place), ir.Constant)
     if varies and not _is_place(to, operand):
@@ -81,7 +82,7 @@ def _declared(to: Lowerer, form: type[t.Let | t.Var], value: t.Expr) -> t.Expr:
 
 
 def _operand(to: Lowerer, expr: ir.Expr, *, apart: bool) -> t.Expr:
-    """Return an operand; a constant `apart` from what WGSL computes when it compiles."""
+    """Return an operand; if `apart`, a constant is put in a variable (`variable`)."""
     value = to.lower(expr).expr
     return variable(to, value) if apart and ir.is_constant(expr) else value
 
@@ -111,6 +112,7 @@ def lower_componentwise(to: Lowerer, expr: ir.BuiltinCall) -> t.Expr:
     arguments = [_operand(to, part, apart=apart) for part in expr.arguments]
     if name := helper_of(expr.builtin):
         return t.Call(to.shader.helper(name, width), tuple(arguments))
+    # WGSL has the function for vectors, or it is called for each component.
     row = BUILTINS[expr.builtin]
     if row.wide:
         type_ = wgsl_type(expr.type.scalar, width)
@@ -156,6 +158,7 @@ def lower_choice(
     falsy, truthy = sides
     if ir.is_constant(expr):
         falsy = variable(to, falsy)
+    # Of matrices, each column is chosen, so all parts have names.
     if not isinstance(expr.type, Matrix):
         return t.call("select", falsy, truthy, condition)
     falsy, truthy, chosen = (named(to, part) for part in (falsy, truthy, condition))

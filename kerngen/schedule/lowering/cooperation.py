@@ -1,6 +1,8 @@
 """Reductions by the lanes of a workgroup: join their partial results, then finish.
 
-The order of every sum is fixed, so the same input gives the same bits each time.
+A lane reduces its own terms to a total, then the lanes join their totals in a tree, and one
+lane does the stage's steps with the result.  The order of every sum is fixed, so the same
+input gives the same bits each time.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
 Take: TypeAlias = Callable[[Lowerer], None]
-"""Writes what becomes of a term, into the body of the loop over the terms."""
+"""A function that writes how a lane takes a term, into the body of the loop over the terms."""
 
 BYTES: Final = 4
-"""What an element takes up in workgroup memory."""
+"""The size of an f32, i32 or u32 in workgroup memory."""
 
 
 def reduction_of(task: Task) -> Reduce:
@@ -54,7 +56,7 @@ def reduction_label(task: Task) -> str:
 def shared_array(
     shader: ShaderBuilder, reduce: Reduce, lanes: int, width: int = 1
 ) -> t.Expr:
-    """Declare an array in workgroup memory with one value per lane."""
+    """Declare an array in workgroup memory with one partial result, or vector, per lane."""
     type_ = f"array<{wgsl_type(partial_type(reduce), width)}, {lanes}>"
     size = lanes * width * value_bytes(partial_type(reduce))
     return shader.workgroup_array("partial", type_, size)
@@ -100,11 +102,17 @@ def join(
     stride: int = 1,
     starts: Iterable[int] = (0,),
 ) -> list[t.Stmt]:
-    """Join `count` values of `shared`, `stride` apart, in a tree of barriers.
+    """Join `count` values of `shared`, `stride` apart, in a tree with a barrier per step.
 
-    `position` is the lane's place among the `count` (default: the lane itself).  The
-    result is what the lanes at position 0 hold.  Where `shared` holds several values of
-    each lane, those of a kind begin at each of `starts`; they are joined side by side.
+    `position` is the lane's place among the `count` (default: the lane itself); `count` is a
+    power of two.  The element of the lane at position 0 then has the result.  Where `shared`
+    has several arrays of partial results, one behind the other, these begin at `starts`, and
+    are joined side by side:
+
+        for (var half = 32u; half > 0u; half >>= 1u) {            // of 64 lanes
+            if (lane < half) { partial[lane] = partial[lane] + partial[lane + half]; }
+            workgroupBarrier();
+        }
     """
     half = t.Ident(shader.name("half", "join"))
     place = shader.lane if position is None else position
@@ -127,7 +135,8 @@ def join(
 def finish_steps(
     lowerer: Lowerer, task: Task, reduce: Reduce, value: Value, only: t.Expr | None
 ) -> None:
-    """Write the steps after a reduction, only for lanes where `only` holds."""
+    """Write the stage's steps with its reduction's result, for lanes where `only` holds."""
+    # Locals of the loop over the terms do not exist behind it.
     inner = lowerer.nested({})
     inner = replace(inner, reduced={reduce: whole_of(reduce, value)}, locals={})
     write_steps(inner, task.stage)

@@ -1,8 +1,13 @@
 """Lower typed expressions to shader expressions, one or four elements at a time.
 
-A `Lowerer` writes for one invocation.  With a `vector` index it computes four elements
-at once, those at `vector`, `vector + 1`, ... of that index.  A value is *wide* when it
-differs between the four; a narrow value is splat only where WGSL asks for it.
+A `Lowerer` writes the code of one invocation.  With a `vector` index it computes four elements
+at once, those at places j to j + 3 of that index.  A value is *wide*, a `vec4`, if it may
+differ between the four; a narrow value is splat only where WGSL needs a vector.  With j as the
+vector index:
+
+    x[i, j] * scale[i]     x[...] * scale[i]                    wide times narrow: no splat
+    max(x[i, j], 0.0)      max(x[...], vec4f(0.0))              splat
+    sum[p] a[i, p]         a loop with a narrow accumulator
 """
 
 from __future__ import annotations
@@ -45,7 +50,8 @@ from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 from kerngen.shader.depth import named_where_deep
 
-# Operators whose sides may be a vector and a scalar.
+# Operators whose sides may be a vector and a scalar (WGSL 8.7), and WGSL's logical
+# operators for one element and for four: `&&` has no form for vectors.
 _MIXES_WIDTHS = frozenset({"+", "-", "*", "/", "%"})
 _LOGICAL = {"and": ("&&", "&"), "or": ("||", "|")}
 
@@ -55,12 +61,16 @@ _LOGICAL = {"and": ("&&", "&"), "or": ("||", "|")}
 class Lowerer:
     """Lowers typed expressions to WGSL, with statements in `block` where they need some.
 
-    - `at`: the WGSL expression of each index
+    - `at`: the WGSL expression of each index; of the vector index, that of the first of four
+    - `vector`: the index along which four elements are computed at once, if any
+    - `locals`: the values of local names: of `let`s, parameters, and a strategy's own
     - `reduced`: the values of reductions that a strategy has computed itself; others
-      become serial loops, whose accumulators `label` names
-    - `element`: the address of the domain's own element, where a strategy knows it
-    - `counts_vectors`: addresses count vectors, as is cheap where a turn of a loop reads
-      several rows; the first element of each vector is at a multiple of four
+      become serial loops
+    - `label`: the beginning of the names of accumulators and other variables
+    - `element`: the domain's indices and the address of the invocation's own element, where
+      a strategy knows that address
+    - `counts_vectors`: whether addresses count vectors of four, as is cheap where a turn of a
+      loop reads several rows; the first element of each vector is at a multiple of four
     """
 
     shader: ShaderBuilder
@@ -76,9 +86,11 @@ class Lowerer:
     def lower(self, expr: ir.Expr) -> Value:
         """Return the shader's value of an expression; what it needs is written first."""
         match expr:
+            # Leaves: numbers, indices, the call's scalars, and elements of tensors.
             case ir.Constant(value, type_):
                 return Value(self._literal(value, type_))
             case ir.ConstRef(name, value, type_):
+                # WGSL's constants are finite.
                 if not math.isfinite(value):
                     return Value(self._literal(value, type_))
                 return Value(self.shader.const(name, type_, literal(value, type_)))
@@ -92,6 +104,7 @@ class Lowerer:
                 return self.locals[name]
             case ir.Load():
                 return lower_load(self, expr)
+            # Parts of vectors and matrices, and vectors of parts.
             case ir.Swizzle(operand, components):
                 return Value(t.Member(self.lower(operand).expr, components))
             case ir.Part():
@@ -99,6 +112,7 @@ class Lowerer:
             case ir.Construct(type_, parts):
                 values = (self.lower(part).expr for part in parts)
                 return Value(t.Call(type_.spelling, tuple(values)))
+            # Operators, conversions and calls.
             case ir.Unary():
                 return self._unary(expr)
             case ir.Binary():
@@ -156,6 +170,7 @@ class Lowerer:
         at = self.at[index]
         if index != self.vector:
             return Value(t.call("i32", at))
+        # The values of the four elements: vec4i(i32(j)) + vec4i(0, 1, 2, 3).
         first = t.call("vec4i", t.call("i32", at))
         steps = tuple(map(t.Literal, "0123"))
         return Value(t.Binary("+", first, t.Call("vec4i", steps)), wide=True)
@@ -170,13 +185,14 @@ class Lowerer:
     def _cast(self, operand: ir.Expr, type_: ValueType) -> Value:
         value = self.lower(operand)
         to, source = scalar_of(type_), scalar_of(operand.type)
+        # A helper where the operand may be infinite or NaN, which has no integer.
         if source is Scalar.F32 and to.is_integer and not is_finite(operand):
             helper = self.shader.helper(f"to_{to.value}", lanes_of(operand.type, value))
             return Value(t.call(helper, value.expr), value.wide)
         return Value(t.call(wgsl_type(type_, value.lanes), value.expr), value.wide)
 
     def _halved(self, operand: ir.Expr) -> Value:
-        """Round as a tensor of f16 does."""
+        """Round to the nearest f16, as a store to a tensor of f16 and a load would."""
         value = self.lower(operand)
         if isinstance(operand.type, Matrix):
             return Value(halved_columns(self, value.expr, operand.type))
@@ -210,6 +226,7 @@ class Lowerer:
         if self.vector is not None and self._is_block(expr):
             return replace(self, vector=None).lower(expr)
         left, right = self.lower(expr.left), self.lower(expr.right)
+        # A vector and a scalar need no splat where WGSL's operator takes both.
         mixed = left.wide != right.wide
         helped = _may_be_remainder_of_negatives(expr)
         if mixed and expr.op in _MIXES_WIDTHS and not helped:
@@ -222,7 +239,11 @@ class Lowerer:
         return Value(t.Binary(op, a, b), wide)
 
     def _is_block(self, expr: ir.Binary) -> bool:
-        """Whether it is the same for four neighbours: `p / 32`, where p counts vectors."""
+        """Whether a division is the same for four neighbours.
+
+        `p / 32` is, where p is the vector index and begins at a multiple of four: it is
+        computed, and what is read there, once.
+        """
         if not self.counts_vectors or expr.op != "/":
             return False
         divisor = as_literal(expr.right) or 0
@@ -230,6 +251,10 @@ class Lowerer:
         return is_own and divisor > 0 and divisor % LANES == 0
 
     def _select(self, expr: ir.Select) -> Value:
+        """Return a choice by WGSL's `select`, which evaluates both sides.
+
+        Sides are free of traps: subscripts in them are clamped.
+        """
         condition = self.lower(expr.condition)
         then, otherwise = self.lower(expr.then), self.lower(expr.otherwise)
         parts = [(otherwise, expr.type), (then, expr.type)]
@@ -245,6 +270,7 @@ class Lowerer:
     # Calls
 
     def _builtin(self, expr: ir.BuiltinCall) -> Value:
+        # A floored division of numbers that are not negative is WGSL's operator.
         if _is_truncating(expr):
             op, (left, right) = TRUNCATING[expr.builtin], expr.arguments
             return self._binary(ir.Binary(op, left, right, expr.type))
@@ -254,6 +280,7 @@ class Lowerer:
         if expr.builtin in GEOMETRY:
             operands = tuple(value.expr for value, _ in parts)
             return Value(lower_geometry(self, expr, operands))
+        # A function that WGSL lacks is a helper; others are a template, `max({0}, {1})`.
         if name := helper_of(expr.builtin):
             wide, arguments = self.together(*parts)
             helper = self.shader.helper(name, LANES if wide else 1)
@@ -274,7 +301,12 @@ class Lowerer:
         parts: list[tuple[Value, ValueType]],
         called: Callable[[tuple[t.Expr, ...]], t.Expr],
     ) -> Value:
-        """Call what has no form for four elements once for each."""
+        """Call a function that has no form for four elements once for each of them.
+
+            vec4f(f(x_argument.x), f(x_argument.y), f(x_argument.z), f(x_argument.w))
+
+        Narrow arguments are passed as they are.
+        """
         named = [self.named(value, f"{self.label}_argument") for value, _ in parts]
         calls = tuple(
             called(tuple(value.lane(component) for value in named))
@@ -294,12 +326,17 @@ class Lowerer:
         return Value(t.call(name, *arguments), wide)
 
     def _function(self, function: str, lanes: int) -> str:
-        """Return the shader's name of a user's function at a width, declaring it."""
+        """Return the shader's name of a user's function at a width, declaring it.
+
+        `square` is declared as `fn square(x: f32) -> f32`, and for four elements as
+        `fn square4(x: vec4f) -> vec4f`.
+        """
         suffix = "" if lanes == 1 else str(lanes)
         name = self.shader.name(function, "function", suffix)
         key = f"function {name}"
         if self.shader.has(key):
             return name
+        # The body is lowered by a lowerer of its own, which knows the parameters alone.
         item = self.shader.function(function)
         names = {p.name: self.shader.name(p.name) for p in item.parameters}
         body: list[t.Stmt] = []
@@ -343,12 +380,22 @@ class Lowerer:
     # Reductions
 
     def _reduce(self, expr: ir.Reduce) -> Value:
-        """Accumulate in serial loops, one around the other."""
+        """Accumulate in serial loops, one around the other, unless a strategy has the value.
+
+        For `sum[p] a[i, p]`:
+
+            var y_sum = 0.0;
+            for (var p = 0u; p < u.k; p += 1u) {
+                y_sum += a[i * u.k + p];
+            }
+        """
         if expr in self.reduced:
             return self.reduced[expr]
         if expr.finds_place:
             return find_serially(self, expr)
         name = self.shader.fresh(f"{self.label}_{expr.kind}")
+        # Whether the terms are wide is known when the loop is written: its variable is then
+        # declared in front of it.
         loop, wide = self._loop(expr, expr.indices, t.Ident(name))
         zero = identity(self.shader, expr.kind, expr.type, LANES if wide else 1)
         self.block.extend((t.Var(name, zero), loop))
@@ -358,6 +405,7 @@ class Lowerer:
         self, reduce: ir.Reduce, indices: tuple[ir.Index, ...], total: t.Ident
     ) -> tuple[t.Stmt, bool]:
         """Return the loop over the first index, and whether its terms are wide."""
+        # The inner loop is in the block of the outer one, behind what both need.
         first, *rest = indices
         inner = self.nested(self.counters((first,)))
         along = terms_along(self, reduce, first)
@@ -406,7 +454,10 @@ def literal(value: float | bool, type_: Scalar) -> t.Expr:
 
 
 def _may_be_remainder_of_negatives(expr: ir.Binary) -> bool:
-    """Whether this is a `%` that drivers may get wrong."""
+    """Whether an expression is a `%` of i32 with a side that may be negative.
+
+    Vulkan's OpSRem lets drivers get those wrong: a helper computes them.
+    """
     is_remainder = expr.op == "%" and expr.type is Scalar.I32
     return is_remainder and not is_natural(expr, wraps=True)
 

@@ -26,11 +26,14 @@ _START: dict[tuple[ReduceKind, Scalar], str] = {
     ("min", Scalar.I32): f"{bounds(Scalar.I32)[1]}i",
     ("min", Scalar.U32): f"{bounds(Scalar.U32)[1]}u",
 }
-"""The value of an empty reduction; that of a `max` or `min` of f32 has no literal."""
+"""The value of an empty reduction.
+
+That of a `max` or `min` of f32 is infinite, for which WGSL has no literal (`infinity`).
+"""
 
 
 def infinity(shader: ShaderBuilder, *, negative: bool = False) -> t.Expr:
-    """Return an infinity; where types have none, the largest or smallest number."""
+    """Return f32's infinity, by a call of a helper: WGSL has no literal or constant for it."""
     value = t.call(shader.helper("infinity", 1))
     return t.Unary("-", value) if negative else value
 
@@ -41,6 +44,7 @@ def identity(
     """Return the value that a reduction starts from, for each component of a vector."""
     if kind in {"argmax", "argmin"}:
         return no_place(shader)
+    # That of `max` and `min` of floats is infinite; all others are in the table.
     scalar = scalar_of(type_)
     if (kind, scalar) in _START:
         start: t.Expr = t.Literal(_START[kind, scalar])
@@ -71,7 +75,10 @@ def combine(kind: ReduceKind, left: t.Expr, right: t.Expr) -> t.Expr:
 
 
 def in_pairs(kind: ReduceKind, values: Sequence[t.Expr]) -> t.Expr:
-    """Return several partial results combined pairwise; their number is a power of two."""
+    """Return several partial results combined pairwise; their number is a power of two.
+
+    Of four values that is `(a + b) + (c + d)`, whose two inner sums don't wait for each other.
+    """
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=True)
         values = [combine(kind, left, right) for left, right in pairs]

@@ -1,8 +1,24 @@
 """A function of the shader that joins the partial results of lanes that share a row.
 
-Either by a tree over workgroup memory, or where the adapter has them by subgroups: each
-joins its lanes without a barrier, then all join what the subgroups found.  Every lane
-gets the result.  The order is fixed, so the same input gives the same bits each time.
+It joins them by a tree over workgroup memory.  With subgroups, if the adapter has them, each
+subgroup joins its lanes without a barrier, and then each lane takes part in joining the
+results of all subgroups.  Every lane gets the result.  The order is fixed, so the same input
+gives the same bits each time.
+
+    fn row_sum(part: f32, lane: u32) -> f32 {             // 256 lanes
+        partial[lane] = part;
+        workgroupBarrier();
+        if (lane < 64u) {
+            partial[lane] = partial[lane] + partial[lane + 64u] + (...);
+        }
+        workgroupBarrier();
+        ...                                               // 16 lanes, then 4
+        let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+        workgroupBarrier();
+        return joined;
+    }
+
+The last barrier is for the next call, which stores to the same array.
 """
 
 from __future__ import annotations
@@ -21,11 +37,15 @@ from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 
 JOINED: Final = 4
-"""How many values a lane joins between two barriers."""
+"""How many values a lane joins between two barriers: with fours, the tree has half of the
+barriers that it has with pairs."""
 
 
 def left_to_join(lanes: int) -> int:
-    """Return how many values are left for the last step: 4 or 2, of a power of two."""
+    """Return how many values are left for the last step of a tree over a power of two lanes.
+
+    That is 4 or 2: of 64 lanes 4 (64, 16, 4), of 128 lanes 2 (128, 32, 8, 2).
+    """
     while lanes > JOINED:
         lanes //= JOINED
     return lanes
@@ -45,10 +65,13 @@ def suits_subgroups(type_: ValueType) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class Rungs:
-    """How many lanes share a row, where the pipeline decides: overrides of the shader.
+    """How many lanes share a row, where overrides of the pipeline decide that.
 
-    `lanes` share a row, a power of two of up to `most`; `last` is what is left of them to
-    join in the last step, 4 or 2.
+    So rows of several ranges of lengths, the rungs of a ladder, share one shader.
+
+    - `lanes`: the lanes of a row, a power of two of up to `most`
+    - `workgroup`: the lanes of a workgroup
+    - `last`: the values left for the last step, `left_to_join(lanes)`
     """
 
     lanes: t.Expr
@@ -115,11 +138,13 @@ class Joiner:
     def _tree(self, name: str, kind: ReduceKind, type_: ValueType) -> wgsl.Function:
         shader, lanes, shared = self._shader, self._lanes, self._shared(type_)
         part, joined = map(t.Ident, ("part", "joined"))
+        # Several rows may share a workgroup: `start` is the row's first lane.
         whole = lanes == self._workgroup
         place = shader.lane if whole else shader.lane % lanes
         start = t.ZERO if whole else t.Binary("-", shader.lane, place)
         body: list[t.Stmt] = [t.Assign(shared[shader.lane], part), t.BARRIER]
         count = lanes
+        # A fourth of the lanes joins four values each, until four or two are left.
         while count > JOINED:
             count //= JOINED
             of = [shared[shader.lane + number * count] for number in range(JOINED)]
@@ -136,7 +161,17 @@ class Joiner:
     def _tree_of(
         self, rungs: Rungs, name: str, kind: ReduceKind, type_: ValueType
     ) -> wgsl.Function:
-        """Join as `_tree` does, in as many steps as the pipeline's lanes need."""
+        """Join as `_tree` does, in as many steps as the pipeline's lanes need.
+
+        The order is that of `_tree`.  A driver folds the conditions on the override LANES:
+
+            if (LANES > 4u) {
+                let count = LANES >> 2u;
+                if (place < count) { partial[lane] = ...; }
+                workgroupBarrier();
+            }
+            if (LANES > 16u) { ... }
+        """
         shader, shared = self._shader, self._shared(type_)
         names = ("part", "place", "count", "start", "joined")
         part, place, count, start, joined = map(t.Ident, names)
@@ -145,6 +180,7 @@ class Joiner:
             t.Assign(shared[shader.lane], part),
             t.BARRIER,
         ]
+        # As many steps as the most lanes need; with fewer, conditions leave some out.
         step = JOINED
         while step < rungs.most:
             of = [shared[shader.lane + count * number] for number in range(JOINED)]
@@ -156,6 +192,7 @@ class Joiner:
             )
             body.append(t.If(rungs.lanes > step, inner))
             step *= JOINED
+        # The last step: two values, and two more where four are left.
         first, *others = (shared[start + number] for number in range(JOINED))
         rest = in_pairs(kind, others[1:])
         body += [
@@ -171,7 +208,21 @@ class Joiner:
     def _of_subgroups(
         self, name: str, kind: ReduceKind, type_: ValueType
     ) -> wgsl.Function:
-        """Join by subgroups of any size, of which each is a run of lanes."""
+        """Join by subgroups of any size, of which each is a run of lanes.
+
+            let own = subgroupAdd(part);
+            if (subgroup_lane == 0u) {
+                partial[lane / subgroup_size] = own;
+            }
+            workgroupBarrier();
+            var rest = 0.0;
+            for (var number = subgroup_lane; number < count; number += subgroup_size) {
+                rest += partial[number];
+            }
+            let joined = subgroupAdd(rest);
+
+        The loop is there as a subgroup may have fewer lanes than there are subgroups.
+        """
         shader, lanes, shared = self._shader, self._lanes, self._shared(type_)
         size, place = shader.subgroup
         names = ("part", "own", "rest", "count", "number", "joined")
@@ -208,6 +259,8 @@ class Joiner:
         named = ((part, wgsl_type(type_)), *((place, "u32") for place in places))
         return wgsl.Function(name, named, wgsl_type(type_), tuple(body), comment)
 
+
+# The words of comments in WGSL, and WGSL's built-in functions, for each kind of reduction.
 
 _SAID: Final[dict[ReduceKind, str]] = {
     "sum": "sum",

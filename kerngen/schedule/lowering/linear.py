@@ -1,6 +1,10 @@
 """Factors that read one element at bare indices: their address grows by a fixed step.
 
-It is known before a loop over the terms, and each turn adds the same to it.
+The address of `a[i, p]` is computed once before a loop over p, and each turn adds the same
+number to it:
+
+    let a_from = i * u.k + a_p;
+    for (...) { a_load = a[a_from + following]; ... }
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from kerngen.shader import tree as t
 class Linear:
     """A read of the element at `indices`, in a tensor whose axes have these `extents`.
 
-    Addresses count elements, or, with four `lanes`, vectors.
+    Addresses are the numbers of elements, or with four `lanes` those of vectors of four.
     """
 
     indices: tuple[Index, ...]
@@ -57,8 +61,8 @@ class Linear:
 class FlatTerms:
     """A factor whose last axes are the reduction's indices: its terms are contiguous.
 
-    `k[f, q, u, v]`, summed over q, u and v, lies at `f * terms + term`: nothing has to be
-    divided to find it.
+    Term number `term` of `k[f, q, u, v]`, summed over q, u and v, is at the address
+    `f * terms + term`: the indices q, u and v are not needed, which would take divisions.
     """
 
     indices: tuple[Index, ...]
@@ -88,6 +92,7 @@ def flat_terms(factor: Expr, over: tuple[Index, ...]) -> FlatTerms | None:
     indices = tuple(s.index for s in load.subscripts if isinstance(s, IndexValue))
     rank = len(load.subscripts) - len(over)
     extents = tuple(index.extent for index in over)
+    # The reduction's indices in their order, over whole axes: else terms have gaps.
     whole = indices[rank:] == over and load.tensor.extents[rank:] == extents
     if rank < 0 or not whole or len(set(indices)) < len(load.subscripts):
         return None

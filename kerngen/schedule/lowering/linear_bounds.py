@@ -1,6 +1,7 @@
 """Conditions that bound one index by another: `p <= i + (t - s)` bounds p by its row i.
 
-Over a tile of neighbouring rows, such a bound is widest at the first row or at the last.
+A bound is linear in the row, `slope * row + offset`.  So over a tile of neighbouring rows it
+is loosest at the first or the last row, and tightest at the other one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _OPPOSITE: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
     ">=": "<",
 }
 
+# WGSL has no literal -2147483648i: it would be the negation of a literal that overflows.
 _LEAST: Final = t.Literal("i32(-2147483648)")
 _MOST: Final = t.Literal("2147483647i")
 
@@ -38,7 +40,7 @@ class LinearBound:
 
     @property
     def is_read(self) -> bool:
-        """Whether its offset has numbers of the call, with which it may wrap."""
+        """Whether its offset has numbers of the call or of the device: the sum may wrap."""
         read = (isinstance(x, ir.Load | ir.UniformValue) for x in walk(self.offset))
         return any(read)
 
@@ -58,7 +60,10 @@ class LinearBound:
     # functions below compare what the bound is at both ends of the rows.
 
     def loosest(self, lowerer: Lowerer, first: t.Expr, last: t.Expr) -> t.Expr:
-        """Return a bound that is no tighter than that of any row from `first` to `last`."""
+        """Return a bound that is no tighter than that of any row from `first` to `last`.
+
+        For `p <= i + at`, it is `max(first + at, last + at)`.
+        """
         if self.slope == 0 or not self.is_read:
             return self._looser(lowerer, first, last)
         ends = (self.at(lowerer, row) for row in (first, last))
@@ -69,12 +74,14 @@ class LinearBound:
     ) -> tuple[t.Expr, t.Expr]:
         """Return the loosest and the tightest bound of the rows from `first` to `last`.
 
-        Where the bound wraps between them, the one excludes nothing, the other everything.
+        Where the bound wraps between them, the loosest one excludes no key, and the tightest
+        one excludes all.
         """
         looser = self._looser(lowerer, first, last)
         tighter = self._looser(lowerer, last, first)
         if self.slope == 0:
             return looser, tighter
+        # If the bound at the looser end is the tighter one, it has wrapped between the ends.
         names = ("some_most", "every_most") if self.is_upper else ("some", "every")
         some, every = (t.Ident(lowerer.shader.fresh(name)) for name in names)
         lowerer.block.extend([t.Let(some.name, looser), t.Let(every.name, tighter)])
@@ -86,7 +93,7 @@ class LinearBound:
         )
 
     def _looser(self, lowerer: Lowerer, first: t.Expr, last: t.Expr) -> t.Expr:
-        """Return the bound at `first` or `last`, where it is looser unless it wraps."""
+        """Return the bound at `first` or `last`, whichever is looser if none wraps."""
         falls = (self.slope < 0) == self.is_upper
         return self.at(lowerer, first if falls else last)
 
@@ -94,11 +101,15 @@ class LinearBound:
 def bound_of(
     condition: ir.Expr, row: ir.Index, key: ir.Index, *, holds: bool
 ) -> LinearBound | None:
-    """Return the bound that a comparison, or its negation, sets to `key`, or None."""
+    """Return the bound that a comparison, or its negation, sets to `key`, or None.
+
+    `p <= i` bounds p from above by i; where it does not hold, from below by i + 1.
+    """
     if not isinstance(condition, ir.Binary) or condition.op not in _OPPOSITE:
         return None
     if condition.left.type is not Scalar.I32:
         return None
+    # Brought to the form less <= more: `a < b` is `a + 1 <= b`.
     op = condition.op if holds else _OPPOSITE[condition.op]
     sides = condition.left, condition.right
     less, more = sides if op in ("<", "<=") else (sides[1], sides[0])
@@ -121,6 +132,7 @@ def _solved(
     form = affine_form(rest)
     if form is None or not {row, key} >= set(form.terms):
         return None
+    # The key must have the coefficient -1: `left - right = slope * row + offset - key`.
     slope = form.coefficient(row)
     if slope is None or form.coefficient(key) != -1:
         return None
@@ -133,10 +145,11 @@ def _solved(
 def _without_numbers(
     expr: ir.Expr, taken: list[ir.Expr], *, is_less: bool = False
 ) -> ir.Expr:
-    """Take the numbers that the device has out of a sum, with their signs; return the rest.
+    """Move the numbers that only the device has from a sum to `taken`; return the rest.
 
-    They are inputs, which are read-only: WGSL takes what is read there for the same in all
-    invocations, and lets barriers be in a loop that it ends.
+    Such a number is an input of rank 0, negated in `taken` if it is subtracted.  Inputs are
+    read-only buffers: WGSL's analysis takes a value that is read of one at the same address
+    for uniform, and so allows barriers in a loop that ends there.
     """
     match expr:
         case ir.Load(tensor=ir.Tensor(role=ir.Role.INPUT), subscripts=()):

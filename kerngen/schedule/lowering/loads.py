@@ -1,4 +1,12 @@
-"""Lower reads of tensors: one element, four neighbours, or four that lie anywhere."""
+"""Lower reads of tensors: one element, four neighbours, or four elements anywhere.
+
+With j as the vector index, and x bound as vectors or as scalars:
+
+    x[i, j]            x[(i * u.n + j) >> 2u]                     vectors, aligned
+    x[i, j + 1]        vec4f(x[at], x[at + 1u], ...)              scalars, a run
+    x[ids[j]]          vec4f(x[x_at.x], x[x_at.y], ...)           anywhere
+    x[i, 0]            x[i * u.n]                                 narrow: no j in it
+"""
 
 from __future__ import annotations
 
@@ -26,10 +34,11 @@ if TYPE_CHECKING:
 
 
 def lower_load(to: Lowerer, load: Load) -> Value:
-    """Return the element that a read yields; with a vector index, four elements."""
+    """Return the element that is read; four if a subscript depends on the vector index."""
     buffer = to.shader.buffer(load.tensor)
     if not isinstance(load.tensor.element, Scalar):
         return Value(memory.read(*place_of_load(to, load)))
+    # From the cheapest address to the dearest: the own element, four neighbours, four anywhere.
     if to.element is not None and is_at(load, to.element[0]):
         return _own(to, load, buffer, to.element[1])
     if to.vector is not None and is_contiguous(load, to.vector):
@@ -83,7 +92,7 @@ def _four(load: Load, buffer: StorageBinding, address: t.Expr) -> Value:
 def _scattered(
     to: Lowerer, load: Load, buffer: StorageBinding, at: list[Value]
 ) -> Value:
-    """Read four elements that lie anywhere."""
+    """Read four elements one by one, each at its own subscripts."""
     named = [to.named(value, f"{load.tensor.name}_at") for value in at]
     reads: list[t.Expr] = []
     for component in COMPONENTS:

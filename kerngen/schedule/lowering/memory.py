@@ -1,4 +1,9 @@
-"""Read and write elements of buffers, converting between memory's form and values."""
+"""Read and write elements of buffers, converting between memory's form and values.
+
+In memory a scalar may be an f16, and in the uniform struct an array's elements may be carried
+in vectors of 16 bytes, or in words of two f16 each (`layout/types.py`).  Values are f32, i32,
+u32, bool, and vectors and matrices of these.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +50,8 @@ def lower_at(to: Lowerer, at: At) -> t.Expr:
 
 def element(place: t.Expr, array: ArrayLayout, index: t.Operand) -> tuple[t.Expr, Laid]:
     """Return an element of a fixed array, and its layout."""
+    # In the uniform struct, elements are 16 bytes apart: f16 are packed in words, and a
+    # smaller element is a member of a vector.
     carried = place[index]
     if array.in_words:
         assert isinstance(array.element, LeafLayout), "words carry f16"
@@ -54,7 +61,7 @@ def element(place: t.Expr, array: ArrayLayout, index: t.Operand) -> tuple[t.Expr
 
 
 def _from_words(words: t.Expr, type_: ValueType) -> t.Expr:
-    """Return the value of an f16, or of a vector of them, from words of two each."""
+    """Return the value of an f16, or of a vector of them, from words of two f16 each."""
     low, high = (t.call("unpack2x16float", words.member(word)) for word in "xy")
     match type_:
         case Scalar():
@@ -75,6 +82,7 @@ def read(place: t.Expr, laid: Laid) -> t.Expr:
     match laid:
         case LeafLayout(leaf=leaf) if not leaf.is_half:
             return place
+        # f16 in storage: converted as a whole, a matrix column by column.
         case LeafLayout(leaf=leaf):
             if isinstance(leaf.type, Matrix):
                 columns = (place[n] for n in range(leaf.type.columns))
@@ -82,6 +90,7 @@ def read(place: t.Expr, laid: Laid) -> t.Expr:
                 parts = tuple(t.call(column, column_) for column_ in columns)
                 return t.Call(leaf.type.spelling, parts)
             return t.call(leaf.type.spelling, place)
+        # A matrix in the uniform struct that lies there as an array of its columns.
         case ColumnsLayout(leaf=leaf, columns=columns):
             places = (element(place, columns, n) for n in range(columns.length))
             parts = tuple(read(*column) for column in places)

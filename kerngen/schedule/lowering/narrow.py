@@ -1,9 +1,13 @@
 """How shaders read and write integers of 8 and 4 bits, packed into words of 32.
 
-Element e of a tensor of `u4` is bits 4 (e % 8) to 4 (e % 8) + 3 of word e / 8.  A shader
-has a function for each such tensor that it reads: of one element, or of four neighbours,
-which lie in one word as their number is a multiple of four.  An invocation that writes
-computes all elements of a word.
+Element e of a tensor of `u4` is bits 4 (e % 8) to 4 (e % 8) + 3 of word e / 8:
+
+    bits        31 .. 28   ...   7 .. 4   3 .. 0
+    word 0      element 7  ...   1        0
+
+A shader has a function for each such tensor that it reads: of one element, or of four
+neighbours, which are in one word as the first one's number is a multiple of four.  An
+invocation that writes computes all elements of a word, as no two invocations may write one.
 """
 
 from __future__ import annotations
@@ -32,7 +36,13 @@ def reader(function: str, name: str, storage: Storage, lanes: int) -> str:
     """Return the text of a WGSL function that reads one narrow integer, or four.
 
     `function` and `name` are the names in the shader of the function and of the tensor.
-    Four integers are read by their vector's number.
+    Four integers are read by their vector's number.  Of a tensor `w` of u4:
+
+        let half = w[at / 2u] >> (at % 2u * 16u);
+        return (vec4u(half) << vec4u(28u, 24u, 20u, 16u)) >> vec4u(28u);
+
+    The shift up drops the other elements, and the shift down extends the sign of an i4.
+    WGSL's `unpack4xU8` is not used: not every browser has it (docs/decisions/0020).
     """
     bits, count = storage.bits, storage.per_word
     signed = storage in {Storage.I8, Storage.I4}
@@ -40,6 +50,7 @@ def reader(function: str, name: str, storage: Storage, lanes: int) -> str:
     def cast(word: str) -> str:
         return f"bitcast<i32>({word})" if signed else word
 
+    # Two vectors of four are in a word of 4-bit integers, one in a word of bytes.
     vectors = count // LANES
     part = f"{name}[at / {vectors}u] >> (at % {vectors}u * {LANES * bits}u)"
     whole = part if vectors > 1 else f"{name}[at]"
@@ -73,6 +84,7 @@ fn {function}(value: vec4{kind}, place: u32) -> u32 {{
 
 def packer(function: str, name: str, storage: Storage, lanes: int) -> str:
     """Return the text of the function that brings an element, or four, to their place."""
+    # Four bytes are a whole word, which has no place in one; four of 4 bits are half of it.
     bits, signed = storage.bits, storage in {Storage.I8, Storage.I4}
     vector = "u32" if lanes == 1 else "vec4u"
     joined, whole = "parts.x | parts.y | parts.z | parts.w", bits * LANES == WORD

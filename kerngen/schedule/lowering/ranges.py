@@ -1,8 +1,12 @@
-"""Ranges of loops under conditions: the loop of `sum[j when j <= i]` ends at i.
+"""Ranges of loops under conditions: the loop of `sum[j when j <= i]` ends after i.
 
-The terms of a triangle are half of the square's.  A bound is a comparison of the index by
-itself with what is the same for all of the loop; a condition without the index decides
-about the whole loop.  Of anything else, each term is tested.
+    let j_end = ...;                              // i + 1, within the axis
+    for (var j = 0u; j < j_end; j += 1u) { ... }
+
+So a triangle takes half of the square's terms.  A bound is a comparison of the index by
+itself with a value that is the same for all of the loop; a condition without the index decides
+about the whole loop: `j_end` is 0 where it does not hold.  Under any other condition, each
+term is tested.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from kerngen.shader import tree as t
 if TYPE_CHECKING:
     from kerngen.schedule.lowering.expressions import Lowerer
 
+# `a < b` is `b > a`.
 _MIRRORED: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
     "<": ">",
     "<=": ">=",
@@ -32,7 +37,7 @@ _MIRRORED: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
 }
 
 _Bound: TypeAlias = tuple[ir.BinaryOp, ir.Expr]
-"""What an index is compared with: `<= i` of `j <= i`."""
+"""The comparison of an index, and the value on its other side: `<=` and i of `j <= i`."""
 
 
 @final
@@ -50,13 +55,14 @@ def terms_along(
 ) -> Terms:
     """Write where a loop over an index begins, at a multiple of `step`, and ends.
 
-    Variables for both are written to the block. Terms outside are left out for all
-    elements of the invocation.
+    Variables for both are written to the block.  The terms outside of the range are left out
+    for all elements of the invocation: a bound that differs between four is none.
     """
     length = to.shader.extent(index.extent)
     bounds, decides = [*_bounds(to, reduce, index)], [*_deciding(to, reduce)]
     if not bounds and not decides:
         return Terms(t.ZERO, length, is_whole=True)
+    # The latest begin and the earliest end of all bounds.
     narrow = replace(to, vector=None)
     begins = [_begin(narrow, bound, length) for bound in bounds if bound[0] in _LOWER]
     ends = [_end(narrow, bound, length) for bound in bounds if bound[0] in _UPPER]
@@ -66,6 +72,7 @@ def terms_along(
     end = length
     for other in ends:
         end = other if end is length else t.call("min", end, other)
+    # A condition without the index leaves all terms, or none.
     if decides:
         holds = t.all_of(*(narrow.lower(condition).expr for condition in decides))
         end = t.call("select", t.ZERO, end, holds)
@@ -84,6 +91,7 @@ def is_window(reduce: ir.Reduce) -> bool:
     moving: dict[bool, set[frozenset[ir.Index]]] = {True: set(), False: set()}
     for condition in _conditions(reduce):
         if isinstance(condition, ir.Binary) and condition.op in _MIRRORED:
+            # The index may be on either side of the comparison.
             sides = (condition.op, condition.left, condition.right)
             mirrored = _MIRRORED[condition.op], condition.right, condition.left
             for op, own, other in (sides, mirrored):
@@ -93,6 +101,7 @@ def is_window(reduce: ir.Reduce) -> bool:
     return bool(moving[True] & moving[False])
 
 
+# `==` is both: a loop of one turn, or of none.
 _LOWER: Final = frozenset[ir.BinaryOp]((">", ">=", "=="))
 _UPPER: Final = frozenset[ir.BinaryOp](("<", "<=", "=="))
 
@@ -131,7 +140,8 @@ def _is_index(expr: ir.Expr, index: ir.Index) -> bool:
 
 
 def _is_known(to: Lowerer, expr: ir.Expr) -> bool:
-    """Whether a number is one for all of a loop, and for all elements at hand."""
+    """Whether a value is the same in all of a loop, and for all elements of an invocation."""
+    # Indices of inner loops are not in `to.at` yet.
     used = free_indices(expr)
     locals_ = (node.name for node in walk(expr) if isinstance(node, ir.LocalValue))
     return (
@@ -146,6 +156,7 @@ def _begin(to: Lowerer, bound: _Bound, length: t.Expr) -> t.Expr:
     """Return the first index for which a lower bound holds, or one past the end."""
     op, expr = bound
     value = to.lower(expr).expr
+    # Clamped before 1 is added, which could overflow.
     if expr.type is Scalar.U32:
         return t.call("min", value, length) + 1 if op == ">" else value
     if op == ">":

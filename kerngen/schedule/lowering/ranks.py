@@ -29,7 +29,7 @@ _HELPERS: Final[Mapping[str, str]] = {
     for kind in ("max", "min")
     for part in ("rank", "value")
 }
-"""The functions of shaders, by what calls of them are named: nothing a user can write."""
+"""The names of the helpers in shaders, by the names of built-ins that no user can write."""
 
 
 def helper_of(builtin: str) -> str:
@@ -65,6 +65,7 @@ def _with_ranks(expr: Expr) -> Expr:
 
 
 def _reduced(reduce: Reduce) -> Expr:
+    # The rank is taken under the condition: a term that is left out is the least integer.
     type_ = _integers(reduce.type)
     rank = BuiltinCall(f"{reduce.kind} rank", (reduce.body,), type_)
     whole = unconditional(replace(reduce, body=rank, type=type_))

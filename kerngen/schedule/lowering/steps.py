@@ -43,7 +43,7 @@ def _write(lowerer: Lowerer, stage: Stage, step: Write) -> None:
 
 
 def _write_at(lowerer: Lowerer, step: Write, at: StoreAt) -> None:
-    """Write at a position, if that is inside."""
+    """Write at a position (`m[row, j] = ...`), if that is inside of the tensor."""
     tensor = step.tensor
     if isinstance(tensor.element, Scalar):
         value = (lowerer.storable if tensor.is_half else lowerer.lower)(at.value)
@@ -59,8 +59,15 @@ def _write_at(lowerer: Lowerer, step: Write, at: StoreAt) -> None:
 def store_at(
     lowerer: Lowerer, tensor: ir.Tensor, at: tuple[ir.Subscript, ...], value: Value
 ) -> None:
-    """Store a scalar, or four, at a position; four that are not contiguous one by one."""
+    """Store a scalar, or four, at a position; four that are not contiguous one by one.
+
+    For `y[at[0]] = v`:
+
+        let y_at = u32(at[0u]);
+        if (y_at < u.n) { y[y_at] = v; }
+    """
     buffer = lowerer.shader.buffer(tensor)
+    # One element, or an aligned vector of four.
     if lowerer.vector is None or buffer.lanes == LANES:
         places = _places(replace(lowerer, vector=None), tensor, at)
         address, inside = _addressed(lowerer, tensor, at, places)
@@ -69,6 +76,7 @@ def store_at(
             address, stored = address // LANES, lowerer.widen(value, tensor.element)
         lowerer.block.extend(_where(inside, [buffer.store(address, stored)]))
         return
+    # Four elements apart: each is stored at its own address, under its own condition.
     value = lowerer.named(value, f"{tensor.name}_value")
     places = _places(lowerer, tensor, at)
     for component in COMPONENTS:
@@ -88,6 +96,7 @@ def _places(
     found: list[Value] = []
     for place, extent in zip(places, tensor.extents, strict=True):
         value = lower_subscript(lowerer, place, extent)
+        # The subscript itself instead of the clamped one: outside, nothing is stored.
         if isinstance(place, ir.Clamped):
             value = lowerer.lower(place.value)
             type_ = wgsl_type(Scalar.U32, value.lanes)
@@ -107,9 +116,10 @@ def _addressed(
     named: list[Value],
     component: str = "",
 ) -> tuple[t.Expr, list[t.Expr]]:
-    """Return the address that a subscripted store writes, and when it lies in the tensor.
+    """Return the address of a position, and the conditions that it is in the tensor.
 
-    Where a lane stores four elements at once, `component` chooses one of them.
+    There is a condition for each subscript that the host can't check.  Of four elements that
+    are stored one by one, `component` chooses one.
     """
     shader, at = lowerer.shader, [value.lane(component) for value in named]
     inside = [
@@ -132,6 +142,7 @@ def _write_to(lowerer: Lowerer, step: Write, expr: ir.Expr, address: t.Expr) -> 
         return
     wide = lowerer.widen(value, step.tensor.element)
     if buffer.lanes == LANES:
+        # The address of the own element counts vectors already.
         scale = 1 if lowerer.element is not None else LANES
         lowerer.block.append(buffer.store(address // scale, wide))
         return
@@ -177,10 +188,10 @@ def _writes_runs(step: Write, index: ir.Index) -> bool:
 
 
 def is_flat(stage: Stage) -> bool:
-    """Whether the stage reads only the own element, so that one address serves all.
+    """Whether a stage reads and writes only its own element, of tensors of its domain's shape.
 
-    Every tensor that is read must have the domain's shape, so that an element has one
-    address everywhere.
+    The element then has the same address in all tensors, its number, and no index is needed:
+    `y[i, j] = 2.0 * x[i, j]` is `y[element] = 2.0 * x[element]`.
     """
     extents = tuple(index.extent for index in stage.domain)
 
@@ -195,6 +206,7 @@ def is_flat(stage: Stage) -> bool:
                 return all(only_own(child) for child in children(expr))
 
     written = (step.tensor for step in stage.steps if isinstance(step, Write))
+    # Tensors that are written must have the domain's shape, too.
     fits = all(tensor.extents == extents for tensor in written)
     return fits and all(only_own(step.value) for step in stage.steps)
 

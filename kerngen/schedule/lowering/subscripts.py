@@ -1,4 +1,11 @@
-"""Lower subscripts to u32; those that may leave their axis are clamped to it."""
+"""Lower subscripts to u32; those that may leave their axis are clamped to it.
+
+Three forms, and their WGSL:
+
+    x[i]               i
+    x[2 * i + u - 1]   i * 2u + u - 1u                       affine: checked by the host
+    x[ids[t]]          u32(clamp(ids[t], 0, i32(u.n) - 1))   any other
+"""
 
 from __future__ import annotations
 
@@ -39,7 +46,8 @@ def lower_subscript(to: Lowerer, subscript: ir.Subscript, extent: ir.Extent) -> 
 def _is_block(to: Lowerer, index: ir.Index, by: int | None, extent: ir.Extent) -> bool:
     """Whether the number of an index's block, `p / by`, is always inside of an axis.
 
-    It is if p is below d, and the axis has (d + by - 1) / by elements.
+    It is if p is below d, and the axis has (d + by - 1) / by elements, as the scales of blocks
+    do: no clamp is written then.
     """
     if by is None or by < 1:
         return False
@@ -64,12 +72,13 @@ def _block(to: Lowerer, index: ir.Index, by: int) -> Value:
 
 
 def _clamped(to: Lowerer, expr: ir.Expr, extent: ir.Extent) -> Value:
-    """Return the place in an axis that is nearest to the value."""
+    """Return the value of a subscript, clamped to its axis unless it is within in any case."""
     value = to.lower(expr)
     if lies_within(expr, extent):
         type_ = wgsl_type(Scalar.U32, LANES if value.wide else 1)
         return Value(t.call(type_, value.expr), value.wide)
     length = to.shader.extent(extent)
+    # A u32 can only be too large: min(value, n - 1).
     if expr.type is Scalar.U32:
         last = Value(t.Binary("-", length, t.ONE))
         wide, (a, b) = to.together((value, Scalar.U32), (last, Scalar.U32))
@@ -83,11 +92,15 @@ def _clamped(to: Lowerer, expr: ir.Expr, extent: ir.Extent) -> Value:
     return Value(t.call(type_, t.call("clamp", *clamped)), wide)
 
 
-# Affine subscripts in u32 arithmetic, which is exact for results within the axis.
+# Affine subscripts in u32 arithmetic.  It wraps modulo 2^32: differences on the way may be
+# negative, but a result within the axis is exact.
 
 
 def lower_affine(to: Lowerer, form: AffineForm) -> Value:
-    """Return an affine form as a u32, or as four; positive terms come first."""
+    """Return an affine form as a u32, or as four; positive terms come first.
+
+    `2 * i - n + u` is `i * 2u + u - u.n`.
+    """
     added: list[t.Expr] = []
     taken: list[t.Expr] = []
     for index, coefficient in form.terms.items():
@@ -115,7 +128,7 @@ def index_position(to: Lowerer, index: ir.Index) -> t.Expr:
 
 
 def lower_fixed(to: Lowerer, expr: ir.Expr) -> t.Expr:
-    """Return an integer that is the same for all elements, modulo 2^32."""
+    """Return an integer that is the same for all elements as a u32, modulo 2^32."""
     match expr:
         case ir.Constant(value=value):
             return t.u32(wrap_u32(int(value)))
@@ -125,6 +138,7 @@ def lower_fixed(to: Lowerer, expr: ir.Expr) -> t.Expr:
             return to.lower(expr).expr
         case ir.Unary(op="-", operand=operand):
             return t.ZERO - lower_fixed(to, operand)
+        # Modulo 2^32, i32 and u32 are the same bits, and sums and products agree.
         case ir.Cast(operand=operand) if operand.type.is_integer:
             return lower_fixed(to, operand)
         case ir.Binary(op="+", left=left, right=right):
@@ -133,6 +147,7 @@ def lower_fixed(to: Lowerer, expr: ir.Expr) -> t.Expr:
             return lower_fixed(to, left) - lower_fixed(to, right)
         case ir.Binary(op="*", left=left, right=right):
             return lower_fixed(to, left) * lower_fixed(to, right)
+        # Quotients do not: a dim by a positive number is safe, as neither is negative.
         case ir.Binary(
             op="/", left=ir.DimValue() as dim, right=ir.Constant(value=value) as divisor
         ) if (value > 0):
@@ -143,7 +158,7 @@ def lower_fixed(to: Lowerer, expr: ir.Expr) -> t.Expr:
 
 
 def _magnitude(expr: ir.Expr) -> tuple[ir.Expr, bool]:
-    """Return an integer without its sign, and whether it had one that shows."""
+    """Return an integer without a sign that is written, and whether it had one."""
     match expr:
         case ir.Unary(op="-", operand=operand):
             return operand, True

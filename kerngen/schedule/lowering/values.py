@@ -8,7 +8,10 @@ from typing import Final, final
 from kerngen.shader import tree as t
 
 LANES: Final = 4
+"""The elements that a wide value has: a `vec4`, the longest vector of WGSL."""
+
 COMPONENTS: Final = "xyzw"
+"""The components of a `vec4`."""
 
 
 @final
