@@ -16,15 +16,15 @@ from kerngen.ir.nodes import Kernel
 
 _WIDTH = 88
 _MARKED = re.compile(r"\s|[-*+>|#]|\d+[.)]\s")
-"""How a line begins that is no part of a plain paragraph."""
+"""The beginning of a line that is no plain paragraph's: indented text, or a list's item."""
 _ROOM = 24
-"""The narrowest that a text is wrapped to, however deep it is indented."""
+"""The least width that a text is wrapped to, however deep it is indented."""
 
 
 def source_texts(kernel: Kernel) -> Iterator[str]:
     """Yield a kernel's source: its head, and each statement.
 
-    A copy of a struct, which is a statement for each member, is there once.
+    A copy of a struct, which is a statement for each member, is yielded once.
     """
     yield kernel.signature
     yield from (f"require {each.text};" for each in kernel.requires)
@@ -47,6 +47,8 @@ def write_docstring(writer: Writer, lines: Sequence[str]) -> None:
     shown = [plain(line).rstrip() for line in lines]
     while shown and not shown[-1]:
         shown.pop()
+    # A raw docstring keeps backslashes, but can't hold triple quotes: these are escaped, and
+    # then backslashes are, too.
     is_raw = any("\\" in line for line in shown)
     if any('"""' in line for line in shown):
         is_raw = False

@@ -76,7 +76,7 @@ def element_name(tensor: Tensor) -> str:
 
 
 def parameter_element(parameter: Parameter) -> str:
-    """Return the type of a parameter as an element type."""
+    """Return the element type of a parameter: `f32`, `vec3f`, or a struct's class."""
     memory = parameter.memory
     assert not isinstance(memory, FixedArray), "that is a tensor"
     return class_name(memory) if isinstance(memory, Struct) else memory.spelling

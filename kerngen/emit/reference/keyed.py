@@ -27,6 +27,7 @@ from kerngen.ir.staging.keyed import (
 )
 from kerngen.ir.types import Scalar
 
+# NumPy's ufuncs of the reductions, and the neutral values of those that have no limit.
 _JOINS: dict[ReduceKind, str] = {
     "sum": "np.add",
     "prod": "np.multiply",
@@ -37,7 +38,11 @@ _OF_NOTHING: dict[ReduceKind, str] = {"sum": "0", "prod": "1"}
 
 
 def print_keyed(printer: ExpressionPrinter, expr: Reduce, frame: Frame) -> Code | None:
-    """Return a keyed or prefix reduction, aligned with the frame, else None."""
+    """Return a keyed, prefix or ragged reduction, aligned with the frame, or None.
+
+    None is returned for other reductions, and where the terms are more than the elements of
+    any tensor that is read: then loops need less memory.
+    """
     if expr.condition is None or not isinstance(expr.type, Scalar):
         return None
     order = order_of(expr)
@@ -80,7 +85,11 @@ def _ordered(
 @final
 @dataclass(frozen=True, slots=True)
 class _Laid:
-    """A reduction by keys along axes: those of its terms, further ones, and the result's."""
+    """A reduction by keys, with the axes along which NumPy computes it.
+
+    Of `sum[i when ids[i] == u32(q)] dy[i, j]`, `terms` is (i), `columns` is (j), and
+    `results` is (q, j).
+    """
 
     reduce: Reduce
     keys: tuple[Key, ...]
@@ -93,13 +102,13 @@ class _Laid:
         return (*(key.index for key in self.keys), *self.columns)
 
     def places(self, printer: ExpressionPrinter) -> str:
-        """Print where each term belongs."""
+        """Return the tuple of keys as text: `(ids,)`."""
         return tuple_text(
             printer.print(key.value, self.terms).text for key in self.keys
         )
 
     def body(self, printer: ExpressionPrinter) -> str:
-        """Print the terms."""
+        """Return the array of the terms as text, along `terms` and `columns`."""
         return printer.print(self.reduce.body, (*self.terms, *self.columns)).text
 
 
@@ -110,6 +119,7 @@ def _laid(
 
     None where no tensor that is read has as many elements as there are terms.
     """
+    # An index of the frame that a key reads, as g in `ids[g, i] == u32(q)`, is a key as well.
     chosen = frozenset[Index]().union(*(free_indices(k.value) for k in found.keys))
     rows = tuple(index for index in frame if index in chosen)
     keys = (*(Key(IndexValue(row), row) for row in rows), *found.keys)

@@ -1,6 +1,12 @@
 """Print reads of tensors: views for bare subscripts, gathers for others.
 
-Gathers clamp.  Affine subscripts are checked before, so that it changes nothing there.
+Gathers clamp their places to the axis.  Affine subscripts are checked before, at the call, so
+that clamping changes nothing there.
+
+    x[i, j]              ->    x                      a view
+    x[i, 2 * j + 1]      ->    x[:, 1 : 1 + 2 * n : 2]
+    table[ids[t], d]     ->    ref.take(table, ids, 0)
+    x[i, ids[i]]         ->    ref.at(x, i, ids)
 """
 
 from __future__ import annotations
