@@ -42,7 +42,7 @@ _COMPARISONS = frozenset[ir.BinaryOp](("==", "!=", "<", "<=", ">", ">=", "and", 
 _SHIFTS = frozenset[ir.BinaryOp](("<<", ">>"))
 """The operators whose sides differ in type: the type of the left one is the result's."""
 _EXACT = frozenset[ir.BinaryOp](("+", "-", "*"))
-"""The operators that are the same for Python's floats as for arrays; of integers, arrays wrap."""
+"""The operators that are the same for Python's floats as for arrays; integers may wrap."""
 
 
 @final
