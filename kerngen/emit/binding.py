@@ -77,6 +77,8 @@ def emit_binding(
     """
     names = module_names(module)
     parts = _body(module, planned, names)
+    # The docstring, which ends in the source's stamp, by which `reload` and imports notice
+    # that files don't belong together.
     writer = Writer()
     doc = summary(module.doc, f"Kernels of {module.path}.")
     origin = f"{module.path} (sha256 {source_sha[:16]})"
@@ -87,6 +89,7 @@ def emit_binding(
     writer.line()
     writer.line("from __future__ import annotations")
     writer.line()
+    # Imports are known by now: the names that the parts below use.
     for line in import_lines(parts, _imported(module, names)):
         writer.line(line)
     text = "".join((writer.text, *parts))
@@ -211,6 +214,7 @@ def _write_kernel(
 
 
 _BY_RANK = {0: "Scalar", 1: "Vector", 2: "Matrix", 3: "Tensor3", 4: "Tensor4"}
+"""The type aliases of `kerngen.runtime` for tensors of a rank."""
 _BY_ORDER = "in the order of the outputs"
 
 
@@ -246,6 +250,7 @@ def write_function(writer: Writer, kernel: Kernel, names: KernelNames) -> None:
     with writer.block(head):
         write_docstring(writer, _docstring(kernel, names))
         launch = _launch(kernel, names)
+        # `launch` returns a tuple of all outputs.
         match [names.values[output.name] for output in outputs]:
             case []:
                 writer.line(launch)
@@ -279,6 +284,7 @@ def _parameters(kernel: Kernel, names: KernelNames) -> list[str]:
 
 
 def _launch(kernel: Kernel, names: KernelNames) -> str:
+    """Return the call `_AXPY.launch(ctx, (x, y), (alpha,), (out,))`."""
     tensors = tuple_text(names.values[t.name] for t in tensor_parameters(kernel))
     scalars = tuple_text(names.values[p.name] for p in kernel.parameters)
     arguments = ["ctx", tensors, scalars]
@@ -310,6 +316,7 @@ def _docstring(kernel: Kernel, names: KernelNames) -> list[str]:
 
 
 def _equations(kernel: Kernel) -> list[str]:
+    """Return the source's lines, indented: a literal block of the docstring."""
     return [
         INDENT + line
         for text in source_texts(kernel)
@@ -333,6 +340,8 @@ def _arguments(kernel: Kernel, names: KernelNames) -> list[tuple[str, str]]:
 
 
 def _tensor_text(kernel: Kernel, tensor: Tensor) -> str:
+    """Return a tensor's text in the docstring: `f32[m, n / 2], changed in place. ...`."""
+    # A computed length is shown as the source writes it, not by its name.
     written = {dim.name: dim.text for dim in kernel.derived}
     shape = ", ".join(written.get(str(axis), str(axis)) for axis in tensor.extents)
     changed = ", changed in place" if tensor.role is Role.UPDATE else ""

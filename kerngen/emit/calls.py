@@ -22,6 +22,7 @@ def fill_template(template: str, arguments: Sequence[Code]) -> Code:
     pieces: list[str] = []
     end = 0
     for match in _PLACEHOLDER.finditer(template):
+        # In `np.hypot({0}, {1})` arguments need no parentheses, in `{0} ** 2` they do.
         argument = arguments[int(match[1])]
         whole = _ARGUMENT.match(template, match.start()) is not None
         pieces += [

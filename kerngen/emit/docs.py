@@ -15,6 +15,7 @@ from kerngen.emit.writer import INDENT, Writer
 from kerngen.ir.nodes import Kernel
 
 _WIDTH = 88
+"""The length of lines in black's format."""
 _MARKED = re.compile(r"\s|[-*+>|#]|\d+[.)]\s")
 """The beginning of a line that is no plain paragraph's: indented text, or a list's item."""
 _ROOM = 24
@@ -39,6 +40,7 @@ def plain(text: str) -> str:
 
 
 def _escaped(character: str) -> str:
+    # A line separator would end a comment, and Python refuses a null byte.
     return " " if character.isspace() else f"<U+{ord(character):04X}>"
 
 
@@ -122,6 +124,7 @@ def summary(doc: str, otherwise: str) -> list[str]:
 
 def section(title: str, entries: Iterable[tuple[str, str]], depth: int) -> list[str]:
     """Return a section of a docstring with an entry for each name, if there are any."""
+    # In Google's style: `Args:`, then an indented entry for each name.
     lines = [
         INDENT + line
         for name, text in entries

@@ -17,6 +17,7 @@ from kerngen.emit.broken import broken
 from kerngen.emit.writer import INDENT
 
 _WIDTH = 88
+"""The length of lines in black's format."""
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _FRAMES = {"(": "_(\n{}\n)\n", "[": "[\n{}\n]\n", "{": "{{\n{}\n}}\n"}
 """The text around an item of a bracket for black: a call, as `(x)` alone is no tuple."""
@@ -51,6 +52,7 @@ class _Line:
 
 def formatted(text: str) -> str:
     """Return a printed module in black's format."""
+    # If black can't be given a long line alone, it gets the whole text.
     lines = list(_lines(text))
     if all(line.is_whole for line in lines if line.is_long):
         return "".join(map(_formatted, lines))
@@ -63,6 +65,7 @@ def _lines(text: str) -> Iterator[_Line]:
     is_doc = False
     for line in text.splitlines():
         code = line.lstrip()
+        # A docstring begins and ends with its quotes at the margin of a line.
         if is_doc or code.startswith((_QUOTES, f"r{_QUOTES}", "#")):
             is_doc = code != _QUOTES if is_doc else code.count(_QUOTES) == 1
             yield _Line(line, is_code=False)

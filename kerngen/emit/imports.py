@@ -14,6 +14,7 @@ _STANDARD = {
     "typing": ("Any", "ClassVar", "Literal", "NamedTuple"),
 }
 _N = (2, 3, 4)
+"""The numbers of columns and rows of matrices."""
 _NUMPY = {"numpy.typing": ("NDArray",)}
 _MATRICES = tuple(f"Mat{columns}x{rows}" for columns in _N for rows in _N)
 _LEAVES = tuple(name for name in LEAVES if name[:3] in ("mat", "vec"))
@@ -78,6 +79,7 @@ def import_lines(
     `structs` are imported classes of other generated modules: (module, class).
     `is_bound` is set for modules of `kerngen bind`.
     """
+    # Groups in isort's order: standard library, third parties, kerngen, the user's modules.
     used = {name for part in parts for name in _names(part)}
     groups = (
         _from_lines(_STANDARD, used),

@@ -41,6 +41,7 @@ from kerngen.schedule.program import (
     Variant,
 )
 
+# The words of plans for the roles of tensors.
 _ACCESS: Final[dict[Role, tree.Access]] = {
     Role.INPUT: "read",
     Role.UPDATE: "update",
@@ -85,6 +86,7 @@ def plan_kernel(
     taken = frozenset((*kernel.lengths, *names.values.values()))
     maker = SizeMaker(hosts, renamed, taken)
     plan = replace(_plan(program, renamed, maker), gradient=_gradient(kernel, names_of))
+    # The maker has noted the expressions that are no sizes, each with its symbol.
     computed = tuple(maker.computed)
     # Guards: the scalars that decide how a call runs, in the order of their first use.
     read = dict.fromkeys(_scalars_read(plan))
@@ -269,6 +271,7 @@ def _variants(
 
 def _end(cases: tuple[tree.Case, ...]) -> tree.Sequence:
     """Return the last steps of all cases, if they and the scratch memory are the same."""
+    # Each case keeps one step at least; the longest common end is taken.
     first, *others = cases
     if not others or any(each.scratch != first.scratch for each in others):
         return ()

@@ -35,6 +35,7 @@ def attributes(memory: MemoryType, path: Path, text: str, depth: int = 1) -> str
     """
     if not path:
         return text
+    # A member, a literal place, or all elements of an array, by a comprehension.
     step, rest = path[0], path[1:]
     inner = reach(memory, (step,))
     if isinstance(step, Field):

@@ -63,6 +63,7 @@ TUPLE_NAMES = frozenset(("count", "index"))
 
 _PRIVATE_NAMES = frozenset(("FILES",))
 """The names, without their `_`, that generated modules define privately: `_FILES`."""
+# The names that each kind of item must not have.
 _RESERVED = KEYWORDS | BUILTINS_IN_USE
 _NOT_FOR_MODULE = _RESERVED | MODULE_NAMES
 _NOT_FOR_CLASSES = (

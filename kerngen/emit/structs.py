@@ -37,6 +37,7 @@ from kerngen.layout.types import (
     column_stride,
 )
 
+# The NumPy dtypes of numbers in memory, as text; little-endian, as WGSL is.
 _DTYPES = {
     Storage.F32: '"<f4"',
     Storage.I32: '"<i4"',
@@ -162,6 +163,7 @@ class StructPrinter:
         `trail: vec3f[5]` at 16 becomes
         `Field("trail", vec3f, 16, lengths=(5,), stride=16)`.
         """
+        # Arrays of arrays are one array of several lengths; the stride is the innermost one's.
         laid, stride = field.laid, 0
         lengths: list[str] = []
         while isinstance(laid, ArrayLayout):
@@ -219,6 +221,7 @@ class StructPrinter:
             case StructLayout():
                 return f"{self._class(laid)}.DTYPE", ()
             case ArrayLayout(element=element, length=length, stride=stride):
+                # Adjacent elements join their axes; others are records with a gap.
                 base, shape = self._dtype(element)
                 if stride == element.size:
                     return base, (length, *shape)

@@ -117,6 +117,7 @@ def _good(wanted: Sequence[Footprint]) -> list[int]:
 
     Of several, it is the one with the largest alignment.
     """
+    # Each place gets the best of the fields that are left.
     numbers = [*range(len(wanted))]
     order: list[int] = []
     end = 0

@@ -150,6 +150,7 @@ def leaf_footprint(leaf: Leaf) -> Footprint:
 
 
 def _vector_footprint(unit: int, width: int) -> Footprint:
+    # A vec3 has the alignment of a vec4, and its own size.
     lanes = VECTOR_LANES[width]
     return Footprint(lanes.align * unit, lanes.size * unit)
 

@@ -200,6 +200,7 @@ def _columns(leaf: Leaf) -> ColumnsLayout:
 
 def _array(element: Laid, length: int, space: Space) -> ArrayLayout:
     """Return a fixed array; in a uniform buffer its elements are a multiple of 16 apart."""
+    # The carrier fills the stride, so that WGSL's array has it without an attribute.
     footprint = Footprint(element.align, element.size)
     stride, align = footprint.stride, footprint.align
     carrier, part = element, ""
@@ -235,6 +236,7 @@ def _struct(struct: Struct, space: Space) -> StructLayout:
     In a uniform buffer it is always in another struct, which asks for a size and an
     alignment in units of 16 bytes.  It keeps its name there if that changes nothing.
     """
+    # `Light` if the declaration is the same for both address spaces, else `LightUniform`.
     stored = place(struct.name, struct.members, Space.STORAGE, struct)
     if space is Space.STORAGE:
         return stored
@@ -300,6 +302,7 @@ def _rules(
     member: Member, laid: Laid, space: Space, before: LayoutField | None
 ) -> tuple[Rule, ...]:
     """Return the rules that put a member where it is, behind the one before it."""
+    # Of its place: the member before it; then of its type, and of its own attributes.
     names = ["first" if before is None else "next"]
     if before is not None:
         names += ["@size"] if RULES["@size"] in before.rules else []

@@ -184,6 +184,7 @@ class RowTemplate:
         Sums and products may differ in their number of operands: then the first ones are
         joined, so that `m * n * 4` and `k * 4` have the template `$size * 4`.
         """
+        # `add` and `multiply` alone make functions of any number of operands.
         least = min(map(len, lists))
         if any(len(operands) > least for operands in lists):
             joined = {"+": host.add, "*": host.multiply}[function]

@@ -152,7 +152,7 @@ class FactReader:
         self.requires.append(tree.Requirement(line.string(line.fields[1]), condition))
 
     def _checked(self, line: PlanLine, rest: str) -> tuple[str, int, str | int]:
-        """Return what a check is about: tensor, number of the axis, its length."""
+        """Return the subject of a check: tensor, number of the axis, its length."""
         place = _CHECKED.fullmatch(rest)
         if place is None:
             line.refuse(f"expected '\"NAME\" AXIS LENGTH', got '{rest}'")

@@ -174,6 +174,7 @@ def symbols(part: Size | Guard) -> Iterator[str]:
 # Evaluation
 
 COMPARISONS: Final = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+"""The operators of comparisons, with their functions."""
 
 
 def evaluate(size: Size, values: Values) -> int:
@@ -352,6 +353,7 @@ def divides(divisor: int, size: Operand) -> Guard:
 
 def all_of(*guards: Guard) -> Guard:
     """Return the condition that all hold, without those that follow from another."""
+    # Nested conditions are joined; then those that are the same, or follow, go.
     flat = [
         part
         for guard in guards

@@ -157,6 +157,7 @@ def figures(guard: host.Guard, values: host.Values) -> Iterator[str]:
     """Yield the values that a condition depends on: `d is 12`, `12 % 8 is 4`."""
     known = {name: int(values[name]) for name in host.symbols(guard)}
     yield from (f"{name} is {value}" for name, value in known.items())
+    # A printer that names each symbol by its value: `12 % 8` for `d % 8`.
     numbers: dict[host.Size, str] = {
         host.Symbol(n): str(value) for n, value in known.items()
     }

@@ -116,6 +116,7 @@ class Gather:
 
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
+"""Pairs of names: one in the original kernel, and one in its gradient."""
 
 
 @final

@@ -55,6 +55,8 @@ def print_static(scope: FunctionBody, expr: ir.Expr) -> Code | None:
     if found is None:
         return None
     value, text = found
+    # Vectors and f16 are arrays; a scalar parameter is a Python number already; a part of
+    # another one is made a number.
     if not isinstance(expr.type, Scalar) or _is_half(scope, value):
         return _typed(scope, value, text)
     if text == scope.names[value.name]:

@@ -28,6 +28,7 @@ def find_carrier(
 
     To compute an expression over these axes takes as much memory as that tensor.
     """
+    # The first tensor that is read with exactly these indices, each along one axis.
     for node in walk(expr):
         axes = read_axes(node, loops) or ()
         if len(axes) == len(wanted) and wanted == frozenset(axes):

@@ -107,6 +107,8 @@ def _write_recurrence(
              for t in range(n):
                  h[:, t] = np.where(t > 0, ref.take(h, t - 1, 1) + x[:, t], x[:, t])
     """
+    # The other indices are the axes of each step; the array begins as zeros, and a step
+    # reads what earlier ones wrote.
     target, step = statement.target, statement.indices[along.axis]
     frame = tuple(index for index in statement.indices if index is not step)
     scope.writer.line(
@@ -174,6 +176,8 @@ def _part_written(scope: FunctionBody, statement: ir.Statement) -> str:
 
 def _new_array(scope: FunctionBody, statement: ir.Statement, value: Code) -> str:
     """Return the value as an array of the target's shape that nothing else can reach."""
+    # 1. Broadcast to the target's shape; 2. stored as f16 or narrow integers; 3. of rank 0,
+    # where NumPy's functions return scalars; 4. copied if it may be a view.
     target = statement.target
     if not free_indices(statement.value).issuperset(statement.indices):
         return f"ref.filled({value.text}, {_shape_and_type(scope, statement)})"
@@ -277,6 +281,7 @@ def _holds_floats(tensor: ir.Tensor) -> bool:
 
 def _dim_sources(kernel: ir.Kernel, scope: FunctionBody) -> dict[ir.Tensor, list[str]]:
     """Return the tensors that the needed dims are taken from, each with its dims."""
+    # Each dim is taken from the first tensor that has it.
     missing = set(scope.dims).intersection(kernel.dims)
     sources: dict[ir.Tensor, list[str]] = {}
     for tensor in tensor_parameters(kernel):
@@ -333,6 +338,8 @@ def _store_text(scope: FunctionBody, statement: Statement, stored: StoreAt) -> s
     inner = [
         (step.place, step.length) for step in statement.path if isinstance(step, At)
     ]
+    # The axes of the tensor, then those of fixed arrays in its elements: if all are slices,
+    # an assignment to a part of the array, else `ref.store`.
     axes = [*zip(stored.places, target.extents, strict=True), *inner]
     runs = [(run_of(place, ()), extent) for place, extent in axes]
     parts = [run_text(scope, run, extent) for run, extent in runs if run is not None]

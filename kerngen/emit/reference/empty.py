@@ -19,6 +19,7 @@ _EMPTY: dict[ReduceKind, str] = {
     "argmax": "np.full({shape}, -1, {dtype})",
     "argmin": "np.full({shape}, -1, {dtype})",
 }
+# NumPy's `max` of nothing raises; of i32 and u32 the neutral values are the extremes.
 _LIMITS: dict[tuple[ReduceKind, Scalar], str] = {
     ("max", Scalar.F32): "-np.inf",
     ("max", Scalar.I32): "ref.LOWEST_I32",

@@ -203,6 +203,7 @@ def print_swizzle(printer: ExpressionPrinter, expr: Swizzle, frame: Frame) -> Co
     if static is not None:
         return static
     operand = printer.print(expr.operand, frame)
+    # A view where NumPy has one: a component, or the first ones.
     places = ["xyzw".index(letter) for letter in expr.components]
     if len(places) == 1:
         return inner(operand, [str(places[0])])
@@ -223,6 +224,7 @@ def print_part(printer: ExpressionPrinter, expr: Part, frame: Frame) -> Code:
         return static
     operand = printer.print(expr.operand, frame)
     is_column = isinstance(expr.operand.type, Matrix)
+    # A literal place, a number that is inside, or a computed one that is clamped.
     literal = literal_place(expr.at)
     place = printer.print(subscript_value(expr.at.place), frame)
     if literal is not None:
@@ -244,6 +246,7 @@ def print_construct(printer: ExpressionPrinter, expr: Construct, frame: Frame) -
     Before:  vec3f(x, y, 1.0)                 vec4f(v, 1.0)
     After:   geometry.vector(real, x, y, 1.0)  geometry.join(v, real([1.0]))
     """
+    # Columns; another vector; one scalar; scalars; or scalars and vectors.
     codes = [printer.print(part, frame) for part in expr.parts]
     texts = [code.text for code in codes]
     if isinstance(expr.type, Matrix):

@@ -45,6 +45,7 @@ def print_keyed(printer: ExpressionPrinter, expr: Reduce, frame: Frame) -> Code 
     """
     if expr.condition is None or not isinstance(expr.type, Scalar):
         return None
+    # In this order: counts of lesser elements, keys, prefixes, ranges that are read.
     order = order_of(expr)
     if order is not None and order.index in frame:
         return _ordered(printer, expr, order, frame)
@@ -167,6 +168,7 @@ def print_keyed_place(
     condition = found.reduce.condition
     if laid is None:
         return None
+    # `where` of `ref.keyed_places` lies along the terms alone.
     if condition and not free_indices(condition).isdisjoint(laid.columns):
         return None
 
@@ -219,6 +221,7 @@ def _ranged(printer: ExpressionPrinter, found: Ragged, frame: Frame) -> Code | N
 
 
 def _whole(number: str, added: int) -> str:
+    # In int64: a u32 or i32 might wrap, as in `start[i] + 1`.
     return f"np.asarray({number}, np.int64) + {added}" if added else number
 
 

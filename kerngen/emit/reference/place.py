@@ -52,6 +52,7 @@ def _by_loops(printer: ExpressionPrinter, expr: Reduce, outer: Frame) -> Code:
     After:   for p in range(k):
                  ref.find(np.less, best, argmin_over_p, p, a[:, p, None] + b[p])
     """
+    # Two arrays as large as the result: the best terms, and their places, from -1 on.
     scope, (index,) = printer.scope, expr.indices
     place = write_empty(printer, expr, outer)
     best = scope.fresh("best")

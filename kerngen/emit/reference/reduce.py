@@ -31,6 +31,7 @@ from kerngen.ir.nodes import Binary, Expr, Index, Load, Reduce, ReduceKind
 from kerngen.ir.types import Scalar, ValueType
 from kerngen.ir.walk import factors_of
 
+# The lines that add a slice to a total in place.
 _ACCUMULATE: dict[ReduceKind, str] = {
     "sum": "{total} += {part}",
     "prod": "{total} *= {part}",
@@ -161,6 +162,7 @@ def _over_axes(printer: ExpressionPrinter, expr: Reduce, inner: Frame) -> Code:
     arguments = [body.text]
     if len(axes) < len(inner) or components(expr.type):
         arguments.append(f"axis={axes[0] if len(axes) == 1 else tuple_text(axes)}")
+    # `max` and `min` of nothing are the limit; sums of int32 would be int64 by default.
     limit = limit_of(expr)
     if limit is not None:
         arguments.append(f"initial={limit}")

@@ -62,6 +62,7 @@ def run_of(subscript: ir.Subscript, loops: Container[ir.Index]) -> AxisSlice | N
     form = subscript_form(subscript)
     if form is None:
         return None
+    # Indices of loops are numbers; of others, a slice has one, with a step above 0.
     own = [index for index in form.terms if index not in loops]
     rest = {index: c for index, c in form.terms.items() if index in loops}
     start = AffineForm(form.offset, rest)
@@ -108,6 +109,7 @@ def run_text(scope: FunctionBody, run: AxisSlice, extent: ir.Extent) -> str:
         return (start or Code("0")).text
     if start is None and run.step == 1 and run.index.extent == extent:
         return ":"
+    # The end is start + step * length: behind the last element, by a step.
     length = Code(scope.extent(run.index.extent))
     if run.step != 1:
         length = binary("*", Code(str(run.step)), length)
@@ -123,6 +125,7 @@ def _start(scope: FunctionBody, form: AffineForm) -> Code | None:
     printer = HostPrinter(
         lambda node: _value(scope, node), scope.constants, scope.functions, wraps=True
     )
+    # Loop variables by their coefficients, then the offset: `u - 1` rather than `u + -1`.
     total: Code | None = None
     for index, coefficient in form.terms.items():
         term = Code(scope.loops[index])

@@ -18,6 +18,7 @@ from kerngen.ir.nodes import Tensor
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 
 ARRAY = "NDArray[Any]"
+"""The annotation of arrays, but for those of structs."""
 
 _BEHIND = re.compile(r"\[((?::|None)(?:, (?::|None))*|\.\.\.(?:, (?:\d+|:|None))*)\]$")
 """Subscripts at the end of a text to which those of components may be added.
