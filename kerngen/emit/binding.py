@@ -1,6 +1,16 @@
 """Print the Python module of a `.kern` file.
 
-Two steps: everything below the imports, then the imports that it turned out to need.
+    a docstring                               the file's own, and the stamp of its source
+    from kerngen.runtime import ...           the names that the rest uses
+    __all__ = [...]                           ABI, constants
+    class Light(Struct): ...                  structs, and functions over arrays
+    # ---- softmax ----                       each kernel:
+    class SoftmaxUniform(UniformStruct): ...  its uniform struct, and tuple of outputs
+    def softmax_reference(x): ...             its NumPy reference
+    _SOFTMAX = _FILES.kernel(...)             its plan with its functions
+    def softmax(x, *, out=None, ctx=None):    the function that users call
+
+Everything below the imports is printed first, then the imports of the names in it.
 """
 
 from __future__ import annotations
@@ -48,7 +58,10 @@ from kerngen.ir.nodes import Kernel, Parameter, Role, Tensor
 from kerngen.layout.struct import uniform_layout
 
 ABI = 5
-"""The ABI of `kerngen.runtime` that bindings are printed for."""
+"""The ABI of `kerngen.runtime` that bindings are printed for: `kerngen.runtime.abi.ABI`.
+
+It is a copy, as the compiler does not import the runtime.
+"""
 
 
 def emit_binding(
@@ -60,11 +73,12 @@ def emit_binding(
 ) -> str:
     """Return the module's text: bindings, uniform structs and NumPy references.
 
-    Without `formatted` the text is not in black's format, which takes a fifth of the
-    time.
+    Without `formatted` the text is not in black's format, which saves a fifth of the time.
     """
     names = module_names(module)
     parts = _body(module, planned, names)
+    # The docstring, which ends in the source's stamp, by which `reload` and imports notice
+    # that files don't belong together.
     writer = Writer()
     doc = summary(module.doc, f"Kernels of {module.path}.")
     origin = f"{module.path} (sha256 {source_sha[:16]})"
@@ -75,6 +89,7 @@ def emit_binding(
     writer.line()
     writer.line("from __future__ import annotations")
     writer.line()
+    # Imports are known by now: the names that the parts below use.
     for line in import_lines(parts, _imported(module, names)):
         writer.line(line)
     text = "".join((writer.text, *parts))
@@ -82,7 +97,7 @@ def emit_binding(
 
 
 def _imported(module: Module, names: ModuleNames) -> list[tuple[str, str]]:
-    """Return the classes of other modules' structs, each after its module."""
+    """Return pairs of a module and what is imported of it: `Light`, or `Light as Light_`."""
     found: list[tuple[str, str]] = []
     for struct in imported_structs(module):
         theirs, ours = class_name(struct), names.structs[struct]
@@ -126,6 +141,7 @@ def _write_head(
 
 
 def _public_names(module: Module, names: ModuleNames) -> list[str]:
+    """Return the names of `__all__`: what the file declares, not what it imports."""
     constants = names.constants.items()
     public = [shown for name, shown in constants if name not in module.imported]
     public += [names.structs[struct] for struct in module.structs]
@@ -173,7 +189,10 @@ def _kernel(
 def _write_kernel(
     writer: Writer, kernel: Kernel, names: KernelNames, *, has_computed: bool
 ) -> None:
-    """Write the object that puts a kernel's plan and its functions together."""
+    """Write the object that puts a kernel's plan and its functions together.
+
+    _AXPY = _FILES.kernel("axpy", axpy_reference, AxpyUniform, hosts=_axpy_hosts)
+    """
     parts = [f'"{kernel.name}"', names.reference]
     if uniform_layout(kernel).fields:
         parts.append(names.uniform)
@@ -191,10 +210,11 @@ def _write_kernel(
     writer.line(f"{names.description} = _FILES.kernel({', '.join(parts)})")
 
 
-# Print the typed function that launches a kernel, with its docstring.
+# The typed function that launches a kernel, with its docstring
 
 
 _BY_RANK = {0: "Scalar", 1: "Vector", 2: "Matrix", 3: "Tensor3", 4: "Tensor4"}
+"""The type aliases of `kerngen.runtime` for tensors of a rank."""
 _BY_ORDER = "in the order of the outputs"
 
 
@@ -216,7 +236,13 @@ def write_output_tuple(writer: Writer, kernel: Kernel, names: KernelNames) -> No
 
 
 def write_function(writer: Writer, kernel: Kernel, names: KernelNames) -> None:
-    """Write the function that users call."""
+    """Write the function that users call.
+
+    @_SOFTMAX.function
+    def softmax(x: Matrix[f32], *, out=..., ctx=...) -> Matrix[f32]:
+        (y,) = _SOFTMAX.launch(ctx, (x,), (), (out,))
+        return y
+    """
     outputs = output_tensors(kernel)
     result = _result(kernel, names)
     head = f"def {names.function}({', '.join(_parameters(kernel, names))}) -> {result}:"
@@ -224,6 +250,7 @@ def write_function(writer: Writer, kernel: Kernel, names: KernelNames) -> None:
     with writer.block(head):
         write_docstring(writer, _docstring(kernel, names))
         launch = _launch(kernel, names)
+        # `launch` returns a tuple of all outputs.
         match [names.values[output.name] for output in outputs]:
             case []:
                 writer.line(launch)
@@ -245,6 +272,7 @@ def _result(kernel: Kernel, names: KernelNames) -> str:
 
 
 def _parameters(kernel: Kernel, names: KernelNames) -> list[str]:
+    """Return the parameters: tensors in order, then scalars, `out` and `ctx` by name."""
     tensors = [
         f"{names.values[tensor.name]}: {tensor_annotation(tensor)}"
         for tensor in tensor_parameters(kernel)
@@ -256,6 +284,7 @@ def _parameters(kernel: Kernel, names: KernelNames) -> list[str]:
 
 
 def _launch(kernel: Kernel, names: KernelNames) -> str:
+    """Return the call `_AXPY.launch(ctx, (x, y), (alpha,), (out,))`."""
     tensors = tuple_text(names.values[t.name] for t in tensor_parameters(kernel))
     scalars = tuple_text(names.values[p.name] for p in kernel.parameters)
     arguments = ["ctx", tensors, scalars]
@@ -287,6 +316,7 @@ def _docstring(kernel: Kernel, names: KernelNames) -> list[str]:
 
 
 def _equations(kernel: Kernel) -> list[str]:
+    """Return the source's lines, indented: a literal block of the docstring."""
     return [
         INDENT + line
         for text in source_texts(kernel)
@@ -310,6 +340,8 @@ def _arguments(kernel: Kernel, names: KernelNames) -> list[tuple[str, str]]:
 
 
 def _tensor_text(kernel: Kernel, tensor: Tensor) -> str:
+    """Return a tensor's text in the docstring: `f32[m, n / 2], changed in place. ...`."""
+    # A computed length is shown as the source writes it, not by its name.
     written = {dim.name: dim.text for dim in kernel.derived}
     shape = ", ".join(written.get(str(axis), str(axis)) for axis in tensor.extents)
     changed = ", changed in place" if tensor.role is Role.UPDATE else ""

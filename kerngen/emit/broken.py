@@ -1,7 +1,7 @@
-"""Long statements that one bracket breaks, as black lays them out.
+"""Long statements that a break at one bracket makes fit, laid out as black would.
 
 They are most of the long lines of a module: signatures, calls, tuples.  Black takes three
-milliseconds for each, a tenth of a build.
+milliseconds for each, a tenth of a build; here they are broken without it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from typing import Final
 from kerngen.emit.writer import INDENT
 
 _HEAD: Final = re.compile(r"(?:def \w+|\w+ = (?:\w+\.)?\w*)\(")
-"""A signature, a call that is named, or a tuple."""
+"""The beginning of a signature `def f(`, of a named call `x = f(`, or of a tuple `x = (`."""
 
 _CLOSERS: Final = {"(": ")", "[": "]"}
 _UNUSUAL: Final = re.compile(r"""['\\#]|,[)\]}]|lambda""")
-"""What black may change, or take for a wish to have a line for each item."""
+"""Text that is left to black.
+
+Black may change quotes, and a comma before a closing bracket asks it for a line per item.
+"""
 
 
 def broken(code: str, width: int) -> tuple[str, ...] | None:
@@ -37,13 +40,17 @@ def broken(code: str, width: int) -> tuple[str, ...] | None:
     items, tail = found
     is_def = code.startswith("def ")
     lines = [head[0], *_inner(items, width - len(INDENT), head[0]), f"){tail}"]
+    # Something follows the bracket, or a line is still too long: more than one break.
     if (tail and not is_def) or any(len(line) > width for line in lines):
         return None
     return tuple(lines)
 
 
 def _inner(items: list[str], width: int, head: str) -> Iterator[str]:
-    """Yield the lines between the brackets; a display has one for each item."""
+    """Yield the lines between the brackets: all items in one if they fit, else one each.
+
+    Black gives each item of a display its line, and so a signature's only parameter.
+    """
     whole = ", ".join(items)
     is_display = head.endswith(("= (", "["))
     is_alone = head.startswith("def ") and len(items) == 1

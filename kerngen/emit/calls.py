@@ -11,6 +11,8 @@ from typing import final
 from kerngen.emit.python_code import Code, Precedence
 
 _PLACEHOLDER = re.compile(r"\{(\d)\}")
+"""A placeholder in the template of a built-in: `np.hypot({0}, {1})`."""
+
 _ARGUMENT = re.compile(r"(?:(?<=\()|(?<=, ))\{\d\}(?=[,)])")
 """A placeholder that is a whole argument of a call, and so needs no parentheses."""
 
@@ -20,6 +22,7 @@ def fill_template(template: str, arguments: Sequence[Code]) -> Code:
     pieces: list[str] = []
     end = 0
     for match in _PLACEHOLDER.finditer(template):
+        # In `np.hypot({0}, {1})` arguments need no parentheses, in `{0} ** 2` they do.
         argument = arguments[int(match[1])]
         whole = _ARGUMENT.match(template, match.start()) is not None
         pieces += [
@@ -31,7 +34,7 @@ def fill_template(template: str, arguments: Sequence[Code]) -> Code:
 
 
 def _level(template: str) -> Precedence:
-    """Return how tightly the template binds: a call is an atom, all else loose."""
+    """Return the precedence of a template: a call is an atom, all else the lowest."""
     shape = ast.parse(re.sub(r"\{\d\}", "x", template), mode="eval").body
     return Precedence.ATOM if isinstance(shape, ast.Call) else Precedence.CONDITIONAL
 

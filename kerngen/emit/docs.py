@@ -15,16 +15,17 @@ from kerngen.emit.writer import INDENT, Writer
 from kerngen.ir.nodes import Kernel
 
 _WIDTH = 88
+"""The length of lines in black's format."""
 _MARKED = re.compile(r"\s|[-*+>|#]|\d+[.)]\s")
-"""How a line begins that is no part of a plain paragraph."""
+"""The beginning of a line that is no plain paragraph's: indented text, or a list's item."""
 _ROOM = 24
-"""The narrowest that a text is wrapped to, however deep it is indented."""
+"""The least width that a text is wrapped to, however deep it is indented."""
 
 
 def source_texts(kernel: Kernel) -> Iterator[str]:
     """Yield a kernel's source: its head, and each statement.
 
-    A copy of a struct, which is a statement for each member, is there once.
+    A copy of a struct, which is a statement for each member, is yielded once.
     """
     yield kernel.signature
     yield from (f"require {each.text};" for each in kernel.requires)
@@ -39,6 +40,7 @@ def plain(text: str) -> str:
 
 
 def _escaped(character: str) -> str:
+    # A line separator would end a comment, and Python refuses a null byte.
     return " " if character.isspace() else f"<U+{ord(character):04X}>"
 
 
@@ -47,6 +49,8 @@ def write_docstring(writer: Writer, lines: Sequence[str]) -> None:
     shown = [plain(line).rstrip() for line in lines]
     while shown and not shown[-1]:
         shown.pop()
+    # A raw docstring keeps backslashes, but can't hold triple quotes: these are escaped, and
+    # then backslashes are, too.
     is_raw = any("\\" in line for line in shown)
     if any('"""' in line for line in shown):
         is_raw = False
@@ -120,6 +124,7 @@ def summary(doc: str, otherwise: str) -> list[str]:
 
 def section(title: str, entries: Iterable[tuple[str, str]], depth: int) -> list[str]:
     """Return a section of a docstring with an entry for each name, if there are any."""
+    # In Google's style: `Args:`, then an indented entry for each name.
     lines = [
         INDENT + line
         for name, text in entries

@@ -1,9 +1,9 @@
 """Format printed modules as black does, passing black only the lines that are too long.
 
-What is printed is laid out as black would have it, but for those.  Black takes each of
-them apart on its own: what it makes of one depends on nothing around it but the
-indentation and the bracket that it is in.  The whole text would take four times as
-long, as black goes over what a bracket holds once for every bracket around it.
+The printer lays out everything else as black would.  How black breaks a long line depends on
+nothing around it but the indentation and the bracket that it is in, so it gets each by
+itself.  The whole text would take four times as long, as black goes over the contents of a
+bracket once for every bracket around it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from kerngen.emit.broken import broken
 from kerngen.emit.writer import INDENT
 
 _WIDTH = 88
+"""The length of lines in black's format."""
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _FRAMES = {"(": "_(\n{}\n)\n", "[": "[\n{}\n]\n", "{": "{{\n{}\n}}\n"}
-"""What black reads an item of a bracket in: in plain parentheses it would be a tuple."""
+"""The text around an item of a bracket for black: a call, as `(x)` alone is no tuple."""
 
 _QUOTES = '"""'
 
@@ -27,9 +28,9 @@ _QUOTES = '"""'
 @final
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A printed line; `bracket` is the one that it is an item of, if it is of one.
+    """A printed line; `bracket` is the open one that it is an item of, or "".
 
-    `is_code` is false for what black leaves as it is: docstrings and comments.
+    `is_code` is false for docstrings and comments, which black leaves as they are.
     """
 
     text: str
@@ -51,6 +52,7 @@ class _Line:
 
 def formatted(text: str) -> str:
     """Return a printed module in black's format."""
+    # If black can't be given a long line alone, it gets the whole text.
     lines = list(_lines(text))
     if all(line.is_whole for line in lines if line.is_long):
         return "".join(map(_formatted, lines))
@@ -58,10 +60,12 @@ def formatted(text: str) -> str:
 
 
 def _lines(text: str) -> Iterator[_Line]:
+    """Yield the lines of a printed module, whose brackets open at the ends of lines."""
     brackets: list[str] = []
     is_doc = False
     for line in text.splitlines():
         code = line.lstrip()
+        # A docstring begins and ends with its quotes at the margin of a line.
         if is_doc or code.startswith((_QUOTES, f"r{_QUOTES}", "#")):
             is_doc = code != _QUOTES if is_doc else code.count(_QUOTES) == 1
             yield _Line(line, is_code=False)
@@ -84,7 +88,10 @@ def _formatted(line: _Line) -> str:
 
 @cache
 def _pieces(code: str, width: int, bracket: str) -> tuple[str, ...]:
-    """Return the lines that black makes of one, less its indentation."""
+    """Return the lines that black makes of a long one, without its indentation.
+
+    Cached: signatures and calls of a module are often alike.
+    """
     if bracket:
         framed = _FRAMES[bracket].format(code)
         _, *items, _ = _black(framed, width + len(INDENT)).splitlines()
@@ -92,6 +99,7 @@ def _pieces(code: str, width: int, bracket: str) -> tuple[str, ...]:
     by_one = broken(code, width)
     if by_one:
         return by_one
+    # The head of a block is no statement without a body.
     if code.endswith(":"):
         head = _black(f"{code}\n{INDENT}pass\n", width).splitlines()
         return tuple(head[:-1])

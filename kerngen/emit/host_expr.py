@@ -22,6 +22,8 @@ from kerngen.ir.walk import walk
 ValueName: TypeAlias = Callable[[ir.DimValue | ir.UniformValue], str]
 """How a dim or scalar is spelled in the place of the expression."""
 
+# By type: conversions that saturate, as in WGSL; conversions of NumPy's results to Python
+# numbers; and arrays for functions that NumPy computes.
 _CASTS = {
     Scalar.F32: "float",
     Scalar.I32: "hostmath.to_i32",
@@ -35,6 +37,7 @@ _ARRAYS = {
     Scalar.U32: "ref.u32",
     Scalar.BOOL: "np.asarray",
 }
+# Operators with another meaning in Python: `//` rounds down, and shifts take any count.
 _FUNCTIONS_OF_INTEGERS = {
     "/": "hostmath.idiv",
     "%": "hostmath.irem",
@@ -43,10 +46,11 @@ _FUNCTIONS_OF_INTEGERS = {
 }
 _FUNCTIONS_OF_FLOATS = {"/": "hostmath.divide", "%": "hostmath.remainder"}
 _OPERATORS_OF_NATURALS = {"/": "//", "%": "%"}
-"""Python's own, where neither a sign nor a division by zero makes a difference."""
+"""Python's own operators, used if no side is negative and the divisor is not 0."""
 
 
 def _is_leaf(expr: ir.Expr) -> bool:
+    """Whether an expression is a value that is within 32 bits already."""
     leaves = (
         ir.Constant | ir.ConstRef | ir.DimValue | ir.UniformValue | ir.Swizzle | ir.Part
     )
@@ -62,7 +66,7 @@ def _wrapped(expr: ir.Expr, code: Code) -> Code:
 
 
 def _host_function(expr: ir.BuiltinCall) -> str:
-    """Return the function for Python's numbers; "" for a built-in that goes by NumPy."""
+    """Return a built-in's function for Python's numbers, or "" if NumPy computes it."""
     row = BUILTINS.get(expr.builtin)
     return row.host if row else ""
 
@@ -81,8 +85,11 @@ def warns(expr: ir.Expr) -> bool:
 class HostPrinter:
     """Prints host expressions in Python, given the names of values and functions.
 
-    The name of a value with a path is that of the part.  With `wraps`, quotients are
-    those of 32-bit integers, as a kernel computes them.
+    `value` returns the Python text of a dim or scalar, or of a part of one.  With `wraps`,
+    operands of quotients are wrapped to 32 bits, as a kernel computes them:
+
+        (m * n) / 4     ->  hostmath.idiv(m * n, 4)
+        with `wraps`    ->  hostmath.idiv(hostmath.wrap_i32(m * n), 4)
     """
 
     value: ValueName
@@ -133,6 +140,7 @@ class HostPrinter:
 
     def _binary(self, expr: ir.Binary) -> Code:
         left, right = self.print(expr.left), self.print(expr.right)
+        # `n // 4` is easier to read than a call, where it is the same.
         plain = not self.wraps or all(map(_is_leaf, (expr.left, expr.right)))
         divisor = isinstance(expr.right, ir.Constant) and expr.right.value != 0
         natural = divisor and is_natural(expr, wraps=False)
@@ -167,6 +175,7 @@ class HostPrinter:
         return self._number(expr, fill_template(row.numpy, arrays))
 
     def _function(self, expr: ir.FunctionCall) -> Code:
+        """Return a call of a user's function, which takes arrays, as a Python number."""
         function = self.functions[expr.function]
         arguments = ["ref.DOUBLE"] if function.needs_real else []
         arguments += [
@@ -176,4 +185,5 @@ class HostPrinter:
         return self._number(expr, call(function.name, arguments))
 
     def _number(self, expr: ir.Expr, code: Code) -> Code:
+        """Return a result of NumPy's as a Python number: `float(...)`."""
         return call(_RESULTS[scalar_of(expr.type)], [code.text])

@@ -1,4 +1,11 @@
-"""Print the function that computes the values of a kernel's uniform struct."""
+"""Print the function that computes the values of a kernel's uniform struct.
+
+    def _blend_hosts(n: int, turn: int) -> tuple[float, ...]:
+        most = float(BITS)
+        return (n, turn, most)
+
+A kernel has none if its struct has the dims and scalars of the call as they are.
+"""
 
 from __future__ import annotations
 
@@ -73,15 +80,20 @@ def write_computed(
     functions: Mapping[str, FunctionInfo],
     computed: Sequence[tuple[Expr, bool]],
 ) -> None:
-    """Write the function of sizes that a plan can't express: with floats, for one.
+    """Write the function of sizes that a plan can't express, such as those with floats.
 
-    The function takes dims and scalars by name. Each expression comes with whether its
-    integers wrap.
+    The function takes dims and scalars by name, and returns the values of the plan's
+    `computed` symbols.  `computed` has pairs: an expression, and whether its integers wrap.
+
+        def _root_computed(d: dict[str, Any]) -> tuple[int, ...]:
+            with np.errstate(all="ignore"):
+                return (hostmath.to_u32(hostmath.sqrt(float(d["n"]))),)
     """
     own = names.kernels[kernel.name]
     memories = {parameter.name: parameter.memory for parameter in kernel.parameters}
     hosts = {host.name: host.value for host in kernel.hosts}
 
+    # A size may read a host: its expression is printed in the place of its name.
     def value(node: DimValue | UniformValue) -> str:
         if node.name in hosts:
             return f"({printer.print(hosts[node.name]).text})"
@@ -111,6 +123,7 @@ def _values(kernel: Kernel, names: KernelNames) -> Iterator[str]:
 
 
 def _flat(memory: MemoryType, name: str) -> Iterator[str]:
+    """Yield the items for a parameter in a tuple: `*v`, and `*m[0]`, `*m[1]` of a matrix."""
     match memory:
         case Leaf(type=Vector()):
             yield f"*{name}"

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from kerngen.ir.memory import LEAVES, WIDE
 
+# What generated modules may import, by module, in isort's order of modules.
 _STANDARD = {
     "dataclasses": ("dataclass",),
     "typing": ("Any", "ClassVar", "Literal", "NamedTuple"),
 }
 _N = (2, 3, 4)
+"""The numbers of columns and rows of matrices."""
 _NUMPY = {"numpy.typing": ("NDArray",)}
 _MATRICES = tuple(f"Mat{columns}x{rows}" for columns in _N for rows in _N)
 _LEAVES = tuple(name for name in LEAVES if name[:3] in ("mat", "vec"))
@@ -41,7 +43,7 @@ _KERNGEN = {
 }
 _WIDE = {"kerngen.runtime.bound": tuple(WIDE)}
 BOUND = "bound"
-"""The module of the runtime that bound shaders have all of theirs from."""
+"""The module of the runtime whose classes the modules of `kerngen bind` use: `bound.Shader`."""
 
 _RUNTIME = "from kerngen.runtime import "
 _MODULES = {
@@ -50,7 +52,7 @@ _MODULES = {
 }
 
 STRUCT_IMPORTS = frozenset((*LEAVES, *_MATRICES, *_KERNGEN["kerngen.runtime.struct"]))
-"""What the classes of structs may read of those."""
+"""The imported names that the classes of structs may read."""
 
 IMPORTABLE = frozenset(
     (
@@ -77,6 +79,7 @@ def import_lines(
     `structs` are imported classes of other generated modules: (module, class).
     `is_bound` is set for modules of `kerngen bind`.
     """
+    # Groups in isort's order: standard library, third parties, kerngen, the user's modules.
     used = {name for part in parts for name in _names(part)}
     groups = (
         _from_lines(_STANDARD, used),
@@ -88,7 +91,11 @@ def import_lines(
 
 
 def _names(text: str) -> set[str]:
-    """Return the names in a text; its syntax tree takes a hundred times its memory."""
+    """Return the names in a text.
+
+    Parts of a module are parsed one by one: a syntax tree takes a hundred times the memory
+    of its text.
+    """
     nodes = ast.walk(ast.parse(text))
     return {node.id for node in nodes if isinstance(node, ast.Name)}
 
@@ -108,6 +115,7 @@ def _kerngen_lines(used: set[str], *, is_bound: bool) -> list[str]:
         modules = dict(sorted((_KERNGEN | _WIDE).items()))
         modules["kerngen.runtime"] = (*modules["kerngen.runtime"], BOUND)
     lines = _from_lines(modules, used)
+    # isort puts `import reference as ref` right after the other names of the package.
     at = next(n for n, line in enumerate(lines) if line.startswith(_RUNTIME))
     return [*lines[: at + 1], *_module_lines("ref", used), *lines[at + 1 :]]
 

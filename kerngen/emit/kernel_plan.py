@@ -1,4 +1,13 @@
-"""From a scheduled kernel to its plan, as the runtime reads it."""
+"""From a scheduled kernel to its plan, as the runtime reads it.
+
+    KernelProgram                     tree.KernelPlan
+    StageChoice, ScheduledCase    ->  Choice, Case        of strategies
+    Variant                       ->  Choice, Case        of shaders, by lengths
+    DispatchShader                ->  Dispatch
+    IR expressions                ->  sizes and guards    by a `SizeMaker`
+
+Names become Python's on the way: `lambda` is `lambda_`.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +41,7 @@ from kerngen.schedule.program import (
     Variant,
 )
 
+# The words of plans for the roles of tensors.
 _ACCESS: Final[dict[Role, tree.Access]] = {
     Role.INPUT: "read",
     Role.UPDATE: "update",
@@ -76,7 +86,9 @@ def plan_kernel(
     taken = frozenset((*kernel.lengths, *names.values.values()))
     maker = SizeMaker(hosts, renamed, taken)
     plan = replace(_plan(program, renamed, maker), gradient=_gradient(kernel, names_of))
+    # The maker has noted the expressions that are no sizes, each with its symbol.
     computed = tuple(maker.computed)
+    # Guards: the scalars that decide how a call runs, in the order of their first use.
     read = dict.fromkeys(_scalars_read(plan))
     read |= dict.fromkeys(renamed(name) for e, _ in computed for name in _scalars(e))
     made = tuple(maker.computed.values())
@@ -133,6 +145,7 @@ def _scalars(expr: Expr) -> Iterator[str]:
 
 
 def _renamed(names: KernelNames) -> Callable[[str], str]:
+    """Return the function from a kernel's names to Python's; others stay."""
     return lambda name: names.values.get(name, name)
 
 
@@ -165,6 +178,7 @@ def _gradient(
 
 
 def _range_checks(kernel: Kernel, maker: SizeMaker) -> Iterator[tree.RangeCheck]:
+    """Yield the checks of affine subscripts, with sizes in 32-bit arithmetic."""
     wrapping = replace(maker, wraps=True)
     for check in checks_of(kernel):
         if isinstance(check, BoundedSubscript):
@@ -190,7 +204,7 @@ def _sequence(choices: Iterable[StageChoice], maker: SizeMaker) -> tree.Sequence
 
 
 def _merged(cases: Iterable[tree.Case]) -> tuple[tree.Case, ...]:
-    """Return cases; neighbours that differ by their condition alone are one."""
+    """Return cases; neighbours that differ in their condition alone are one, by `or`."""
     merged: list[tree.Case] = []
     for case in cases:
         before = merged[-1] if merged else None
@@ -208,6 +222,7 @@ def _cases(choice: StageChoice, maker: SizeMaker) -> Iterator[tree.Case]:
 
 
 def _case(case: ScheduledCase, maker: SizeMaker) -> tree.Case:
+    """Return a case: the dispatches of its schedule, then choices for the later stages."""
     schedule = case.schedule
     rest = _sequence(case.rest, maker)
     body, scratch = _variants(schedule.variants, maker, alone=not rest)
@@ -223,11 +238,17 @@ def _case(case: ScheduledCase, maker: SizeMaker) -> tree.Case:
 def _variants(
     variants: tuple[Variant, ...], maker: SizeMaker, *, alone: bool
 ) -> tuple[tree.Sequence, tuple[tree.Scratch, ...]]:
-    """Return the choice between variants, and what is the same for all of them.
+    """Return the choice between variants as steps, and the scratch memory of all of them.
 
-    That is how they end, and their scratch memory, if they are `alone`: other choices
-    behind them have scratch memory of their own.  A single one, which has no name, is its
-    steps.
+    If they are `alone`, without other choices behind them, their common last steps and equal
+    scratch memory are written once, for the case around them:
+
+        reduce | scratch parts[m * s1]
+          aligned | when n % 4 == 0 | run top(x, parts*)
+          edge | run top:edge(x, parts*)
+          run finish(top*, parts)                           the common end
+
+    A single variant without a name or scratch memory is its steps.
     """
     cases = tuple(
         tree.Case(
@@ -250,6 +271,7 @@ def _variants(
 
 def _end(cases: tuple[tree.Case, ...]) -> tree.Sequence:
     """Return the last steps of all cases, if they and the scratch memory are the same."""
+    # Each case keeps one step at least; the longest common end is taken.
     first, *others = cases
     if not others or any(each.scratch != first.scratch for each in others):
         return ()
@@ -261,6 +283,7 @@ def _end(cases: tuple[tree.Case, ...]) -> tree.Sequence:
 
 
 def _dispatches(variant: Variant, maker: SizeMaker) -> tree.Sequence:
+    """Return a variant's dispatches, of which the last ones may be repeated."""
     found = tuple(_dispatch(shader, maker) for shader in variant.shaders)
     if variant.again is None:
         return found
@@ -291,5 +314,5 @@ def _scalars_read(plan: tree.KernelPlan) -> dict[str, None]:
     known = {*plan.dims, *(dim.name for dim in plan.derived)}
     names = (name for size in tree.sizes_of(plan) for name in symbols(size))
     read = (n for n in names if n not in known and not n.startswith("adapter."))
-    # A part comes after what it is of, which messages show.
+    # `camera` comes before its part `camera.width`: messages show the whole.
     return dict.fromkeys(x for n in read for x in (n.split(".")[0], n))

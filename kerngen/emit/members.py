@@ -12,7 +12,7 @@ from kerngen.layout.rules import Space, leaf_footprint
 from kerngen.layout.types import lay_out
 
 RECORD = "value"
-"""The field of a dtype that holds an element of what lies further apart than it is."""
+"""The field of a record dtype that has an element, and a gap behind it: a vec3f of 16 bytes."""
 
 
 def literal_place(at: At) -> int | None:
@@ -35,6 +35,7 @@ def attributes(memory: MemoryType, path: Path, text: str, depth: int = 1) -> str
     """
     if not path:
         return text
+    # A member, a literal place, or all elements of an array, by a comprehension.
     step, rest = path[0], path[1:]
     inner = reach(memory, (step,))
     if isinstance(step, Field):

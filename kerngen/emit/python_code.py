@@ -74,9 +74,11 @@ class Code:
 def binary(op: BinaryOp, left: Code, right: Code, *, weak: bool = False) -> Code:
     """Return `left op right`.
 
-    The tree's shape is kept.  Comparisons don't chain: `a < b < c` means something else.
-    An `and` beside an `or` is in parentheses, for the reader.
+    The tree's shape is kept: `a - (b - c)` has its parentheses.  Comparisons don't chain:
+    `(a < b) == c` has them, too, as `a < b == c` means something else in Python.  An `and`
+    beside an `or` is in parentheses, for the reader.
     """
+    # Operators group to the left: the right side must bind tighter.
     level = LEVELS[op]
     left_level = Precedence(level + 1) if level is Precedence.COMPARISON else level
     right_level = Precedence(level + 1)
@@ -94,6 +96,7 @@ def call(function: str, arguments: Iterable[str], *, fresh: bool = True) -> Code
 
 def number(value: float | bool) -> Code:
     """Return a number's literal; a negative one has a unary minus's precedence."""
+    # `1e+20` is `1e20` in black's format, and `inf` is no name.
     text = repr(value).replace("e+", "e").replace("inf", 'float("inf")')
     return Code(
         text, Precedence.UNARY if text.startswith("-") else Precedence.ATOM, weak=True

@@ -47,10 +47,10 @@ BUILTINS_IN_USE = frozenset(
     "AssertionError ImportError Warning bool classmethod dict float int object property "
     "range staticmethod str tuple type".split()
 )
-"""Python's built-ins that generated modules, or what reads them, rely on."""
+"""Python's built-ins that generated modules, or the tools that read them, rely on."""
 
 MODULE_NAMES = IMPORTABLE | {"ABI", "annotations"}
-"""What generated modules import or define at their top."""
+"""The names that generated modules import, or define above all others."""
 
 FIELD_NAMES = frozenset(
     "DTYPE FIELDS SIZE bytes_of pack pack_array pack_into pack_values_into "
@@ -62,6 +62,8 @@ TUPLE_NAMES = frozenset(("count", "index"))
 """The public methods of a tuple, which its fields must not hide."""
 
 _PRIVATE_NAMES = frozenset(("FILES",))
+"""The names, without their `_`, that generated modules define privately: `_FILES`."""
+# The names that each kind of item must not have.
 _RESERVED = KEYWORDS | BUILTINS_IN_USE
 _NOT_FOR_MODULE = _RESERVED | MODULE_NAMES
 _NOT_FOR_CLASSES = (
@@ -101,6 +103,7 @@ class PythonNamer:
 
 
 def _public(name: str) -> str:
+    """Return a name without leading underscores: `_x` is `x_`, `_1` is `v1_`."""
     stripped = name.lstrip("_")
     if stripped == name:
         return name
@@ -152,7 +155,8 @@ def module_names(module: Module) -> ModuleNames:
     # Structs come first, so that other modules know their classes' names.
     in_sight = dict.fromkeys((*_named_structs(module), *module.structs))
     structs = {struct: public.claim(class_name(struct)) for struct in in_sight}
-    # What is only held by those may have the name of one of them.
+    # Structs of other files that only these contain come last: they are imported under
+    # another name, if theirs is taken.
     for struct in imported_structs(module):
         if struct not in structs:
             structs[struct] = public.claim(class_name(struct))
@@ -302,7 +306,7 @@ def member_names(struct: Struct) -> dict[str, str]:
 
 
 def _field_names(layout: StructLayout) -> dict[str, str]:
-    """Name fields so that none hides what is read where they are declared."""
+    """Return the Python names of a struct's fields: none hides a name that its class reads."""
     structs = {class_name(s) for f in layout.fields for s in structs_in(f.type)}
     uniforms = {f"{name}Uniform" for name in structs}
     namer = PythonNamer(_NOT_FOR_FIELDS | structs | uniforms)
@@ -323,8 +327,9 @@ def function_names(function: Function, constants: dict[str, str]) -> dict[str, s
 def _kernel_values(kernel: Kernel, kernels: Mapping[str, Kernel]) -> Iterator[str]:
     """Yield every name of the kernel's one name space; an index may appear often.
 
-    A gradient calls what it shares with the kernel that it is of what that calls it, also
-    where it has no part in what that had to be renamed for: `lambda` beside `lambda_`.
+    The names of a gradient's forward kernel come first, so that what both share has the same
+    name in both: if the forward kernel has `lambda` and `lambda_`, and the gradient `lambda`
+    alone, that is `lambda__` in both.
     """
     forward = kernels.get(kernel.gradient.kernel) if kernel.gradient else None
     if forward is not None:

@@ -11,6 +11,7 @@ from kerngen.ir.nodes import Kernel, Parameter, Role, Tensor
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 
 _SCALARS = {Scalar.F32: "float", Scalar.I32: "int", Scalar.U32: "int"}
+"""The Python types of scalar arguments."""
 
 
 def memory_annotation(memory: MemoryType) -> str:
@@ -40,6 +41,7 @@ def _value_annotation(type_: ValueType) -> str:
 
 def scalar_parameter(parameter: Parameter, name: str) -> str:
     """Return a scalar parameter's declaration: `alpha: float = 1.0`."""
+    # `Mat4x4` is a tuple of columns; an array of NumPy's is taken, too.
     declared = f"{name}: {memory_annotation(parameter.memory)}"
     if isinstance(parameter.memory, Leaf) and isinstance(parameter.memory.type, Matrix):
         declared += " | NDArray[Any]"
@@ -76,7 +78,7 @@ def element_name(tensor: Tensor) -> str:
 
 
 def parameter_element(parameter: Parameter) -> str:
-    """Return the type of a parameter as an element type."""
+    """Return the element type of a parameter: `f32`, `vec3f`, or a struct's class."""
     memory = parameter.memory
     assert not isinstance(memory, FixedArray), "that is a tensor"
     return class_name(memory) if isinstance(memory, Struct) else memory.spelling

@@ -1,7 +1,8 @@
 """Print structs as frozen dataclasses: a file's own, and each kernel's uniform struct.
 
-The layout is stated thrice: as fields, as a size and as a dtype.  A source's struct is a
-type of its users, and documented like one; a kernel's uniform struct is a short table.
+The layout is stated three times, as fields, as a size and as a dtype; `kerngen.runtime.struct`
+checks at import that they agree.  A struct of a file is a type of its users, and documented
+like one; a kernel's uniform struct is a short table.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from kerngen.layout.types import (
     column_stride,
 )
 
+# The NumPy dtypes of numbers in memory, as text; little-endian, as WGSL is.
 _DTYPES = {
     Storage.F32: '"<f4"',
     Storage.I32: '"<i4"',
@@ -137,6 +139,7 @@ class StructPrinter:
         return f'("{self.fields[field.name]}", {base}{shown})'
 
     def _write_fields(self, layout: StructLayout) -> None:
+        """Write the tuple FIELDS, with a line for each field if there are several."""
         head = "FIELDS: ClassVar[tuple[Field, ...]] = ("
         fields = [self.field(field) for field in layout.fields]
         if len(fields) == 1:
@@ -160,6 +163,7 @@ class StructPrinter:
         `trail: vec3f[5]` at 16 becomes
         `Field("trail", vec3f, 16, lengths=(5,), stride=16)`.
         """
+        # Arrays of arrays are one array of several lengths; the stride is the innermost one's.
         laid, stride = field.laid, 0
         lengths: list[str] = []
         while isinstance(laid, ArrayLayout):
@@ -191,6 +195,7 @@ class StructPrinter:
         return (self.names.structs if is_own else self.names.uniforms)[struct]
 
     def _write_dtype(self, head: str, layout: StructLayout) -> None:
+        """Write a dtype with gaps, by names, formats, offsets and itemsize."""
         names = ", ".join(f'"{self.fields[field.name]}"' for field in layout.fields)
         formats = ", ".join(self._format(field.laid) for field in layout.fields)
         offsets = ", ".join(str(field.offset) for field in layout.fields)
@@ -205,13 +210,18 @@ class StructPrinter:
         return f"({base}, {tuple_text(map(str, shape))})" if shape else base
 
     def _dtype(self, laid: Laid) -> tuple[str, tuple[int, ...]]:
-        """Return the dtype of one item, and the shape of the array of them."""
+        """Return the dtype of one item, and the shape of the array of them.
+
+        `vec3f[5]` in a storage buffer, whose elements are 16 bytes apart, is
+        `spaced(("<f4", (3,)), 16)` and (5,); `f32[5]` is `"<f4"` and (5,).
+        """
         match laid:
             case LeafLayout(leaf=leaf) | ColumnsLayout(leaf=leaf):
                 return _leaf_dtype(leaf, column_stride_of(laid))
             case StructLayout():
                 return f"{self._class(laid)}.DTYPE", ()
             case ArrayLayout(element=element, length=length, stride=stride):
+                # Adjacent elements join their axes; others are records with a gap.
                 base, shape = self._dtype(element)
                 if stride == element.size:
                     return base, (length, *shape)

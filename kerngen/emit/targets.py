@@ -1,4 +1,4 @@
-"""The output languages."""
+"""The output languages of a build, and the files of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUFFIXES: Final = {
     Target.PYTHON: (".py",),
     Target.TYPESCRIPT: (".js", ".d.ts"),
 }
-"""The files of a module in each language, by how their names end."""
+"""The suffixes of a module's files in each language."""
 
 
 def targets_of(files: Iterable[str]) -> frozenset[Target]:

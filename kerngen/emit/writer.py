@@ -1,4 +1,11 @@
-"""A writer of indented text."""
+"""A writer of indented text.
+
+    writer = Writer()
+    with writer.block("def f() -> int:"):
+        writer.line("return 1")
+
+makes `writer.text` the two lines of that function.
+"""
 
 from __future__ import annotations
 

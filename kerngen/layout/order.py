@@ -15,9 +15,10 @@ from kerngen.layout.types import footprint_of, place
 
 MOST_WEIGHED: Final = 64
 MOST_STATES: Final = 4096
-"""The fields, and the sets of them, up to which every order is weighed.
+"""The most fields, and sets of fields, for which the best of all orders is searched.
 
-Fields that ask for the same are alike, so that twelve of them always are few enough.
+Fields with the same alignment and size are alike: of 3 vec3f and 2 f32 there are 4 * 3 sets.
+Twelve fields are always few enough, as they have 2^12 sets if no two are alike.
 """
 
 
@@ -36,7 +37,10 @@ class BetterOrder:
 def better_order(struct: Struct, space: Space) -> BetterOrder | None:
     """Return an order of fields that makes a struct smaller, or None.
 
-    For few fields it is the best order, for many a good one.
+    For few fields it is the best order, for many a good one:
+
+        f32, vec3f, f32, f32, f32    48 bytes: 12 of padding before the vec3f, 8 at the end
+        vec3f, f32, f32, f32, f32    32 bytes
     """
     size = _size(struct.members, space)
     wanted = [footprint_of(member, space) for member in struct.members]
@@ -60,6 +64,7 @@ def _least_align(space: Space) -> int:
 
 
 def _are_few(wanted: Sequence[Footprint]) -> bool:
+    """Whether there are few enough fields, and sets of them, to search all orders."""
     states = prod(count + 1 for count in Counter(wanted).values())
     return len(wanted) <= MOST_WEIGHED and states <= MOST_STATES
 
@@ -67,7 +72,9 @@ def _are_few(wanted: Sequence[Footprint]) -> bool:
 def _best(wanted: Sequence[Footprint], unit: int) -> list[int]:
     """Return the best order; of several, the one that is most like the declared one.
 
-    `unit` is what the size of the struct is a multiple of.
+    The size of the struct is a multiple of `unit`.  A dynamic program: the bytes that some
+    fields need depend on how many of each kind they are, and on where they begin modulo
+    `unit`, not on the order of those before them.
     """
     kinds = [*dict.fromkeys(wanted)]
 
@@ -84,6 +91,7 @@ def _best(wanted: Sequence[Footprint], unit: int) -> list[int]:
             default=0,
         )
 
+    # Each place gets the first field, as declared, with which the least size can be reached.
     left = tuple(Counter(wanted)[kind] for kind in kinds)
     goal = round_up(unit, rest(left, 0))
     numbers = [*range(len(wanted))]
@@ -105,7 +113,11 @@ def _best(wanted: Sequence[Footprint], unit: int) -> list[int]:
 
 
 def _good(wanted: Sequence[Footprint]) -> list[int]:
-    """Return an order in which each field is one that leaves least padding before it."""
+    """Return a greedy order: next is the field that leaves least padding before it.
+
+    Of several, it is the one with the largest alignment.
+    """
+    # Each place gets the best of the fields that are left.
     numbers = [*range(len(wanted))]
     order: list[int] = []
     end = 0
@@ -118,13 +130,15 @@ def _good(wanted: Sequence[Footprint]) -> list[int]:
 
 
 def _gap(wanted: Footprint, end: int) -> int:
+    """Return the padding before a field that comes behind `end`."""
     return round_up(wanted.align, end) - end
 
 
 def _after(wanted: Footprint, end: int) -> int:
-    """Return how much a field adds that comes next."""
+    """Return the bytes that a field adds behind `end`, with the padding before it."""
     return _gap(wanted, end) + wanted.size
 
 
 def _without(left: tuple[int, ...], number: int) -> tuple[int, ...]:
+    """Return the counts of the kinds, with one less of a kind."""
     return (*left[:number], left[number] - 1, *left[number + 1 :])

@@ -36,6 +36,7 @@ class Rule:
     text: str
 
 
+# The sections that rules are from.
 _SIZES = "WGSL 14.4.1, Alignment and Size"
 _MEMBERS = "WGSL 14.4.2, Structure Member Layout"
 _CONSTRAINTS = "WGSL 14.4.5, Address Space Layout Constraints"
@@ -99,7 +100,7 @@ RULES: Final = {
 """Every rule by name."""
 
 UNIFORM_UNIT: Final = 16
-"""What the uniform address space aligns arrays and structs to, in bytes."""
+"""The alignment of arrays and structs in the uniform address space, in bytes."""
 
 
 @final
@@ -121,7 +122,10 @@ VECTOR_LANES: Final = {
     3: Footprint(align=4, size=3),
     4: Footprint(align=4, size=4),
 }
-"""The rows of the vectors by width, in units of the scalar's size."""
+"""Alignment and size of vectors by width, in units of the scalar's size.
+
+So a vec3f has alignment 16 and size 12, a vec3h 8 and 6.
+"""
 
 
 def round_up(align: int, size: int) -> int:
@@ -138,6 +142,7 @@ def leaf_footprint(leaf: Leaf) -> Footprint:
         case Vector(width=width):
             return _vector_footprint(unit, width)
         case Matrix(columns=columns, rows=rows):
+            # Like an array of its columns: a mat2x3f is 2 * 16 bytes.
             column = _vector_footprint(unit, rows)
             return Footprint(column.align, columns * column.stride)
         case _:
@@ -145,6 +150,7 @@ def leaf_footprint(leaf: Leaf) -> Footprint:
 
 
 def _vector_footprint(unit: int, width: int) -> Footprint:
+    # A vec3 has the alignment of a vec4, and its own size.
     lanes = VECTOR_LANES[width]
     return Footprint(lanes.align * unit, lanes.size * unit)
 

@@ -18,7 +18,12 @@ from kerngen.layout.types import StructLayout, lay_out, place
 def uniform_layout(kernel: Kernel) -> StructLayout:
     """Lay out a kernel's uniform struct: dims, value parameters, hosts, in that order.
 
-    It is the same for all of the kernel's stages and schedules.
+    It is the same for all of the kernel's stages and schedules.  In WGSL:
+
+        struct Uniform {
+            n: u32,  // offset 0, a dim
+            a: f32,  // offset 4, a parameter
+        }
     """
     return place(
         uniform_name(kernel.name),

@@ -1,7 +1,12 @@
 """Laid-out types: types with their offsets and strides in an address space.
 
 `lay_out` turns a type of memory into one of four forms.  The shader's declarations, the
-NumPy dtypes and the tables of `kerngen layout` are all printed from them.
+NumPy dtypes and the tables of `kerngen layout` are all printed from them:
+
+    vec3f                 LeafLayout       16-byte alignment, 12 bytes
+    f32[5]                ArrayLayout      stride 4 in storage, 16 in a uniform buffer
+    mat2x2f               LeafLayout       in a uniform buffer a ColumnsLayout, 2 * 16 bytes
+    struct Light { ... }  StructLayout     a LayoutField for each member
 """
 
 from __future__ import annotations
@@ -43,9 +48,9 @@ class ArrayLayout:
 
     In WGSL it is an array of `carrier`, which is one of three:
 
-    - the element itself
-    - a wider type, as the uniform address space asks for a stride of 16 bytes: the element
-      is its member `part`, such as `x` of a vec4
+    - the element itself: `array<f32, 5>` in a storage buffer
+    - a wider type, as the uniform address space requires a stride of 16 bytes: an f32 is the
+      member `part`, `x`, of each item of an `array<vec4f, 5>`
     - a vec4u, in which elements lie `in_words`: two f16 in each component
     """
 
@@ -58,7 +63,7 @@ class ArrayLayout:
 
     @property
     def in_words(self) -> bool:
-        """Whether it is carried in a word as the bits of two f16, the first one lower."""
+        """Whether f16 elements are the halves of words in a vec4u, the first one lower."""
         half = isinstance(self.element, LeafLayout) and self.element.leaf.is_half
         return half and self.carrier != self.element
 
@@ -92,8 +97,8 @@ class ColumnsLayout:
 class LayoutField:
     """A laid-out member of a struct: its offset, size and padding.
 
-    `span` is the distance to what follows, the next member or the struct's end; it
-    exceeds `size` by the padding, and is printed as `@size` where it does.
+    `span` is the distance to the next member, or to the struct's end: `size` and the padding
+    behind it.  If there is padding, `span` is printed as `@size(span)`.
     """
 
     name: str
@@ -138,7 +143,7 @@ class StructLayout:
     """The struct of the program, if it is one."""
 
     def __hash__(self) -> int:
-        """Return the hash of the name."""
+        """Return the hash of the name, which equal layouts share."""
         return hash(self.name)
 
     def field(self, name: str) -> LayoutField:
@@ -185,6 +190,7 @@ def _needs_columns(leaf: Leaf) -> bool:
 
 
 def _columns(leaf: Leaf) -> ColumnsLayout:
+    """Return a uniform matrix as an array of its columns, each in 16 bytes."""
     column = leaf.column
     assert column is not None, "only matrices have columns"
     assert isinstance(leaf.type, Matrix), "only matrices have columns"
@@ -193,6 +199,8 @@ def _columns(leaf: Leaf) -> ColumnsLayout:
 
 
 def _array(element: Laid, length: int, space: Space) -> ArrayLayout:
+    """Return a fixed array; in a uniform buffer its elements are a multiple of 16 apart."""
+    # The carrier fills the stride, so that WGSL's array has it without an attribute.
     footprint = Footprint(element.align, element.size)
     stride, align = footprint.stride, footprint.align
     carrier, part = element, ""
@@ -228,6 +236,7 @@ def _struct(struct: Struct, space: Space) -> StructLayout:
     In a uniform buffer it is always in another struct, which asks for a size and an
     alignment in units of 16 bytes.  It keeps its name there if that changes nothing.
     """
+    # `Light` if the declaration is the same for both address spaces, else `LightUniform`.
     stored = place(struct.name, struct.members, Space.STORAGE, struct)
     if space is Space.STORAGE:
         return stored
@@ -245,6 +254,7 @@ def place(
     least_align: int = 1,
 ) -> StructLayout:
     """Return members laid out in their order as a struct."""
+    # Members are placed one behind the other; then each span reaches to the next offset.
     listed = tuple(members)
     placed: list[LayoutField] = []
     end = 0
@@ -292,6 +302,7 @@ def _rules(
     member: Member, laid: Laid, space: Space, before: LayoutField | None
 ) -> tuple[Rule, ...]:
     """Return the rules that put a member where it is, behind the one before it."""
+    # Of its place: the member before it; then of its type, and of its own attributes.
     names = ["first" if before is None else "next"]
     if before is not None:
         names += ["@size"] if RULES["@size"] in before.rules else []
@@ -386,6 +397,7 @@ def nesting(laid: Laid) -> int:
 
 
 _LEVELS: dict[type, int] = {Scalar: 0, Vector: 1, Matrix: 2}
+"""The nesting depth of scalars, vectors and matrices."""
 
 
 def column_stride(leaf: Leaf) -> tuple[int, int] | None:

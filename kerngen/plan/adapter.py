@@ -11,14 +11,18 @@ from kerngen.plan.tree import Needs
 @final
 @dataclass(frozen=True, slots=True)
 class AdapterInfo:
-    """The facts of an adapter, as `adapter.invocations` and so on in guards."""
+    """The facts of an adapter that guards may read: `adapter.invocations >= 256`.
+
+    `workgroup_bytes` is the workgroup memory of a shader, `invocations` the most in a
+    workgroup; `subgroups` and `f16` are features of WGSL.
+    """
 
     workgroup_bytes: int
     invocations: int
     subgroups: bool
     f16: bool
     tensor_bytes: int = 1 << 27
-    """How many bytes a shader binds as one tensor: 128 MiB is what WebGPU promises."""
+    """The most bytes that a shader binds as one tensor: WebGPU promises 128 MiB."""
 
     @property
     def facts(self) -> dict[str, int]:
@@ -32,4 +36,4 @@ class AdapterInfo:
 
 
 FACTS: Final = frozenset(f"adapter.{field.name}" for field in fields(AdapterInfo))
-"""The names of the facts, as guards have them."""
+"""The names of the facts in guards."""

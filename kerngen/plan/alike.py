@@ -22,9 +22,10 @@ Column: TypeAlias = tuple[Piece, ...]
 """The pieces that several rows have at one place."""
 
 MOST_PARAMETERS: Final = 16
-"""A line of more than that is not read as a row of a table any more."""
+"""The most parameters of a form: a line with more is not read as a row of a table."""
 
 _CONSTANT: Final = re.compile(r"(\w+) = $")
+"""The words before a constant of a shader: `TILE_K = `, of `with TILE_K = 16`."""
 
 
 class NotAlikeError(Exception):
@@ -32,7 +33,10 @@ class NotAlikeError(Exception):
 
 
 def shape(piece: Piece) -> object:
-    """Return the shape of a piece: pieces of equal shapes have one template."""
+    """Return the shape of a piece, a hashable value: equal shapes have one template.
+
+    All names have one shape, and so have all sizes; guards differ in their operators.
+    """
     if isinstance(piece, str | Declared):
         return piece
     if isinstance(piece, ReplaceableName):
@@ -59,8 +63,9 @@ def _shape(guard: host.Guard) -> object:
 class RowTemplate:
     """Collects the parameters of a template while its rows are made.
 
-    `parameters` are their names by the arguments of all members, `own` the scratch
-    buffers that the rows declare.
+    `parameters` has the name of each by its column, the arguments of all members: of the
+    example above {(add.map, mul.map): "$map", (a, x): "$a", ...}.  So a column that comes
+    again is the same parameter.  `own` are the scratch buffers that the rows declare.
     """
 
     parameters: dict[Column, str] = field(default_factory=dict["Column", str])
@@ -72,10 +77,12 @@ class RowTemplate:
         Raises:
             NotAlikeError: If it has too many parameters.
         """
+        # lines: the rows of all members by number; columns: their pieces by position.
         lines = [*zip(*members, strict=True)]
         columns = [[*zip(*(x.pieces for x in line), strict=True)] for line in lines]
         for line in columns:
             self._prepare(line)
+        # The lines of a form are indented by 1, wherever its members are.
         depth = 1 - lines[0][0].depth
         return tuple(
             Row(depth + line[0].depth, tuple(map(self._piece, pieces)))
@@ -92,11 +99,16 @@ class RowTemplate:
         return (column[member] for column in self._sorted())
 
     def _sorted(self) -> list[Column]:
+        """Return the columns of the parameters: names first, numbers last."""
         kinds: dict[type, int] = {ReplaceableName: 0, host.Literal: 2}
         return sorted(self.parameters, key=lambda column: kinds.get(type(column[0]), 1))
 
     def _prepare(self, columns: Sequence[Column]) -> None:
-        """Note scratch buffers, and call numbers after the constants that they are."""
+        """Note scratch buffers, and name the parameters of constants after these.
+
+        `TILE_K = 16` and `TILE_K = 32` are `TILE_K = $tile_k`.  That comes before all other
+        pieces, as sizes of the line may have the same column.
+        """
         before = ""
         for column in columns:
             match column[0]:
@@ -123,6 +135,7 @@ class RowTemplate:
         return self.parameters[column]
 
     def _piece(self, column: Column) -> Piece:
+        """Return the template of the pieces of a column."""
         first = column[0]
         if isinstance(first, str | Declared):
             return first
@@ -135,6 +148,7 @@ class RowTemplate:
         return self._guard(tuple(x for x in column if isinstance(x, host.Guard)))
 
     def _size(self, column: tuple[host.Size, ...]) -> host.Size:
+        """Return the template of sizes: equal functions stay, other parts are parameters."""
         match column[0]:
             case host.Literal() as first:
                 if not _differ(column):
@@ -167,8 +181,10 @@ class RowTemplate:
     ) -> host.Size:
         """Return a function of the template of its operands.
 
-        Of sums and products it is the last operands, where some have more than others.
+        Sums and products may differ in their number of operands: then the first ones are
+        joined, so that `m * n * 4` and `k * 4` have the template `$size * 4`.
         """
+        # `add` and `multiply` alone make functions of any number of operands.
         least = min(map(len, lists))
         if any(len(operands) > least for operands in lists):
             joined = {"+": host.add, "*": host.multiply}[function]
@@ -179,6 +195,7 @@ class RowTemplate:
         return host.Apply(function, tuple(map(self._size, zip(*lists, strict=True))))
 
     def _guard(self, column: tuple[host.Guard, ...]) -> host.Guard:
+        """Return the template of conditions, which have one shape: only sizes differ."""
         match column[0]:
             case host.Truth() as first:
                 return first

@@ -22,7 +22,10 @@ from kerngen.plan.lines import PlanLine
 from kerngen.plan.scope import PlanNames
 
 MOST_LINES: Final = 10_000
-"""Forms within forms could be endless lines; the longest kernel has 400."""
+"""The most lines of a kernel with forms expanded; the longest standard kernel has 400.
+
+Each form may use others twice, so that a short file could become endless lines.
+"""
 
 _PARAMETER: Final = re.compile(r"\$(\w+)")
 _LET: Final = re.compile(r"let \$(\w+) = (.+)")
@@ -34,7 +37,8 @@ _WORD: Final = re.compile(r"[\w.$-]+")
 class ParsedForm:
     """A form as its file has it: its parameters, the sizes that it names, and its lines.
 
-    Both kinds of names are without the `$`.
+    Names of parameters and sizes are without the `$`.  `sizes` has the line of each `let`,
+    for errors, and its text.
     """
 
     parameters: tuple[str, ...]
@@ -50,6 +54,7 @@ def read_form(
     if len(head.fields) != 2 or not all(map(_PARAMETER.fullmatch, parameters)):
         head.refuse("expected 'form NAME | $PARAMETERS'")
     names = tuple(x[1:] for x in parameters)
+    # Lines of `let` come first, then steps.
     sizes: dict[str, tuple[PlanLine, str]] = {}
     start = next((at for at, x in enumerate(inner) if not _is_let(x)), len(inner))
     for line in inner[:start]:
@@ -74,6 +79,7 @@ def _is_use(line: PlanLine) -> bool:
 
 
 def _form_of(line: PlanLine, forms: Mapping[str, ParsedForm]) -> ParsedForm:
+    """Return the form that a line uses; refuse it unless that takes its arguments."""
     name = line.fields[0].removeprefix("use ")
     if name not in forms:
         line.refuse(f"no form '{name}' is above it")
@@ -89,7 +95,10 @@ def _form_of(line: PlanLine, forms: Mapping[str, ParsedForm]) -> ParsedForm:
 @final
 @dataclass(slots=True)
 class Expander:
-    """Replaces the `use` lines of a kernel; the sizes that forms name are added to its scope."""
+    """Replaces the `use` lines of a kernel, and adds the sizes that forms name to its scope.
+
+    `lines` collects the lines; a form may use other forms, whose lines are added likewise.
+    """
 
     forms: Mapping[str, ParsedForm]
     scope: PlanNames
@@ -108,12 +117,15 @@ class Expander:
         return self.lines
 
     def _add(self, line: PlanLine) -> None:
+        """Add a line that uses no form."""
         if len(self.lines) == MOST_LINES:
             line.refuse(f"forms make more than {MOST_LINES} lines of it")
         self.lines.append(line)
 
     def _expand(self, line: PlanLine) -> None:
-        """Add the lines of a form."""
+        """Add the lines of the form that a line uses."""
+        # A size with a name of its own, `map.3.n`, for the third use of a form in the kernel:
+        # a point cannot be in the name of a size that the file declares.
         form = _form_of(line, self.forms)
         self._uses += 1
         own = f"{line.fields[0].removeprefix('use ')}.{self._uses}"
@@ -122,6 +134,7 @@ class Expander:
             values[name] = text if _WORD.fullmatch(text) else f"{own}.{name}"
             if values[name] != text:
                 self.scope.sizes[values[name]] = self.scope.size(line, text)
+        # In order: a `let` may have parameters, and those before it.
         for name, (let, text) in form.sizes.items():
             size = self.scope.size(let, _filled(let, text, values))
             values[name] = f"{own}.{name}"
@@ -130,14 +143,17 @@ class Expander:
 
 
 def _with_values(line: PlanLine, use: PlanLine, values: Mapping[str, str]) -> PlanLine:
-    """Return the line of a form with the values that its user has."""
+    """Return a line of a form with its parameters replaced, indented below its user.
+
+    For errors it has the number of the outermost line that uses it.
+    """
     fields = tuple(_filled(line, text, values) for text in line.fields)
     user = use.used_by or use.number
     return PlanLine(line.number, use.depth + line.depth - 1, fields, user)
 
 
 def _filled(line: PlanLine, text: str, values: Mapping[str, str]) -> str:
-    """Return a text with values for the parameters in it."""
+    """Return a text with its parameters replaced: `m * $n` with {"n": "k"} is `m * k`."""
 
     def value(found: re.Match[str]) -> str:
         if found[1] not in values:

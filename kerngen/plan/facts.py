@@ -25,7 +25,7 @@ Residue: TypeAlias = tuple[int, int]
 """`(r, m)`: r modulo m; exactly r where m is 0, and anything where m is 1."""
 
 _MOST_STEPS: Final = 4
-"""How many facts a proof adds up: those that people write follow from two or three."""
+"""The most facts that a proof adds up: what people write follows from two or three."""
 
 _NEGATED: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
@@ -33,7 +33,11 @@ _NEGATED: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=":
 @final
 @dataclass(frozen=True)
 class Facts:
-    """Conditions that hold in every call; symbols in `natural` are never negative."""
+    """Conditions that hold in every call; symbols in `natural` are never negative.
+
+    With `d % 8 == 0` and `s <= t`: `decide` returns True for `d % 4 == 0`, False for `s > t`
+    and None for `s == t`.
+    """
 
     guards: tuple[host.Guard, ...] = ()
     natural: frozenset[str] = frozenset()
@@ -102,20 +106,26 @@ class Facts:
 
     @cached_property
     def _conjuncts(self) -> tuple[host.Guard, ...]:
+        """All conditions that hold: those given, and the parts of each `and`."""
         return tuple(part for guard in self.guards for part in conjuncts(guard))
 
     def _compared(self, guard: host.Compare) -> bool | None:
+        """Decide a comparison, by remainders, then by sums that are never negative."""
         known = self._by_remainder(guard)
         if known is not None:
             return known
+        # 1. left - right has a residue other than 0: the sides are never equal.
         if guard.op in {"==", "!="}:
             rest, modulus = self.residue(
                 host.add(guard.left, host.multiply(guard.right, -1))
             )
             if rest % modulus if modulus else rest:
                 return guard.op == "!="
+        # 2. The comparison always holds; `_sums` of `!=` are those of `==`.
         if all(self._is_natural(each, _MOST_STEPS) for each in _sums(guard)):
             return guard.op != "!="
+        # 3. The opposite always holds: of `==` one side is always less, of others the
+        # negation.
         for op in ("<", ">") if guard.op in {"==", "!="} else (_NEGATED[guard.op],):
             (other,) = _sums(host.Compare(op, guard.left, guard.right))
             if self._is_natural(other, _MOST_STEPS):
@@ -125,9 +135,13 @@ class Facts:
     # Sums
 
     def _is_natural(self, value: Sum, steps: int) -> bool:
-        """Whether a sum is never negative: what is left of it after some facts is.
+        """Whether a sum is proved to be never negative, in at most so many steps.
 
-        Each step takes a fact away that has a part with the sign that is in the way.
+        A step subtracts a fact, a sum that is never negative, so that a part that may be
+        negative goes.  If the rest is never negative, neither is the whole:
+
+            t - s            fact t - s - 1 (s < t)
+            the rest is 1    a literal of 0 or more: proved
         """
         constant = value.get((), Fraction(0))
         signed = [
@@ -154,7 +168,7 @@ class Facts:
 
     @cached_property
     def _sums(self) -> tuple[Sum, ...]:
-        """Sums that are never negative, by the facts and by what is computed in them."""
+        """Sums that are never negative, by the facts and by the functions in them."""
         own = [
             each
             for guard in self._conjuncts
@@ -169,7 +183,7 @@ class Facts:
         return Facts((), self.natural)
 
     def _of_parts(self, value: Sum) -> Iterator[Sum]:
-        """Yield sums that are never negative by what parts of a value compute."""
+        """Yield sums that are never negative by the functions in a value: see `_bounds`."""
         for atom in dict.fromkeys(atom for part in value for atom in part):
             for size in _bounds(atom, self._signs, self.residue):
                 yield _sum(size)
@@ -177,7 +191,7 @@ class Facts:
     # Remainders
 
     def _by_remainder(self, guard: host.Compare) -> bool | None:
-        """Decide `a % k == r`."""
+        """Decide `a % k == r` or `a % k != r` by the residue of a; None for other forms."""
         match guard:
             case host.Compare(
                 "==" | "!=",
@@ -195,6 +209,7 @@ class Facts:
             return None
         if not 0 <= rest < by:
             return not is_equal
+        # The size is `remainder` modulo `modulus`, and so modulo each divisor of that.
         remainder, modulus = self.residue(size)
         common = gcd(modulus, by)
         if (remainder - rest) % common:
@@ -202,7 +217,10 @@ class Facts:
         return is_equal if common == by else None
 
     def residue(self, size: host.Size) -> Residue:
-        """Return the known residue of a size: its value modulo a number."""
+        """Return the known residue of a size: its value modulo a number.
+
+        Where `d % 8 == 0`, `d + 3` has (3, 8) and `2 * d` has (0, 16).
+        """
         if size in self._residues:
             return self._residues[size]
         match size:
@@ -212,6 +230,8 @@ class Facts:
                 found = [self.residue(each) for each in operands]
                 return _reduced(sum(r for r, _ in found), gcd(*(m for _, m in found)))
             case host.Apply("*", operands):
+                # (value + a * modulus) * (r + b * m) is value * r, and multiples of the
+                # three products below.
                 value, modulus = 1, 0
                 for r, m in map(self.residue, operands):
                     modulus = gcd(value * m, r * modulus, m * modulus)
@@ -222,6 +242,7 @@ class Facts:
 
     @cached_property
     def _residues(self) -> dict[host.Size, Residue]:
+        """The residues of sizes by facts `size % by == rest` and `size == rest`."""
         found: dict[host.Size, Residue] = {}
         for guard in self._conjuncts:
             match guard:
@@ -254,6 +275,7 @@ def negated(guard: host.Compare) -> host.Compare:
 
 
 def _every(found: Sequence[bool | None]) -> bool | None:
+    """Return the `and` of truths of which None is unknown."""
     if False in found:
         return False
     return None if None in found else True
@@ -262,7 +284,17 @@ def _every(found: Sequence[bool | None]) -> bool | None:
 def _bounds(
     size: host.Size, signs: Facts, residue: Callable[[host.Size], Residue]
 ) -> Iterator[host.Size]:
-    """Yield sizes that are never negative, by what a size computes."""
+    """Yield sizes that are never negative, by the function that a size is.
+
+    With a literal k, and an x that is never negative:
+
+        x % k       x % k,  x - x % k  and  k - 1 - x % k
+        x / k       x / k,  x - x / k * k  and  most - (x - x / k * k)
+        min(a, b)   a - min(a, b),  b - min(a, b)
+        max(a, b)   max(a, b) - a,  max(a, b) - b
+
+    `most` is the greatest remainder: k - 1, or the only one if x has a known residue.
+    """
     match size:
         case host.Apply("%", (value, host.Literal(by))) if by > 0 and signs.is_natural(
             value
@@ -286,7 +318,11 @@ def _bounds(
 
 
 def _sums(guard: host.Compare) -> list[Sum]:
-    """Return the sums that are not negative where a comparison holds."""
+    """Return the sums that are not negative where a comparison holds.
+
+    Of integers, `a < b` is b - a - 1 >= 0.  `==` gives two sums, a - b and b - a; those of
+    `!=` are the same, and hold if the sides are equal.
+    """
     over = _sum(host.add(guard.left, host.multiply(guard.right, -1)))
     under = _sum(host.add(guard.right, host.multiply(guard.left, -1)))
     one: Sum = {(): Fraction(1)}
@@ -304,7 +340,7 @@ def _sums(guard: host.Compare) -> list[Sum]:
 
 
 def _sum(size: host.Size) -> Sum:
-    """Return a size as a sum of products; what is neither is a part as it is."""
+    """Return a size as a sum of products; any other function is a part of it, as it is."""
     match size:
         case host.Literal(value):
             return {(): Fraction(value)}
@@ -348,7 +384,10 @@ def _reduced(remainder: int, modulus: int) -> Residue:
 
 
 def _both(one: Residue, other: Residue) -> Residue:
-    """Return the residue that two residues of a number imply; of a contradiction, the first."""
+    """Return the residue that two residues of one number imply, by the Chinese remainders.
+
+    (1, 4) and (0, 3) are (9, 12).  If they contradict each other, it is the first.
+    """
     (r, m), (s, n) = one, other
     if m == 0 or n == 0:
         return one if m == 0 else other

@@ -22,9 +22,9 @@ from kerngen.plan.alike import NotAlikeError, RowTemplate, shape
 from kerngen.plan.rows import Piece, ReplaceableName, Row
 
 _LEAST_LINES: Final = 4
-"""A form of fewer lines is no easier to read than the lines."""
+"""The fewest lines of a form: one of fewer is no easier to read than the lines."""
 _LEAST_SAVED: Final = 6
-"""How many lines a form must save: to read one, and what it is used for, takes effort."""
+"""The fewest lines that a form must save: to read it, and the lines that use it, is work."""
 
 
 @final
@@ -43,11 +43,14 @@ Bodies: TypeAlias = Sequence[Sequence[Row]]
 
 def with_forms(bodies: Bodies) -> tuple[Forms, Bodies]:
     """Return the forms of a module by name, and the rows of its kernels that use them."""
+    # Find forms until none saves enough.
     finder = _Finder()
     for body in bodies:
         finder.add(body)
     while finder.find():
         pass
+    # The finder's texts: those of kernels, then those of forms, in both of which uses of
+    # forms have replaced lines.
     kernels = [text.rows for text in finder.texts[: len(bodies)]]
     texts = zip(finder.forms, finder.texts[len(bodies) :], strict=True)
     forms = {form.name: replace(form, rows=text.rows) for form, text in texts}
@@ -84,9 +87,10 @@ def _renamed(rows: Iterable[Row], names: Mapping[str, str]) -> list[Row]:
 
 
 def _names(forms: Iterable[Form]) -> dict[str, str]:
-    """Return names of forms by those that they were given when they were found.
+    """Return the final names of forms, by their numbers from when they were found.
 
-    It is the strategy of the first shader, with a number in the order of the file.
+    A name is the strategy of the first shader, with a number in the order of the file:
+    `map`, `map_2`.
     """
     names: dict[str, str] = {}
     counts: Counter[str] = Counter()
@@ -108,12 +112,12 @@ def _strategy(rows: Iterable[Row]) -> str:
     return first.removeprefix("$").partition("_")[0]
 
 
-# Which lines become forms
+# Which lines become forms: units of the same shape, those first that save most lines
 
 _Key: TypeAlias = tuple[tuple[int, int], ...]
 """The indentation and shape of each line of a unit."""
 _Unit: TypeAlias = tuple[int, int]
-"""Lines that may become a form: the first one, and the one behind the last."""
+"""Lines that may become a form, as a range: the first one, and the one behind the last."""
 
 
 @final
@@ -141,7 +145,11 @@ _Members: TypeAlias = list[tuple[_Text, _Unit]]
 @final
 @dataclass(slots=True)
 class _Finder:
-    """Finds one form after the other; the texts of forms are behind those of kernels."""
+    """Finds one form after the other; the texts of forms are behind those of kernels.
+
+    `_shapes` numbers the shapes of rows, so that they compare fast; `_refused` has the
+    groups that would take too many parameters.
+    """
 
     texts: list[_Text] = field(default_factory=list[_Text])
     forms: list[Form] = field(default_factory=list[Form])
@@ -149,7 +157,7 @@ class _Finder:
     _refused: set[tuple[_Key, int]] = field(default_factory=set[tuple["_Key", int]])
 
     def find(self) -> bool:
-        """Replace the lines that save most by a form; return whether there were such."""
+        """Replace the lines that save most by a form; return whether a form was made."""
         groups = self._groups()
         saved = {key: _saved(len(key), len(groups[key])) for key in groups}
         for key in sorted(groups, key=lambda key: -saved[key]):
@@ -171,6 +179,7 @@ class _Finder:
         for text in self.texts:
             for key, unit in text.units:
                 members = groups.setdefault(key, [])
+                # Units of a text come in order: only the last member may overlap.
                 if members and members[-1][0] is text and members[-1][1][1] > unit[0]:
                     continue
                 members.append((text, unit))
@@ -186,7 +195,7 @@ class _Finder:
         return self._shapes.setdefault(tuple(map(shape, row.pieces)), len(self._shapes))
 
     def _replace(self, members: _Members) -> None:
-        """Make a form of the lines of its members, which then use it."""
+        """Make a form of the lines of its members, and replace these by lines that use it."""
         template = RowTemplate()
         rows = template.rows([text.rows[a:b] for text, (a, b) in members])
         form = Form(str(len(self.forms)), template.names, rows)
@@ -204,12 +213,20 @@ class _Finder:
 
 
 def _saved(lines: int, members: int) -> int:
-    """Return how many lines a form saves: besides its own, it takes a head and a blank one."""
+    """Return how many lines a form of `lines` lines saves, with so many members.
+
+    Without it there are members * lines; with it one line for each member, its own lines, a
+    head and a blank one.
+    """
     return (members - 1) * (lines - 1) - 3
 
 
 def _units(rows: Sequence[Row], start: int, end: int) -> Iterator[_Unit]:
-    """Yield the units in some lines: all, each with the lines in it, and runs of dispatches."""
+    """Yield the units in a range of lines, at all depths.
+
+    They are the whole, each line with the lines indented below it, and runs of neighbouring
+    dispatches.
+    """
     if end - start < _LEAST_LINES:
         return
     yield start, end
@@ -224,7 +241,7 @@ def _units(rows: Sequence[Row], start: int, end: int) -> Iterator[_Unit]:
 
 
 def _windows(lines: Sequence[int], whole: int) -> Iterator[_Unit]:
-    """Yield all runs of neighbouring dispatches, except for the one of `whole` lines."""
+    """Yield all runs within neighbouring dispatches, except for the one of `whole` lines."""
     for start, end in combinations(range(len(lines) + 1), 2):
         if _LEAST_LINES <= end - start < whole:
             yield lines[start], lines[end - 1] + 1

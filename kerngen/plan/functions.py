@@ -40,7 +40,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., int]]] = {
     "wrap_i32": hostmath.wrap_i32,
     "wrap_u32": hostmath.wrap_u32,
 }
-"""Each by its name.  Nothing wraps at 32 bits but what is asked to."""
+"""The functions by name, on exact integers: `wrap_i32` and `wrap_u32` alone wrap."""
 
 OF_ONE: Final = frozenset(("abs", "wrap_i32", "wrap_u32"))
-"""Those of one operand; sums and products have two or more, all others two."""
+"""The functions of one operand; sums and products have two or more, all others two."""

@@ -16,9 +16,12 @@ I32_MIN = -(2**31)
 I32_MAX = 2**31 - 1
 U32_MAX = 2**32 - 1
 I32_LARGEST_F32 = 2147483520
-"""The largest f32 within i32: where a conversion saturates."""
+"""The largest f32 within i32, 2^31 - 2^7: WGSL's conversion of a float saturates there.
+
+An f32 has 24 bits of fraction, so that floats below 2^31 are 2^7 apart.
+"""
 U32_LARGEST_F32 = 4294967040
-"""The largest f32 within u32."""
+"""The largest f32 within u32, 2^32 - 2^8."""
 
 
 def ceil_div(numerator: int, denominator: int) -> int:
@@ -83,6 +86,8 @@ def power(base: float, exponent: float) -> float:
     try:
         return math.pow(base, exponent)
     except (OverflowError, ValueError):
+        # A negative base with a fraction, or else an infinity: its sign is the base's if the
+        # exponent is odd, as of (-2.0)^1025 and (-0.0)^-1.
         if base < 0 and math.fmod(exponent, 1.0):
             return math.nan
         odd = math.fmod(exponent, 2.0) != 0.0 and not math.fmod(exponent, 1.0)

@@ -1,4 +1,16 @@
-"""The lines of a plan file: indented fields, with a checksum at the end."""
+"""The lines of a plan file: indented fields, with a checksum at the end.
+
+Of a file and its `PlanLine`s:
+
+    kerngen plan 6 | "dsl/softmax.kern" | sha256 0123...     the head
+    <blank>
+    kernel softmax | "dsl/softmax.kern:7"                    depth 0, two fields
+      dims m, n                                              depth 1, one field
+    <blank>
+    end 1a2b3c4d                                             CRC-32 of all above
+
+Fields are set apart by ` | `, and two spaces are a depth of 1.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +21,7 @@ from typing import Final, NoReturn, TypeAlias, final
 from zlib import crc32
 
 VERSION: Final = 6
+"""The version of the format; a file of any other version is refused."""
 HEAD: Final = f"kerngen plan {VERSION}"
 NAMELESS: Final = "-"
 """The name of a case that has none."""
@@ -59,7 +72,7 @@ class PlanLine:
 
 
 Block: TypeAlias = tuple[PlanLine, "Sequence[PlanLine]"]
-"""A line, and the deeper lines behind it."""
+"""A line, and the lines below it that are indented more."""
 
 
 def lines_of(text: str) -> list[PlanLine]:
@@ -74,6 +87,7 @@ def lines_of(text: str) -> list[PlanLine]:
 
 
 def _lines(text: str) -> Iterator[PlanLine]:
+    """Yield the lines but for the head and blank ones; two spaces are a depth of 1."""
     for number, line in enumerate(text.split("\n")[1:], start=2):
         bare = line.lstrip(" ")
         if bare:

@@ -1,4 +1,8 @@
-"""Read plan files; a damaged one is refused, with the line."""
+"""Read plan files; a damaged one is refused, with the line.
+
+`read_facts` parses what an import needs, the declarations of each kernel; `KernelLines.body`
+parses the steps of a kernel at its first call; `read_plan` reads all.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from kerngen.plan.read_steps import STEPS, StepReader
 from kerngen.plan.scope import PlanNames
 
 _HEADER: Final = re.compile(r'kerngen plan (\d+) \| (".*") \| sha256 (\w*)')
+"""The first line: the version, the source's name in quotes, and the source's hash."""
 
 
 class PlanVersionError(Exception):
@@ -51,7 +56,7 @@ class KernelLines:
             raise _too_deep() from None
 
     def _read(self) -> tree.Sequence:
-        """Read the names of sizes, then lines of steps."""
+        """Return the steps: names of sizes first, then lines, in which forms are expanded."""
         lines, scope = self._steps, self._scope.copy()
         start = next((at for at, x in enumerate(lines) if _is_step(x)), len(lines))
         _declare(FactReader(scope), lines[:start])
@@ -110,6 +115,7 @@ def _too_deep() -> PlanSyntaxError:
 
 
 def _kernels(lines: Sequence[PlanLine]) -> Iterator[KernelLines]:
+    """Yield the kernels of a file, each with the forms above it."""
     names: set[str] = set()
     forms: dict[str, ParsedForm] = {}
     for head, inner in blocks(lines, 0):
@@ -129,7 +135,7 @@ def _kernels(lines: Sequence[PlanLine]) -> Iterator[KernelLines]:
 def _kernel(
     head: PlanLine, inner: Sequence[PlanLine], forms: Mapping[str, ParsedForm]
 ) -> KernelLines:
-    """Return a kernel: lines that declare, those that name sizes, then lines of steps."""
+    """Return a kernel: its declarations are parsed, its `let`s and steps are kept as lines."""
     name, origin = _name_and_origin(head)
     facts = FactReader(PlanNames())
     ends = (at for at, line in enumerate(inner) if _is_step(line) or _is_let(line))
@@ -156,7 +162,7 @@ def _kernel(
 
 
 def _declare(facts: FactReader, lines: Sequence[PlanLine]) -> None:
-    """Read lines that declare; behind one that names a size are only such lines."""
+    """Read declarations; after the first `let`, only others may follow."""
     for line, deeper in blocks(lines, 1):
         if deeper:
             deeper[0].refuse("unexpected indentation")

@@ -11,6 +11,8 @@ from kerngen.plan.lines import PlanLine
 from kerngen.plan.scope import PlanNames
 from kerngen.plan.size import ZERO, Size
 
+# The forms of declarations: `x f32[m, n]`, `"x" 0 n`, `around [m, n]`, `term n by 2`,
+# `by x: dx`, and `s1 = n * 2`.
 _DECLARED: Final = re.compile(r"(\w+) ([\w<>, ]+?)\[(.*)\]")
 _CHECKED: Final = re.compile(r'("(?:[^"\\]|\\.)*") (\d+) (\w+)')
 _AROUND: Final = re.compile(r"around \[(.*)\]")
@@ -84,6 +86,7 @@ class FactReader:
         return names
 
     def _typed(self, line: PlanLine, rest: str) -> tuple[str, str, tree.Axes]:
+        """Return name, element type and axes of a tensor: `x f32[m, n]`."""
         declared = _DECLARED.fullmatch(rest)
         if declared is None or len(line.fields) > 1:
             line.refuse(f"expected 'NAME TYPE[AXES]', got '{rest}'")
@@ -97,6 +100,7 @@ class FactReader:
         self.scalars.append(tree.ScalarPlan(name, element))
 
     def _length(self, line: PlanLine, name: str) -> None:
+        """Add a computed length: `length n2 | n * 2 | "2 * n"`."""
         if len(line.fields) != 3 or not name.isidentifier():
             line.refuse("expected 'length NAME | SIZE | \"TEXT\"'")
         _, value, text = line.fields
@@ -106,6 +110,7 @@ class FactReader:
         self.scope.symbols.add(name)
 
     def _gradient(self, line: PlanLine, kernel: str) -> None:
+        """Set the kernel's origin: `gradient softmax | by x: dx | from y: dy`."""
         found: dict[str, list[tuple[str, str]]] = {}
         for each in line.fields[1:]:
             part = _OF_GRADIENT.fullmatch(each)
@@ -126,7 +131,7 @@ class FactReader:
         )
 
     def _check_own(self, line: PlanLine, word: str, name: str) -> None:
-        """Refuse what is no output, input or scalar of the kernel, as the word needs."""
+        """Refuse a name unless it is an output, input or scalar, as `word` requires."""
         outputs = {each.name for each in self.tensors if each.access == "write"}
         match word:
             case "by":
@@ -147,6 +152,7 @@ class FactReader:
         self.requires.append(tree.Requirement(line.string(line.fields[1]), condition))
 
     def _checked(self, line: PlanLine, rest: str) -> tuple[str, int, str | int]:
+        """Return the subject of a check: tensor, number of the axis, its length."""
         place = _CHECKED.fullmatch(rest)
         if place is None:
             line.refuse(f"expected '\"NAME\" AXIS LENGTH', got '{rest}'")
@@ -168,6 +174,10 @@ class FactReader:
         self.gathers.append(tree.Gather(tensor, axis, extent, around))
 
     def _range(self, line: PlanLine, rest: str) -> None:
+        """Add a range check of a subscript.
+
+        range "x" 0 n | "2 * i + 1" | around [m] | offset 1 | term m by 2
+        """
         tensor, axis, extent = self._checked(line, rest)
         if len(line.fields) < 3:
             line.refuse("expected 'range ... | \"TEXT\" | around [AXES] | ...'")
@@ -198,6 +208,7 @@ class FactReader:
         )
 
     def _let(self, line: PlanLine, rest: str) -> None:
+        """Name a size: `let s1 = ceil_div(n, 256)`."""
         named = _LET.fullmatch(rest)
         if named is None or len(line.fields) > 1:
             line.refuse("expected 'let NAME = SIZE'")

@@ -12,13 +12,14 @@ from kerngen.plan.lines import NAMELESS, PlanLine, blocks
 from kerngen.plan.scope import PlanNames
 from kerngen.plan.size import ALWAYS, Guard, Size
 
+# `scratch parts[m * s1]`, `TILE_K = 16` of `with TILE_K = 16`, and `run relu.map:edge(x, y*)`.
 _SCRATCH: Final = re.compile(r"scratch (\w+)\[(.+)\]")
 _CONSTANT: Final = re.compile(r"(\w+) = (\d+)")
 _RUN: Final = re.compile(r"run ([\w.-]+(?::\w+)?)\((.*)\)")
 
 
 STEPS: Final = ("run", "repeat", "stage", "use")
-"""The words that lines of steps begin with, but for cases, which begin with a name."""
+"""The first words of lines of steps; lines of cases begin with a name."""
 
 
 @final
@@ -30,7 +31,10 @@ class StepReader:
     scratch: frozenset[str] = frozenset()
 
     def steps(self, above: PlanLine, lines: Sequence[PlanLine]) -> tree.Sequence:
-        """Return the steps in the lines below another line."""
+        """Return the steps in the lines below another line.
+
+        Cases that follow each other, up to one without `when`, are a choice between shaders.
+        """
         steps: list[tree.Step] = []
         cases: list[tree.Case] = []
         for line, inner in blocks(lines, above.depth + 1):
@@ -66,6 +70,8 @@ class StepReader:
         cases: list[tree.Case] = []
         for below, deeper in blocks(inner, line.depth + 1):
             cases.append(self._case(below, deeper))
+            # A case with a name computes the first stages itself, one at least, and choices
+            # in it compute the last ones; a case without a name has choices for all.
             left = tree.stages_of(cases[-1].body)
             within = stages[1:] if cases[-1].name else stages
             if (left or not cases[-1].name) and within[-len(left) :] != left:
@@ -88,6 +94,10 @@ class StepReader:
         return tree.Repeat(size, dispatches)
 
     def _case(self, line: PlanLine, inner: Sequence[PlanLine]) -> tree.Case:
+        """Return a case: its own fields, with a first dispatch in them, then lines below.
+
+        edge | when n > 9 | bytes 1024 | scratch parts[m] | run f(x, parts*) | groups m
+        """
         name, *fields = line.fields
         if name != NAMELESS and not name.isidentifier():
             line.refuse(f"unexpected '{name}'")
@@ -110,6 +120,7 @@ class StepReader:
                     scratch.append(self._scratch(line, each))
                 case _:
                     line.refuse(f"unexpected '{each}'")
+        # What the case runs may bind its scratch buffers, and those of cases around it.
         names = self.scratch.union(item.name for item in scratch)
         within = StepReader(self.scope, names)
         first = (within._dispatch(line, fields),) if fields else ()
@@ -128,6 +139,7 @@ class StepReader:
         return tree.Scratch(item[1], self.scope.size(line, item[2]))
 
     def _dispatch(self, line: PlanLine, fields: Sequence[str]) -> tree.Dispatch:
+        """Return a dispatch: `run softmax.rows(x, y*) | with LANES = 32 | groups m`."""
         run = _RUN.fullmatch(fields[0])
         if run is None:
             line.refuse(f"expected 'run SHADER(BINDINGS)', got '{fields[0]}'")
@@ -161,6 +173,7 @@ class StepReader:
             yield given[1], self.scope.count(line, given[2])
 
     def _bindings(self, line: PlanLine, text: str) -> Iterator[tree.Binding]:
+        """Yield the bindings `x, y*`, of which those with a `*` are written."""
         for each in text.split(", ") if text else ():
             name = each.removesuffix("*")
             if name not in self.scope.tensors | self.scratch:

@@ -2,8 +2,13 @@
 
     run softmax.rows(x, y*) | groups m
 
-is `"run "`, a `ReplaceableName`, `"("`, a `ReplaceableName`, ..., and the size `m`.  Rows can be compared part by
-part: what lines of several kernels have in common is a form (`forms.py`).
+is the pieces
+
+    "run ", ReplaceableName("softmax.rows"), "(", ReplaceableName("x"), ", ",
+    ReplaceableName("y"), "*", ")", " | groups ", Symbol("m")
+
+Rows are compared piece by piece: what lines of several kernels have in common becomes a form
+(`forms.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from kerngen.plan.text import SizePrinter
 @final
 @dataclass(frozen=True, slots=True)
 class ReplaceableName:
-    """The name of a shader, tensor or stage, which similar lines may have otherwise."""
+    """The name of a shader, tensor or stage, in whose place similar rows have another."""
 
     text: str
 
@@ -29,7 +34,7 @@ class ReplaceableName:
 @final
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The name of a scratch buffer where it is declared."""
+    """The name of a scratch buffer where it is declared, which similar rows have, too."""
 
     text: str
 
@@ -41,7 +46,7 @@ Piece: TypeAlias = str | ReplaceableName | Declared | Size | Guard
 @final
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of steps: how deep it is indented, and its pieces."""
+    """A line of steps: its depth of indentation, and its pieces."""
 
     depth: int
     pieces: tuple[Piece, ...]
@@ -89,6 +94,7 @@ def _joined(items: Iterable[Sequence[Piece]]) -> Iterator[Piece]:
 
 
 def _cases(cases: Iterable[tree.Case], depth: int) -> Iterator[Row]:
+    """Yield the rows of cases: one each, which ends in the first dispatch, and those below."""
     for case in cases:
         pieces: list[Piece] = [case.name or NAMELESS]
         if case.when != ALWAYS:
@@ -119,6 +125,8 @@ def _scratch(item: tree.Scratch) -> Sequence[Piece]:
 
 
 def _dispatch(dispatch: tree.Dispatch) -> Iterator[Piece]:
+    """Yield the pieces of a dispatch; fields that are 0 or the default are left out."""
+    # The entry point is a fixed word: rows of a form run the same variants.
     file, colon, entry = dispatch.wgsl.partition(":")
     yield from ("run ", ReplaceableName(file), f"{colon}{entry}(")
     yield from _joined(

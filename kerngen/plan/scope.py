@@ -22,7 +22,11 @@ _NO_FACTS: Final = frozenset[str]()
 @final
 @dataclass(slots=True)
 class PlanNames:
-    """The names declared so far, and parsing of texts that use them."""
+    """The names declared so far, and parsing of texts that use them.
+
+    `symbols` are those that sizes may have, dims and scalars; `sizes` are named by `let`;
+    `_awaited` has the dims of axes that no line has declared yet, with the first line.
+    """
 
     tensors: set[str] = field(default_factory=set[str])
     scalars: set[str] = field(default_factory=set[str])
@@ -57,6 +61,7 @@ class PlanNames:
         read: Callable[[Parser], _Value],
         facts: frozenset[str],
     ) -> _Value:
+        """Parse a text by a method of the parser; refuse the line if it fails."""
         try:
             return read(Parser(text, self.sizes, facts | self.symbols))
         except SizeSyntaxError as error:
@@ -93,13 +98,20 @@ class PlanNames:
         return int(text)
 
 
-# Parse sizes and guards, in the form that `text.py` prints.
+# The parser of sizes and guards, in the form that `text.py` prints
+#
+#     guard:  comparison (and comparison)*  |  comparison (or comparison)*
+#     size:   atoms joined by + - * / %, of which * / % bind tighter
+#     atom:   an integer, a name, function(size, ...), not(guard), if(guard, size, size),
+#             or a guard or size in parentheses
 
 
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<int>-?\d+)(?![\w.])|(?P<name>[A-Za-z_][\w.]*)|(?P<op>==|!=|<=|>=|[-+*/%<>(),]))"
 )
 
+# Functions that are read by the constructors that the compiler builds sizes with: they fold, so
+# that a plan is read as the tree that was written.
 _FOLDING: Final[Mapping[str, Callable[..., host.Size]]] = {
     "+": host.add,
     "*": host.multiply,
@@ -115,7 +127,11 @@ class SizeSyntaxError(ValueError):
 @final
 @dataclass(slots=True)
 class Parser:
-    """Parses one text; `names` are named sizes that it may use, besides symbols."""
+    """Parses one text by recursive descent, one token ahead.
+
+    `names` are named sizes that it may use, besides `symbols`.  `kind` ('int', 'name', 'op'
+    or 'end') and `word` are the next token, which ends at `at`.
+    """
 
     text: str
     names: Mapping[str, host.Size]
@@ -140,6 +156,7 @@ class Parser:
         return guard
 
     def _next(self) -> None:
+        """Go to the next token."""
         match = _TOKEN.match(self.text, self.at)
         if match is None:
             if self.text[self.at :].strip():
@@ -191,6 +208,7 @@ class Parser:
         return host.Compare(op, self._sized(left), right)
 
     def _expression(self, level: int) -> host.Size | host.Guard:
+        """Read atoms joined by operators that bind tighter than a level, to the left."""
         left = self._atom()
         while self.kind == "op" and INFIX.get(self.word, 0) > level:
             op = self.word
@@ -238,6 +256,7 @@ class Parser:
 
 
 def _integer(text: str) -> int:
+    # By length first: Python refuses to convert texts of many thousand digits.
     if len(text) > len(str(-host.MOST)) or abs(int(text)) > host.MOST:
         raise SizeSyntaxError(f"{text[:20]} is beyond 2^53")
     return int(text)
@@ -249,6 +268,7 @@ def _applied(function: str, operands: tuple[host.Size, ...]) -> host.Size:
         return host.add(left, host.multiply(right, -1))
     if len(operands) != (1 if function in OF_ONE else 2):
         raise SizeSyntaxError(f"'{function}' of {len(operands)} operands")
+    # `hostmath.ceil_div` is defined for a denominator above 0 alone.
     divisor = operands[-1]
     below = isinstance(divisor, host.Literal) and divisor.value <= 0
     if function == "ceil_div" and below:

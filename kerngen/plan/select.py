@@ -1,4 +1,13 @@
-"""Select the dispatches of a call: every choice in a plan's tree is decided."""
+"""Select the dispatches of a call: every choice in a plan's tree is decided.
+
+The first case that applies is taken, here for m = 128:
+
+    stage top, total, y
+      reduce | when m < 64 and n > 65536 | ...    does not apply
+      rows | ... run softmax.rows(x, y*)          applies: one dispatch
+
+Then the strategy of the stage `top` is `rows`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +20,7 @@ from kerngen.plan.size import Values, evaluate, holds
 from kerngen.plan.tree import Case, Choice, Dispatch, Repeat, Scratch, Sequence
 
 MOST_DISPATCHES: Final = 4096
-"""The most dispatches of one call: each is recorded, and takes some microseconds."""
+"""The most dispatches of a call: each one is recorded, which takes some microseconds."""
 
 
 class NoCaseError(Exception):
@@ -36,7 +45,7 @@ class TooManyStepsError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """The strategy chosen for a stage."""
+    """The strategy chosen for a stage, and for later ones that it computes as well."""
 
     stage: str
     strategy: str
@@ -86,7 +95,7 @@ class _Selector:
     def steps(
         self, body: Sequence, origin: Selected, scratch: Mapping[str, int]
     ) -> None:
-        """Note what a sequence runs, where `origin` and `scratch` are in force."""
+        """Note the dispatches of a sequence; `origin` and `scratch` are those around it."""
         for step in body:
             match step:
                 case Dispatch():
@@ -106,17 +115,21 @@ class _Selector:
     def _choice(
         self, choice: Choice, origin: Selected, scratch: Mapping[str, int]
     ) -> None:
+        """Note the dispatches of the case that applies."""
         case = self._case(choice)
+        # A strategy for stages; other choices are between shaders of the strategy above.
         if choice.stages and case.name:
             origin = Selected(choice.stages[0], case.name)
             self.selection.strategies.append(origin)
         if case.scratch:
+            # Buffers are numbered over the whole call: two cases may use one name.
             numbered = enumerate(case.scratch, len(self.selection.scratch))
             scratch = {**scratch, **{item.name: number for number, item in numbered}}
             self.selection.scratch.extend(case.scratch)
         self.steps(case.body, origin, scratch)
 
     def _case(self, choice: Choice) -> Case:
+        """Return the first case that applies."""
         for case in choice.cases:
             if self.adapter.offers(case.needs) and holds(case.when, self.values):
                 return case

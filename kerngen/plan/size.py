@@ -76,7 +76,7 @@ class Apply(_Operators):
 @final
 @dataclass(frozen=True, slots=True)
 class Select(_Operators):
-    """A choice of two sizes, by a condition."""
+    """One of two sizes, by a condition: `if(n > 9, n, 9)`."""
 
     condition: Guard
     then: Size
@@ -87,7 +87,7 @@ Size: TypeAlias = Literal | Symbol | Apply | Select
 Operand: TypeAlias = Size | int
 
 MOST: Final = 2**53
-"""Integers beyond this are not exact in every language that may read a plan."""
+"""The greatest integer of a plan: beyond it, a language with doubles alone is not exact."""
 
 ZERO: Final = Literal(0)
 ONE: Final = Literal(1)
@@ -174,6 +174,7 @@ def symbols(part: Size | Guard) -> Iterator[str]:
 # Evaluation
 
 COMPARISONS: Final = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+"""The operators of comparisons, with their functions."""
 
 
 def evaluate(size: Size, values: Values) -> int:
@@ -226,6 +227,7 @@ def add(*terms: Operand) -> Size:
         match term:
             case Literal(value):
                 constant += value
+            # `t * 3` counts as three times `t`; the literal of a product is its last operand.
             case Apply("*", (*factors, Literal(count))):
                 rest = multiply(*factors)
                 counts[rest] = counts.get(rest, 0) + count
@@ -254,7 +256,7 @@ def product_of(sizes: Iterable[Operand]) -> Size:
 
 
 def _flat(function: str, operands: Iterable[Operand]) -> list[Size]:
-    """Return operands, with the operands of those that are sums (or products) instead."""
+    """Return operands with nested sums (or products) flattened: (a + b) + c is a, b, c."""
     flat: list[Size] = []
     for each in map(lift, operands):
         if isinstance(each, Apply) and each.function == function:
@@ -265,6 +267,7 @@ def _flat(function: str, operands: Iterable[Operand]) -> list[Size]:
 
 
 def _joined(function: str, kept: list[Size], constant: int, *, neutral: int) -> Size:
+    """Return a sum or product of operands and a constant, which comes last."""
     if constant != neutral or not kept:
         kept = [*kept, Literal(constant)]
     return kept[0] if len(kept) == 1 else Apply(function, tuple(kept))
@@ -273,7 +276,8 @@ def _joined(function: str, kept: list[Size], constant: int, *, neutral: int) -> 
 def ceil_div(numerator: Operand, denominator: Operand) -> Size:
     """Return the quotient rounded up, of a denominator above 0.
 
-    A quotient of a quotient by literals becomes a single one.
+    A quotient of a quotient by literals becomes a single one: ceil_div(ceil_div(n, 4), 8) is
+    ceil_div(n, 32).
     """
     over, by = lift(numerator), lift(denominator)
     match over, by:
@@ -349,6 +353,7 @@ def divides(divisor: int, size: Operand) -> Guard:
 
 def all_of(*guards: Guard) -> Guard:
     """Return the condition that all hold, without those that follow from another."""
+    # Nested conditions are joined; then those that are the same, or follow, go.
     flat = [
         part
         for guard in guards
@@ -394,7 +399,10 @@ def negate(guard: Guard) -> Guard:
 
 
 def _implies(first: Guard, second: Guard) -> bool:
-    """Return whether a condition follows from another: `n % 4 == 0` from `n % 16 == 0`."""
+    """Return whether a condition follows from another by its literals.
+
+    `n % 4 == 0` follows from `n % 16 == 0`, and `n <= 9` from `n <= 4`.
+    """
     match first, second:
         case (
             Compare("==", Apply("%", (a, Literal(by))), Literal(0)),

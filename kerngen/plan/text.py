@@ -14,16 +14,19 @@ from kerngen.plan import size as host
 from kerngen.plan.functions import FUNCTIONS
 
 INFIX: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
-"""How tightly the operators of sizes bind; what else there is binds tighter."""
+"""The precedence of the operators of sizes; calls and names bind tighter."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of a language for sizes and conditions.
+    """The words of a language for sizes and conditions; `{}` is replaced by a text.
 
-    - `part`: how a name with a point is written
     - `calls`: functions, and the operators that must be calls where a divisor may be zero
+    - `both`, `either`, `negation`, `comparisons`: of conditions
+    - `literal`, `negative`: integers, `{}n` in JavaScript
+    - `name`, `part`: a name of a dim or scalar, and one with a point: `camera.width`
+    - `select`: a `Select`, with condition and both sizes
     - `operators`: functions that are operators of the language; they are in parentheses, as
       languages disagree how tightly they bind
     """
@@ -43,7 +46,7 @@ class Words:
 
 
 KERN: Final = Words({name: name + "({})" for name in FUNCTIONS if name not in INFIX})
-"""The words of `.kern`, which plan files have."""
+"""The words of the kernel language, in which plan files are written."""
 
 
 @final
@@ -66,6 +69,7 @@ class SizePrinter:
                 return (self.words.part if "." in name else self.words.name).format(
                     name
                 )
+            # The operators group to the left: `a - (b - c)` keeps its parentheses.
             case host.Apply(function, (first, *others)) if self._is_infix(size):
                 own = INFIX[function]
                 text = self.size(first, own)
@@ -85,7 +89,11 @@ class SizePrinter:
                 assert_never(size)
 
     def _is_infix(self, size: host.Apply) -> bool:
-        """Whether a function is printed by its operator: no call is, nor an unsafe division."""
+        """Whether a function is printed as an infix operator.
+
+        A division is a call in `calls` unless it is by a literal that is not 0: WGSL's and
+        the plan's x / 0 is x, that of other languages isn't.
+        """
         if size.function in self.words.calls:
             by = size.operands[-1]
             return (
@@ -132,7 +140,7 @@ class SizePrinter:
 
 
 PLAIN: Final = SizePrinter()
-"""Names nothing."""
+"""The printer without names of sizes, in the words of the kernel language."""
 
 
 def to_text(size: host.Size) -> str:
@@ -149,6 +157,7 @@ def figures(guard: host.Guard, values: host.Values) -> Iterator[str]:
     """Yield the values that a condition depends on: `d is 12`, `12 % 8 is 4`."""
     known = {name: int(values[name]) for name in host.symbols(guard)}
     yield from (f"{name} is {value}" for name, value in known.items())
+    # A printer that names each symbol by its value: `12 % 8` for `d % 8`.
     numbers: dict[host.Size, str] = {
         host.Symbol(n): str(value) for n, value in known.items()
     }

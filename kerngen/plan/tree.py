@@ -71,7 +71,10 @@ class Requirement:
 @final
 @dataclass(frozen=True, slots=True)
 class AffineTerm:
-    """One term of an affine subscript: a coefficient times an index over `extent`."""
+    """One term of an affine subscript: a coefficient times an index over `extent`.
+
+    `2 * i + j - 1` has the terms (2, the range of i) and (1, the range of j).
+    """
 
     coefficient: Size
     extent: str | int
@@ -82,8 +85,9 @@ class AffineTerm:
 class RangeCheck:
     """A check that an affine subscript stays inside its axis.
 
-    Its value is `offset` plus the `terms`, by 32-bit arithmetic; `extent` is the axis's
-    length, `text` the subscript's source.  One that `is_guarded` is read under a condition.
+    The subscript's value is `offset` plus the `terms`, by 32-bit arithmetic; `extent` is the
+    axis's length, `text` the subscript's source.  If a range in `around` is empty, nothing is
+    read.  One that `is_guarded` is read under a condition.
     """
 
     text: str
@@ -101,7 +105,8 @@ class RangeCheck:
 class Gather:
     """A check that an axis read by clamped subscripts is not empty.
 
-    `extent` is the axis's length; subscripts are clamped to it, so it must not be 0.
+    `extent` is the axis's length; subscripts are clamped to it, so it must not be 0, unless
+    a range in `around` is: then nothing is read.
     """
 
     tensor: str
@@ -111,6 +116,7 @@ class Gather:
 
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
+"""Pairs of names: one in the original kernel, and one in its gradient."""
 
 
 @final
@@ -170,8 +176,8 @@ class Dispatch:
     follow from 1.  Workgroups beyond the adapter's limit fold into two dimensions: the shader
     counts itself as `y * num_workgroups.x + x` and returns beyond the total.
 
-    `trips` is how often the loops of one invocation run, for adapters that stop after a
-    number.  `terms` is what a 32-bit counter of the shader counts up to, where that may
+    `trips` is the number of turns of one invocation's loops, for adapters that stop after a
+    number of them.  `terms` is the end of a 32-bit counter of the shader, where it may
     overflow.  `constants` are the values of the shader's overrides, by name.
     """
 
@@ -226,6 +232,7 @@ class Needs:
 
 
 NOTHING: Final = Needs()
+"""The needs of a case that runs on every adapter."""
 
 
 @final

@@ -17,10 +17,10 @@
             ...
         rows | bytes 1024 | invocations 256 | run softmax.rows(x, y*) | groups m
 
-Indented lines are a sequence of steps.  A `run` is a dispatch, and a `repeat` runs the
-lines in it this many times.  A `stage` is a choice, and
-the lines in it are its cases; what a case runs is in the case's own line and those in it.
-Cases without a `stage` above them are a choice, too, that ends with the one without `when`.
+Indented lines are a sequence of steps.  A `run` is a dispatch, and a `repeat` runs the lines
+in it a number of times.  A `stage` is a choice, and the lines in it are its cases; what a
+case runs is in the case's own line and those in it.  Cases without a `stage` above them are
+a choice, too, that ends with the one without `when`.
 
 Fields are set apart by ` | `, which no name, size or guard contains.  A `*` marks what a
 dispatch writes.  A size that occurs more than once is a `let`.  The last line is the CRC-32
@@ -57,7 +57,7 @@ from kerngen.plan.text import SizePrinter
 Rows: TypeAlias = Sequence[Row]
 
 _LONG: Final = 28
-"""A size that occurs again is named if its text, with names in it, is so long."""
+"""The least length of the text of a size, with names in it, that gets a name by `let`."""
 
 
 def plan_text(plan: tree.ModulePlan) -> str:
@@ -70,7 +70,7 @@ def plan_text(plan: tree.ModulePlan) -> str:
     blocks = _blocks(plan.kernels, {kernel.name for kernel in plan.kernels})
     body = "\n".join((head, *blocks, ""))
     text = f"{body}\n{checksum_line(body)}\n"
-    # Whatever is wrong in how a form was made, it can't become another dispatch.
+    # The text is read again: a fault in how forms are made can't become another dispatch.
     if not _is_read_back(text, plan):
         for kernel in plan.kernels:
             for size in tree.sizes_of(kernel):
@@ -95,14 +95,14 @@ class PlanValueError(ValueError):
 
 
 def lines_of_kernel(kernels: Sequence[tree.KernelPlan], name: str) -> list[str]:
-    """Return the lines of one of a module's kernels, after those of the forms that it uses."""
+    """Return the lines of a kernel of a module, after those of the forms that it uses."""
     return [*_blocks(kernels, {name})][1:]
 
 
 def _blocks(
     kernels: Sequence[tree.KernelPlan], wanted: Collection[str]
 ) -> Iterator[str]:
-    """Yield the lines of kernels, and of forms before those that use them, after blank lines."""
+    """Yield the lines of kernels, with forms before their first user, after blank lines."""
     forms, bodies = with_forms([[*rows_of(kernel.body, 1)] for kernel in kernels])
     shown: set[str] = set()
     for kernel, rows in zip(kernels, bodies, strict=True):
@@ -144,7 +144,7 @@ def _sizes_in(rows: Rows) -> Iterator[host.Size | host.Guard]:
 
 
 def _check(part: host.Size | host.Guard, kernel: str) -> None:
-    """Refuse what the reader does, by a message that names the kernel."""
+    """Raise PlanValueError for a number or name that the reader would refuse."""
     match part:
         case host.Literal(value) if abs(value) > host.MOST:
             raise PlanValueError(kernel, f"{value} is beyond 2^53")
@@ -157,6 +157,7 @@ def _check(part: host.Size | host.Guard, kernel: str) -> None:
 
 
 def _facts(kernel: tree.KernelPlan) -> Iterator[str]:
+    """Yield the lines of declarations: each name before the lines that use it."""
     plain = SizePrinter()
     if kernel.dims:
         yield f"dims {', '.join(kernel.dims)}"
@@ -204,7 +205,7 @@ def _range_fields(check: tree.RangeCheck, plain: SizePrinter) -> Iterator[str]:
 
 
 def _place(check: tree.RangeCheck | tree.Gather) -> str:
-    # What holds a subscript may be a member: 'the vector or matrix', 'body.trail'.
+    # In quotes, as it may be no name: 'the vector or matrix', or 'body.trail' for a member.
     return f"{_quoted(check.tensor)} {check.axis} {check.extent}"
 
 
@@ -224,6 +225,7 @@ def named_sizes(
     sizes: Iterable[host.Size | host.Guard], taken: Collection[str]
 ) -> dict[host.Size, str]:
     """Return names for the sizes that lines would repeat, inner ones first."""
+    # By length: a size is longer than those in it, whose names it may then use.
     counts: Counter[host.Size] = Counter()
     for size in sizes:
         _count(size, counts)
@@ -249,9 +251,9 @@ def taken_names(kernel: tree.KernelPlan) -> set[str]:
 
 
 def _count(part: host.Size | host.Guard, counts: Counter[host.Size]) -> None:
-    """Count the sizes in a part that have a name to gain.
+    """Count the functions and choices in a size or condition, which may get a name.
 
-    The parts of a size that was met before are not counted again.
+    The parts of a size that was met before are not counted again: its name replaces them.
     """
     if isinstance(part, host.Apply | host.Select):
         counts[part] += 1

@@ -5,7 +5,10 @@ from __future__ import annotations
 from kerngen.runtime.errors import AbiError
 
 ABI = 5
-"""The ABI that this runtime has: a new one wherever generated files, or where they lie, change."""
+"""The ABI of this runtime: raised when generated files change, or the places where they lie.
+
+`kerngen.emit.binding` has a copy, which it prints into modules.
+"""
 
 
 def check_abi(module: str, abi: int) -> None:

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from kerngen.runtime.tensor import Tensor
 
 Kind: TypeAlias = Literal["gpu", "software", "reference"]
+"""A GPU, a CPU that does a GPU's work, or NumPy."""
 Bytes: TypeAlias = NDArray[np.uint8]
 AnyTensor: TypeAlias = "Tensor[Any, Any]"
 Range: TypeAlias = "tuple[Lease[Any], int, int]"
-"""What to read: a lease, where in it, and how many bytes."""
+"""A range to read: a lease, the offset in it, and the number of bytes."""
 
 
 class Download(Protocol):
@@ -45,7 +46,7 @@ class Download(Protocol):
 
 
 class Backend(Protocol):
-    """A device, or NumPy standing in for one.
+    """The interface of a backend: a device, or NumPy in its place.
 
     Every method may be called from any thread and takes the context's lock itself.
     """
@@ -67,7 +68,7 @@ class Backend(Protocol):
 
     @property
     def alignment(self) -> int:
-        """Bindings start at multiples of this many bytes."""
+        """The alignment of bindings in bytes: a tensor at another offset is copied first."""
         ...
 
     @property

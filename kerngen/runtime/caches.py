@@ -30,9 +30,11 @@ class Counted(Protocol):
 
 @final
 class Cache(Generic[K, V]):
-    """A dictionary that counts and that forgets its oldest entries when full.
+    """A dictionary that counts lookups, and drops its oldest entry to make room when full.
 
-    Several caches may share their entries; each counts its own hits and misses.
+    The oldest is the one that was added first, as dictionaries keep that order: a lookup
+    does not make an entry younger.  Several caches may share their entries; each counts its
+    own hits and misses.
     """
 
     __slots__ = ("_capacity", "_entries", "hits", "misses", "name")

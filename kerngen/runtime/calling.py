@@ -1,7 +1,9 @@
 """Calls with wrong arguments: errors that show how the function is called.
 
-Python's own words, "takes 2 positional arguments but 3 were given", leave a beginner
-alone: numbers of a kernel are given by name, and shapes are tuples.
+Python's own message, "takes 2 positional arguments but 3 were given", does not help a beginner:
+numbers of a kernel are given by name, and shapes are tuples.  Instead:
+
+    axpy: numbers and structs are given by name: alpha=2.0. Call it as axpy(x, y, alpha=...).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Explain: TypeAlias = Callable[
     [Callable[..., Any], Sequence[object], Mapping[str, object]], DtypeError
 ]
-"""Makes the error of a call of a function with these arguments."""
+"""Makes the error of a wrong call, from the function and its arguments."""
 
 
 def explained(explain: Explain) -> Callable[[F], F]:
@@ -34,7 +36,8 @@ def explained(explain: Explain) -> Callable[[F], F]:
             try:
                 return function(*args, **kwargs)
             except TypeError as error:
-                # An error of the call itself has no frame of the function.
+                # The traceback of a wrong call ends here; one with another frame below is of
+                # an error within the function.
                 if error.__traceback__ is None or error.__traceback__.tb_next:
                     raise
                 wrong = explain(function, args, kwargs)
@@ -72,10 +75,10 @@ def _wrong_call(
 
 
 kernel_function: Final = explained(_wrong_call)
-"""The decorator of generated functions: a wrong call is answered by the right one."""
+"""The decorator of generated functions: the error of a wrong call shows the right one."""
 
 _NO_NUMBERS: Final = ("out", "ctx")
-"""The arguments by name of each kernel that are none of its program's."""
+"""The keyword arguments of generated functions that are not the kernel's own numbers."""
 
 
 def _too_many(rest: Sequence[object], free: Sequence[str], placed: int) -> str:
@@ -105,6 +108,7 @@ def _shortened(value: object) -> str:
 
 
 _LONGEST: Final = 40
+"""The longest text of a value that a message repeats."""
 
 
 def wrong_shape(

@@ -76,8 +76,8 @@ class Context:
 
     Kernels, uploads and copies take effect in the order of the calls, as if each ran at
     once; really they are recorded and submitted together, at a read, at `submit()`, at
-    the end of a `batch()`, and before the device runs out of work.  A context may be used from several
-    threads; while one of them is inside `batch()`, calls from the others wait.
+    the end of a `batch()`, and before the device runs out of work.  A context may be used
+    from several threads; while one of them is inside `batch()`, calls from the others wait.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -386,7 +386,7 @@ class Context:
         pairs = zip(tensors, copies, strict=True)
         return tuple(tensor.as_array(data) for tensor, data in pairs)
 
-    # ---- what must be known before results are believed
+    # ---- errors that are found on the device
 
     def watch(self, watch: ReadCheck) -> None:
         """Run `watch.check()` after every read, as long as `watch` exists.
@@ -394,6 +394,7 @@ class Context:
         This is how an error that is found on the device gets to its user: at the next
         point that waits anyway.  A check may read tensors itself.
         """
+        # Weak references: a watch whose owner is gone is dropped here.
         alive = [each for each in self._watches if each() is not None]
         self._watches = [*alive, ref(watch)]
 

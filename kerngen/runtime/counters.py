@@ -1,4 +1,11 @@
-"""Counts of what a context has done, for tests, benchmarks and the curious."""
+"""Counts of the work of a context, for tests, benchmarks and the curious.
+
+Of one call:
+
+    before = ctx.counters.snapshot()
+    relu(x, out=y)
+    print(ctx.counters - before)    # Counters(calls=1, dispatches=1, ...)
+"""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ from kerngen.runtime.values import elements
 from kerngen.runtime.values import vector_types as leaves
 from kerngen.runtime.values.elements import Element
 
+# The element types of plans by name: `f32`, `vec3f`, ..., but for structs.
 _ELEMENTS: Final[dict[str, type[Element]]] = {
     name: value
     for module in (elements, leaves)
@@ -35,7 +36,7 @@ _ELEMENTS: Final[dict[str, type[Element]]] = {
 
 
 def _as_given(*values: Any) -> tuple[Any, ...]:
-    """Return the values of a uniform struct of nothing but dims and scalars."""
+    """Return the values of a uniform struct that has only dims and scalars: themselves."""
     return values
 
 
@@ -59,6 +60,7 @@ class ModuleFiles:
             AbiError: If the plan file is missing, damaged, of another version, or of
                 other sources than the module.
         """
+        # A module that was compiled in memory has its files in its loader.
         itself = sys.modules.get(module)
         loader = getattr(getattr(itself, "__spec__", None), "loader", None)
         name = Path(file).stem
@@ -135,6 +137,7 @@ class ModuleFiles:
         )
 
     def _body(self, lines: KernelLines) -> tree.Sequence:
+        """Return the steps of a kernel, parsed now; raise AbiError if they are damaged."""
         try:
             return lines.body
         except PlanSyntaxError as error:

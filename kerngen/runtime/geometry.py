@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 Array: TypeAlias = NDArray[Any]
 Typed: TypeAlias = Callable[[ArrayLike], Array]
-"""What makes an array of a type: `ref.i32`, `ref.u32` or a `ref.Real`."""
+"""A function that makes an array of a type: `ref.i32`, `ref.u32` or a `ref.Real`."""
 
-# Made of parts
+# Vectors and matrices from their parts
 
 
 def vector(typed: Typed, *components: ArrayLike) -> Array:
@@ -42,7 +42,7 @@ def matrix(*columns: Array) -> Array:
     return np.stack(np.broadcast_arrays(*columns), axis=-2)
 
 
-# Parts
+# Parts of vectors and matrices
 
 
 def component(v: Array, place: ArrayLike) -> Array:
@@ -65,6 +65,10 @@ def _at(x: Array, place: ArrayLike, rank: int) -> Array:
 
 
 # Products
+
+
+# An array of a matrix has columns before rows, so that it is the transpose of what NumPy's
+# `matmul` takes for the matrix: m v is v^T m^T there.
 
 
 def matrix_by_vector(m: Array, v: Array) -> Array:

@@ -1,8 +1,10 @@
 """Asynchronous reads: begun now and waited for later, while the device works on.
 
-reading = token.begin_read()
-step.replay()  # recorded while the device works on the one before
-print(reading.numpy())
+Of a loop that reads one token while the next is computed:
+
+    reading = token.begin_read()
+    step.replay()  # recorded while the device works on the one before
+    print(reading.numpy())
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from kerngen.runtime.errors import StateError
 @final
 @dataclass(frozen=True, slots=True)
 class FinishedCopy:
-    """A finished copy, which needs no waiting."""
+    """A finished copy: the `Download` of NumPy's backend, and of an empty range."""
 
     data: Bytes
 

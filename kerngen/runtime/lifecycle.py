@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kerngen.runtime.calls.kernel import Kernel
 
 ClosedState: TypeAlias = Callable[[], Error]
-"""Makes the error of a call that comes after the end."""
+"""A function that makes the error of a call after the end: `closed`, `lost` or `forked`."""
 
 
 class LiveBackend(Protocol):
@@ -32,6 +32,7 @@ class LiveBackend(Protocol):
 
 
 _live: WeakSet[LiveBackend] = WeakSet()
+"""The backends in memory; weak, so that a context that is dropped goes."""
 
 
 def register(backend: LiveBackend) -> None:
@@ -72,9 +73,10 @@ def forked() -> Error:
 def _invalidate_all() -> None:
     """Refuse calls in a forked process, and collect none of its parent's garbage there.
 
-    The end of a device waits for its driver's threads, which the parent alone has.
+    The end of a device waits for its driver's threads, which the parent alone has: a device
+    that the garbage collector found in the child would wait for ever.
     """
-    gc.freeze()
+    gc.freeze()  # it leaves alone all objects that exist by now
     for backend in live_backends():
         backend.invalidate_after_fork()
 

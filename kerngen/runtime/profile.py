@@ -16,9 +16,11 @@ from kerngen.runtime.errors import StateError
 Row: TypeAlias = tuple[str, ...]
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+"""The units of times in a table, the largest first, each with its seconds."""
 _HEAD = ("kernel", "shader", "calls", "total", "mean", "share")
+"""The head of a table."""
 _LANES = ("kernels", "shaders")
-"""Of a trace: the calls, and below them their dispatches."""
+"""The lanes of a trace: the calls, and below them their dispatches."""
 
 
 @final
@@ -110,7 +112,7 @@ def _row(group: Sequence[Event], whole: float) -> Row:
 
 
 def _time(seconds: float) -> str:
-    """Return three digits or more, with a unit."""
+    """Return a time with three digits or more, and its unit: `1.23 ms`, `45.6 us`."""
     size, unit = next((each for each in _UNITS if seconds >= each[0]), _UNITS[-1])
     digits = next(n for n in (2, 1, 0) if seconds / size < 10 ** (3 - n) or n == 0)
     return f"{seconds / size:.{digits}f} {unit}"
@@ -133,7 +135,7 @@ def _aligned(rows: Sequence[Row]) -> str:
 
 
 def _names(adapter: str) -> Iterable[dict[str, Any]]:
-    """Name the process after the adapter, and the lanes, in their order."""
+    """Yield the metadata events that name the process after the adapter, and the lanes."""
     yield _named("process_name", 0, name=adapter)
     for lane, name in enumerate(_LANES, start=1):
         yield _named("thread_name", lane, name=name)
@@ -141,11 +143,12 @@ def _names(adapter: str) -> Iterable[dict[str, Any]]:
 
 
 def _named(what: str, lane: int, **args: object) -> dict[str, Any]:
+    # `ph` is the phase of Chrome's trace format: M for metadata, X for a complete event.
     return {"ph": "M", "name": what, "pid": 1, "tid": lane, "args": args}
 
 
 def _slices(events: Sequence[Event]) -> Iterable[dict[str, Any]]:
-    """A slice for each call, and one for each of its dispatches."""
+    """Yield a slice for each call, and one for each of its dispatches below it."""
     for _, group in groupby(events, attrgetter("call", "kernel")):
         parts = list(group)
         first, last = parts[0], parts[-1]
@@ -165,7 +168,11 @@ def _slices(events: Sequence[Event]) -> Iterable[dict[str, Any]]:
 def _slice(
     lane: int, name: str, start: float, seconds: float, **args: object
 ) -> dict[str, Any]:
-    """A complete event, in microseconds; neighbours that touch stay apart in rounding."""
+    """Return a complete event, in microseconds.
+
+    The duration is the difference of rounded times, so that a slice that ends where the next
+    one begins does not overlap it by rounding.
+    """
     ts, end = round(start * 1e6, 3), round((start + seconds) * 1e6, 3)
     return {
         "ph": "X",

@@ -1,8 +1,8 @@
 """Functions of generated NumPy references: WGSL's rules for whole arrays.
 
 Arrays keep the kernel's types: `real` (float32, or float64 when the caller's arrays
-are), int32 and uint32.  Integer arithmetic wraps, and nothing here looks at a value of
-one element to decide about another.
+are), int32 and uint32.  Integer arithmetic wraps, and each element is computed by itself: no
+function decides about one by the value of another.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Real:
 
 
 DOUBLE = Real(np.dtype(np.float64))
-"""The type of what the host computes."""
+"""The float type of host expressions, which are computed in double."""
 
 
 def real(*arrays: ArrayLike) -> Real:
@@ -70,6 +70,7 @@ def real(*arrays: ArrayLike) -> Real:
 
 
 _IN_DOUBLE: ContextVar[bool] = ContextVar("in_double", default=False)
+"""Whether a block of `in_double()` is open, in this thread or task."""
 
 
 @contextmanager
@@ -114,6 +115,7 @@ def _integer(x: ArrayLike, dtype: DTypeLike, lowest: int, highest: int) -> Array
     values = np.asarray(x)
     if values.dtype.kind != "f":
         return values.astype(dtype, copy=False)
+    # In double, in which the limits of i32 and u32 are exact.
     numbers = np.where(np.isnan(values), 0, values).astype(np.float64)
     return np.asarray(np.clip(numbers, lowest, highest)).astype(dtype)
 
@@ -174,7 +176,7 @@ def spread(value: ArrayLike, *others: ArrayLike) -> Array:
     return np.broadcast_arrays(value, *others)[0].copy()
 
 
-# Reductions under a condition
+# Reductions by key, over ranges, and of prefixes: see `kerngen.emit.reference.keyed`
 
 
 def scatter(
@@ -205,6 +207,7 @@ def keyed_places(
     less, than any number.  The axes are as in `scatter`; places are counted along the last
     axis of the keys.
     """
+    # The best term of each bin, from the worst value on.
     chosen, some, numbers = _by_keys(shape, keys, np.asarray(terms), where)
     limits = np.finfo if some.dtype.kind == "f" else np.iinfo
     limit = limits(some.dtype).min if join is np.maximum else limits(some.dtype).max
@@ -212,6 +215,7 @@ def keyed_places(
         shape, limit * np.inf if some.dtype.kind == "f" else limit, some.dtype
     )
     join.at(best, chosen, some)
+    # The least place among the terms that equal it; a NaN is best wherever it is.
     is_best = (some == best[chosen]) | np.isnan(some)
     along = np.reshape(numbers, (-1, *(1,) * (some.ndim - 1)))
     found = np.full(shape, HIGHEST_I32, np.int32)
@@ -258,6 +262,8 @@ def ranges(
             reduce(np.minimum, (np.asarray(x, np.int64) for x in ends)),
         )
     )
+    # The terms of all ranges one after another: begins (0, 4) and ends (2, 7) have the rows
+    # 0 0 1 1 1 and the terms 0 1 4 5 6.
     counts = np.maximum(to - from_, 0)
     row = np.repeat(np.arange(len(counts)), counts)
     term = np.arange(len(row)) + np.repeat(from_ - (np.cumsum(counts) - counts), counts)
@@ -269,14 +275,21 @@ def ranges(
 def prefixes(
     join: np.ufunc, terms: Array, axis: int, length: int, shift: int, nothing: float
 ) -> Array:
-    """Return for each i below `length` what the terms 0 to i + shift along an axis give."""
+    """Return the prefix reductions: for each i below `length`, of the terms 0 to i + shift.
+
+    `nothing` is the reduction of no terms.
+    """
     return _first(join, terms, axis, np.arange(length) + (shift + 1), nothing)
 
 
 def suffixes(
     join: np.ufunc, terms: Array, axis: int, length: int, shift: int, nothing: float
 ) -> Array:
-    """Return for each i below `length` what the terms from i + shift on along an axis give."""
+    """Return the suffix reductions: for each i below `length`, of the terms from i + shift.
+
+    `nothing` is the reduction of no terms.
+    """
+    # They are prefixes of the reversed terms.
     counts = terms.shape[axis] - shift - np.arange(length)
     return _first(join, np.flip(terms, axis), axis, counts, nothing)
 
@@ -295,6 +308,7 @@ def _first(
     join: np.ufunc, terms: Array, axis: int, counts: Array, nothing: float
 ) -> Array:
     """Return the reduction of the first terms, as many as `counts`; floats in double."""
+    # Behind the neutral value, the reduction of the first n terms is at n.
     wide = _wide(terms.dtype)
     one = (*terms.shape[:axis], 1, *terms.shape[axis + 1 :])
     start = np.full(one, nothing, wide)
@@ -305,7 +319,7 @@ def _first(
 
 
 def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type that numbers of another are joined in."""
+    """Return the type in which numbers of a type are joined: float64 for floats."""
     return np.dtype(np.float64) if dtype.kind == "f" else dtype
 
 
@@ -438,6 +452,7 @@ def _like(bits: Array, x: ArrayLike) -> Array:
 
 def _bit_length(bits: Array) -> Array:
     """Return the number of bits from the highest set bit down; of 0 it is 0."""
+    # Set all bits below the highest one, and count: 0b0100 becomes 0b0111.
     smeared = bits
     for shift in (1, 2, 4, 8, 16):
         smeared = smeared | (smeared >> shift)
@@ -456,6 +471,7 @@ def count_leading_zeros(x: ArrayLike) -> Array:
 
 def count_trailing_zeros(x: ArrayLike) -> Array:
     """Return how many zeros follow the lowest set bit; of 0 it is 32."""
+    # ~b & (b - 1) has ones where b has its lowest zeros; bit 32 ends those of 0.
     bits = _bits(x) | (1 << 32)
     return _like(np.bitwise_count(~bits & (bits - 1)), x)
 
@@ -484,7 +500,10 @@ def reverse_bits(x: ArrayLike) -> Array:
 
 
 def _field(offset: ArrayLike, count: ArrayLike) -> tuple[Array, Array]:
-    """Return the offset and mask of a bit field, both cut to 32 bits."""
+    """Return the offset of a bit field and the mask of its width, both cut to 32 bits.
+
+    They are u64, in which a shift by 32 bits is defined.
+    """
     start = np.minimum(np.asarray(offset).astype(np.uint64), 32)
     width = np.minimum(np.asarray(count).astype(np.uint64), 32 - start)
     return start, (np.uint64(1) << width) - np.uint64(1)
@@ -495,6 +514,7 @@ def extract_bits(x: ArrayLike, offset: ArrayLike, count: ArrayLike) -> Array:
     start, mask = _field(offset, count)
     field = ((_bits(x) >> start) & mask).astype(np.int64)
     if np.asarray(x).dtype == np.int32:
+        # The upper half of the field's 2^count values are negative; of no bits it is 0.
         span = mask.astype(np.int64) + 1
         field = np.where(2 * field >= span, field - span, field)
         field = np.where(span == 1, 0, field)

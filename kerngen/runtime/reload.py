@@ -26,6 +26,8 @@ from kerngen.runtime.lifecycle import live_backends
 from kerngen.runtime.stamp import stamp_of
 
 _IMPORT = re.compile(r"^from (\.+[\w.]*) import ", re.MULTILINE)
+"""A relative import, of another generated module."""
+# The attributes that make a function what it does; the object itself stays.
 _FUNCTION_PARTS = (
     "__code__",
     "__defaults__",
@@ -54,6 +56,8 @@ def reload() -> tuple[str, ...]:
     if not changed:
         return ()
     invalidate_caches()
+    # 1. Run all changed modules in place, those that others import first; if one fails,
+    #    restore all of them.
     before = {name: dict(vars(one.module)) for name, one in changed.items()}
     loaded = set(sys.modules)
     for name in _in_order(changed):
@@ -64,9 +68,11 @@ def reload() -> tuple[str, ...]:
             raise ReloadError(
                 f"'{name}' can't be run, so the old kernels stay in use: {error}"
             ) from error
+    # 2. Give the functions that users have imported the new code.
     for name, one in changed.items():
         _keep_functions(vars(one.module), before[name])
         _mark_gone(vars(one.module), before[name])
+    # 3. Drop what was compiled from the old kernels.
     for backend in live_backends():
         backend.forget_kernels(_kernels(before))
     return tuple(sorted(changed))
@@ -128,16 +134,17 @@ def _is_of_import(name: str) -> bool:
 
 
 def _keep_functions(names: dict[str, Any], before: Mapping[str, Any]) -> None:
-    """Give the functions that there were the new code, in the place of the new ones.
+    """Keep the old function objects in place of the new ones, with the code of those.
 
-    They have the module's names for globals, so that they find its new kernels there.
-    A decorated function stays decorated: the one in it has the new code.
+    Their globals are the module's names, so that they find its new kernels there.  A
+    decorated function stays decorated: the function in it gets the new code.
     """
     for name, new in list(names.items()):
         old = before.get(name)
         if not (isinstance(old, FunctionType) and isinstance(new, FunctionType)):
             continue
         inner, code = unwrap(old), unwrap(new)
+        # A function of this module; the code of a closure fits no other function.
         if (
             inner.__globals__ is names
             and not code.__closure__
@@ -166,6 +173,7 @@ class _Gone:
 
 
 def _mark_gone(names: dict[str, Any], before: Mapping[str, Any]) -> None:
+    """Replace kernels that the new text lacks: old functions still look them up."""
     for name, old in before.items():
         if isinstance(old, Kernel | _Gone):
             names.setdefault(name, _Gone(old.name))

@@ -29,7 +29,9 @@ from kerngen.runtime.values.shapes import Shape
 __all__ = ["Field", "Struct", "UniformStruct", "spaced"]
 
 Fit: TypeAlias = Callable[[object], object]
+"""Checks a value, and returns it in its stored form: numbers in nested tuples."""
 Flatten: TypeAlias = Callable[[Any], Iterable[Any]]
+"""Lists the numbers in a field's stored form, one by one."""
 
 
 class UniformStruct:
@@ -50,7 +52,7 @@ class UniformStruct:
     _fits: ClassVar[tuple[tuple[str, Fit], ...]] = ()
     _parts: ClassVar[tuple[tuple[str, Flatten | None], ...]] = ()
     _packed: tuple[type[UniformStruct], bytes]
-    """The layout that the values were last packed by, and their bytes."""
+    """The class by whose layout the values were last packed, and their bytes."""
 
     def __init_subclass__(cls) -> None:
         """Check the declared layout, and prepare to pack by it."""
@@ -101,6 +103,7 @@ class UniformStruct:
         Vectors and matrices are given flattened, column by column; nested structs as
         they are.
         """
+        # `struct` refuses values that don't fit; which one it was is found only then.
         try:
             cls._codec.pack_into(buffer, offset, cls._with_bytes(values))
         except (struct.error, OverflowError) as cause:
@@ -175,6 +178,7 @@ class UniformStruct:
         found = cls._codec.first_misfit(cls._with_bytes(tuple(values)))
         if found is None:
             return None
+        # The value's position among the flat ones determines its field.
         number, value = found
         ends = 0
         for field in cls.FIELDS:
@@ -190,10 +194,10 @@ class UniformStruct:
 class Struct(UniformStruct, Element):
     """The base of the classes of a source's structs, which are element types too.
 
-    Where a kernel takes one as a parameter, and uniform buffers ask for another layout,
-    the kernel's module has a class derived from the struct's own with that layout.
-    `value_class` of both is the struct's own class, which what is unpacked inside other
-    structs has.
+    If a kernel takes one as a parameter, and its layout in uniform buffers is another, the
+    kernel's module has a class derived from the struct's own, with that layout.
+    `value_class` of both is the struct's own class: values that are unpacked from another
+    struct are instances of it.
     """
 
     __slots__ = ()
@@ -257,11 +261,15 @@ def _fit_struct(element: type[Element], value: object) -> Struct:
         raise not_a(wanted, value)
     if type(value) is wanted:
         return value
+    # An instance of a derived class, as of one for a uniform layout, has the same fields.
     return wanted(**{field.name: getattr(value, field.name) for field in wanted.FIELDS})
 
 
 def _flatten(field: Field) -> Flatten | None:
-    """Return a function that lists a field's numbers, or None for a scalar."""
+    """Return a function that lists a field's numbers, or None for a scalar.
+
+    Vectors and matrices, the usual ones, are listed by functions in C.
+    """
     depth = len(field.shape)
     if not is_leaf(field.type):
         return partial(_flatten_structs, field.type, depth)
@@ -296,11 +304,12 @@ def _struct(element: type[Element]) -> type[Struct]:
 
 
 def _take(values: Iterator[Any], field: Field) -> Any:
-    """Take the value of a field from flat ones."""
+    """Take the value of a field from flat ones: a matrix is a tuple of its columns."""
     flat: list[Any] = list(islice(values, field.count))
     if not is_leaf(field.type):
         layout = _struct(field.type)
         flat = [layout.value_class(**layout.values_in(data)) for data in flat]
+    # The innermost axis first: each turn joins runs of `length` items to tuples.
     for length in reversed(field.shape):
         flat = list(zip(*[iter(flat)] * length, strict=True))
     return flat[0]

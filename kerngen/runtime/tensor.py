@@ -66,7 +66,7 @@ S = TypeVar("S", bound=Struct)
 N = TypeVar("N", f32, f16, i32, u32, u8, i8, u4, i4)
 
 STORAGE_ALIGNMENT = 16
-"""Owned storage is padded to a multiple of this many bytes, and is never smaller."""
+"""The unit of owned storage in bytes: its size is a multiple of it, and never 0."""
 
 
 def padded_size(nbytes: int, least: int = 0) -> int:
@@ -137,8 +137,9 @@ class Tensor(Generic[E, R]):
         self.nbytes = nbytes
         if not lease.padded or nbytes != lease.nbytes:
             bound = round_up(nbytes, 4)
-            # Of a last word that is not full, a kernel would write what another tensor
-            # has.
+            # A view: the adapter must be able to bind its offset.  And if narrow integers
+            # end in the middle of a word, a kernel that writes the word would write the
+            # elements of another tensor.
             if offset % ctx.alignment or (bound != nbytes and is_narrow(element)):
                 bound = 0
         self.binding = (lease.block.uid, offset, bound)

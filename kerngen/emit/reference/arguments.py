@@ -1,7 +1,10 @@
 """Print a reference's parameters, and parts of them.
 
-A scalar is a Python number.  What an index leads to in a struct is gathered from an
-array of all that its path can reach, made before the statements.
+A scalar is a Python number.  A part of a struct that depends on an index is gathered from an
+array of all such parts, which is made before the statements:
+
+    scene.lights[j].color    ->    scene_lights_color = real([item.color for item in ...])
+                                   scene_lights_color[j]
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value
 
 NUMBERS = {Scalar.F32: "float", Scalar.I32: "int", Scalar.U32: "int"}
-"""What makes a Python number of each type."""
+"""The function that makes a Python number of each type."""
 
 
 def print_uniform(
@@ -28,6 +31,7 @@ def print_uniform(
         code = print_static(scope, expr)
         assert code is not None, "its path is literal"
         return code
+    # An array of all parts, with an axis for each subscript that is no literal.
     text = _typed(scope, expr, scope.argument(expr)).text
     words = [step.name for step in expr.path if isinstance(step, ir.Field)]
     source = scope.gather_source("_".join([expr.name, *words]), text)
@@ -35,6 +39,7 @@ def print_uniform(
     free = [step.place for step in steps if literal_place(step) is None]
     places = [printer.print(subscript_value(place), frame) for place in free]
     texts = [place.text for place in places]
+    # Loop variables and scalars, all inside of their axes: plain subscripts are enough.
     if all(p.weak for p in places) and not any(isinstance(p, ir.Clamped) for p in free):
         return Code(f"{source}[{', '.join(texts)}]")
     return call("ref.at", [source, *texts])
@@ -50,6 +55,8 @@ def print_static(scope: FunctionBody, expr: ir.Expr) -> Code | None:
     if found is None:
         return None
     value, text = found
+    # Vectors and f16 are arrays; a scalar parameter is a Python number already; a part of
+    # another one is made a number.
     if not isinstance(expr.type, Scalar) or _is_half(scope, value):
         return _typed(scope, value, text)
     if text == scope.names[value.name]:
@@ -76,7 +83,7 @@ def _static(scope: FunctionBody, expr: ir.Expr) -> tuple[ir.UniformValue, str] |
 
 
 def _typed(scope: FunctionBody, value: ir.UniformValue, text: str) -> Code:
-    """Return an argument's part as an array of what it is read as."""
+    """Return an argument's part as an array of the type that the kernel reads."""
     return (
         scope.halved(text)
         if _is_half(scope, value)

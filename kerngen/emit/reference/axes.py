@@ -1,8 +1,12 @@
 """Alignment of arrays in references: which axis of an array belongs to which index.
 
-A frame is a tuple of indices, one per axis of the arrays being computed.  A value
-lies along some of them: it is an array whose last axes match the frame's last axes, as
-NumPy's broadcasting has it, with length 1 where the value does not depend on the index.
+A frame is a tuple of indices, one per axis of the arrays being computed.  A value lies along
+some of them: it is an array whose last axes match the frame's last axes, as NumPy's
+broadcasting has it, with length 1 where the value does not depend on the index:
+
+    frame (i, j, k):    x[i, j]   ->  x[:, :, None]    shape (m, n, 1)
+                        v[k]      ->  v                shape (k,)
+                        w[j]      ->  w[:, None]       shape (n, 1)
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ def find_carrier(
 
     To compute an expression over these axes takes as much memory as that tensor.
     """
+    # The first tensor that is read with exactly these indices, each along one axis.
     for node in walk(expr):
         axes = read_axes(node, loops) or ()
         if len(axes) == len(wanted) and wanted == frozenset(axes):
@@ -55,18 +60,20 @@ def spread(ordered: Sequence[Index], frame: Frame) -> list[str]:
 
 
 def subscript(array: Code, parts: Sequence[str]) -> Code:
-    """Return `array[parts]`, without what changes nothing."""
+    """Return `array[parts]`, without a `:` at the end, or the array if nothing is left."""
     needed = list(parts)
     while needed and needed[-1] == ":":
         needed.pop()
     if not needed:
         return array
+    # Where axes are only added, all are written: `inner` adds those of components to them.
     if all(part in (":", "None") for part in needed):
         needed = list(parts)
     return Code(f"{array.atom}[{', '.join(needed)}]", fresh=array.fresh)
 
 
 def _permute(array: Code, order: list[int], inner: int) -> Code:
+    """Return an array with its axes in an order; the last `inner` ones stay."""
     if order == sorted(order):
         return array
     if len(order) == 2 and not inner:

@@ -1,7 +1,15 @@
 """Print the body of a reference: preparation of arguments, then the statements.
 
-Statements run in order, each over its whole index domain.  What a name is given is
-always a new array: NumPy's views would let a later write change an earlier value.
+    real = ref.real(x)                         float64 if x is, else float32
+    x = real(x)                                arguments in the kernel's types
+    m, n = x.shape                             the dims that are needed
+    with np.errstate(all="ignore"):
+        # let top[i] = max[j] x[i, j];         each statement, below its source
+        top = np.max(x, axis=1, initial=-np.inf)
+        return y
+
+Statements run in order, each over its whole index domain.  A name always gets a new array:
+with a view of another one, a later write would change an earlier value.
 """
 
 from __future__ import annotations
@@ -34,6 +42,7 @@ from kerngen.ir.walk import subscript_value, walk
 
 def reference_body(kernel: ir.Kernel, scope: FunctionBody) -> str:
     """Return the lines of a reference's body."""
+    # Statements are printed first: they determine which dims, hosts and arguments are needed.
     written: set[ir.Tensor] = set()
     for statement in kernel.body:
         _write_statement(scope, statement, is_first=statement.target not in written)
@@ -57,7 +66,9 @@ def reference_body(kernel: ir.Kernel, scope: FunctionBody) -> str:
 def _write_statement(
     scope: FunctionBody, statement: ir.Statement, *, is_first: bool
 ) -> None:
-    """Write a statement; one that could read where there is nothing, if it is empty.
+    """Write a statement; one that reads elements whatever its indices, under a condition.
+
+    Where its target is empty it must not read: `x` may be empty as well.
 
     Before:  y[i, j] = x[0] * z[i];
     After:   y: NDArray[Any] = np.empty((m, n), real.dtype)
@@ -96,6 +107,8 @@ def _write_recurrence(
              for t in range(n):
                  h[:, t] = np.where(t > 0, ref.take(h, t - 1, 1) + x[:, t], x[:, t])
     """
+    # The other indices are the axes of each step; the array begins as zeros, and a step
+    # reads what earlier ones wrote.
     target, step = statement.target, statement.indices[along.axis]
     frame = tuple(index for index in statement.indices if index is not step)
     scope.writer.line(
@@ -163,6 +176,8 @@ def _part_written(scope: FunctionBody, statement: ir.Statement) -> str:
 
 def _new_array(scope: FunctionBody, statement: ir.Statement, value: Code) -> str:
     """Return the value as an array of the target's shape that nothing else can reach."""
+    # 1. Broadcast to the target's shape; 2. stored as f16 or narrow integers; 3. of rank 0,
+    # where NumPy's functions return scalars; 4. copied if it may be a view.
     target = statement.target
     if not free_indices(statement.value).issuperset(statement.indices):
         return f"ref.filled({value.text}, {_shape_and_type(scope, statement)})"
@@ -197,6 +212,8 @@ def _derived_lines(kernel: ir.Kernel, scope: FunctionBody) -> Iterator[str]:
 
 
 def _host_printer(scope: FunctionBody) -> HostPrinter:
+    """Return the printer of hosts and lengths, in the names of the body."""
+
     def value(node: ir.DimValue | ir.UniformValue) -> str:
         if isinstance(node, ir.DimValue):
             return scope.dim(node.name)
@@ -206,6 +223,8 @@ def _host_printer(scope: FunctionBody) -> HostPrinter:
 
 
 def _needed_hosts(kernel: ir.Kernel, scope: FunctionBody) -> list[ir.Host]:
+    """Return the hosts that the body reads, and those that they read, in order."""
+    # From the last to the first: a host reads earlier ones alone.
     wanted = set(scope.scalars)
     for host in reversed(kernel.hosts):
         if host.name in wanted:
@@ -241,7 +260,7 @@ def _write_arguments(writer: Writer, kernel: ir.Kernel, scope: FunctionBody) -> 
 
 
 def _write_numbers(writer: Writer, kernel: ir.Kernel, scope: FunctionBody) -> None:
-    """Make Python numbers of parameters, where these are computed with as they are."""
+    """Write lines that make Python numbers of parameters, if the body or a host needs them."""
     hosts = _needed_hosts(kernel, scope)
     read = {name for host in hosts for name in _values_read(host)}
     for parameter in kernel.parameters:
@@ -256,12 +275,13 @@ def _write_numbers(writer: Writer, kernel: ir.Kernel, scope: FunctionBody) -> No
 
 
 def _holds_floats(tensor: ir.Tensor) -> bool:
-    """Whether a tensor's array may be of float64, and then all is computed in that."""
+    """Whether a tensor's array decides the type of arithmetic: float64 if it is that."""
     return not isinstance(tensor.element, Struct) and is_float(tensor.element)
 
 
 def _dim_sources(kernel: ir.Kernel, scope: FunctionBody) -> dict[ir.Tensor, list[str]]:
     """Return the tensors that the needed dims are taken from, each with its dims."""
+    # Each dim is taken from the first tensor that has it.
     missing = set(scope.dims).intersection(kernel.dims)
     sources: dict[ir.Tensor, list[str]] = {}
     for tensor in tensor_parameters(kernel):
@@ -276,6 +296,7 @@ def _dim_sources(kernel: ir.Kernel, scope: FunctionBody) -> dict[ir.Tensor, list
 def _write_dims(
     writer: Writer, scope: FunctionBody, tensor: ir.Tensor, dims: list[str]
 ) -> None:
+    """Write the lines that take dims from a shape: `m, n = x.shape`, or `n = x.shape[1]`."""
     name = scope.names[tensor.name]
     if tensor.rank > 1 and tuple(dims) == tensor.extents:
         is_composite = not isinstance(tensor.element, Scalar | Struct)
@@ -287,7 +308,7 @@ def _write_dims(
         writer.line(f"{scope.names[dim]} = {name}.shape[{axis}]")
 
 
-# Print stores at a position: as slices where possible, else element by element.
+# Stores at a position: as slices where possible, else element by element
 
 
 def write_store(scope: FunctionBody, statement: Statement, stored: StoreAt) -> None:
@@ -297,6 +318,7 @@ def write_store(scope: FunctionBody, statement: Statement, stored: StoreAt) -> N
     After:   cache[at : at + s, :] = k       if n:
                                                  ref.store(m, v, pos[0], ref.index(n))
     """
+    # Over an empty range, a store at a fixed position, or of a fixed element, writes nothing.
     indices = statement.indices
     fixed = any(moving_index(place) is None for place in stored.places)
     extents = dict.fromkeys(i.extent for i in indices if may_be_empty(i.extent))
@@ -316,6 +338,8 @@ def _store_text(scope: FunctionBody, statement: Statement, stored: StoreAt) -> s
     inner = [
         (step.place, step.length) for step in statement.path if isinstance(step, At)
     ]
+    # The axes of the tensor, then those of fixed arrays in its elements: if all are slices,
+    # an assignment to a part of the array, else `ref.store`.
     axes = [*zip(stored.places, target.extents, strict=True), *inner]
     runs = [(run_of(place, ()), extent) for place, extent in axes]
     parts = [run_text(scope, run, extent) for run, extent in runs if run is not None]

@@ -10,6 +10,7 @@ from kerngen.emit.reference.scope import ExpressionPrinter, FunctionBody
 from kerngen.ir.nodes import Reduce, ReduceKind
 from kerngen.ir.types import Scalar, scalar_of
 
+# The arrays of neutral values, and the limits of `max` and `min`.
 _EMPTY: dict[ReduceKind, str] = {
     "sum": "np.zeros({shape}, {dtype})",
     "prod": "np.ones({shape}, {dtype})",
@@ -18,6 +19,7 @@ _EMPTY: dict[ReduceKind, str] = {
     "argmax": "np.full({shape}, -1, {dtype})",
     "argmin": "np.full({shape}, -1, {dtype})",
 }
+# NumPy's `max` of nothing raises; of i32 and u32 the neutral values are the extremes.
 _LIMITS: dict[tuple[ReduceKind, Scalar], str] = {
     ("max", Scalar.F32): "-np.inf",
     ("max", Scalar.I32): "ref.LOWEST_I32",
@@ -53,7 +55,7 @@ def write_empty(printer: ExpressionPrinter, expr: Reduce, outer: Frame) -> str:
 def unless_empty(
     printer: ExpressionPrinter, expr: Reduce, outer: Frame, value: Callable[[], Code]
 ) -> Code:
-    """Return a reduction, computed only if it has terms, where that matters.
+    """Return a reduction, which is computed only if it has terms if it reads fixed elements.
 
     Before:  sum[p] a[p] * b[0, p]
     After:   sum_over_p = np.zeros((), real.dtype)

@@ -2,7 +2,10 @@
 
 Every value keeps the kernel's type: arrays are of `real`, int32, uint32 or bool, and
 Python's numbers stay weak, so that NumPy gives them the type of the array they meet.
-Where only weak ones meet, the first is made an array.
+Where only weak ones meet, the first is made an array:
+
+    x[i] + 1        ->    x + 1                the 1 is weak
+    n + 1, in i32   ->    ref.i32(n) + 1       else Python's sum would not wrap
 """
 
 from __future__ import annotations
@@ -37,9 +40,9 @@ _FUNCTIONS_OF_FLOATS: dict[ir.BinaryOp, str] = {"%": "np.fmod"}
 _OPERATORS: dict[ir.BinaryOp, ir.BinaryOp] = {"and": "&", "or": "|"}
 _COMPARISONS = frozenset[ir.BinaryOp](("==", "!=", "<", "<=", ">", ">=", "and", "or"))
 _SHIFTS = frozenset[ir.BinaryOp](("<<", ">>"))
-"""Their sides differ in type: the left one alone decides."""
+"""The operators whose sides differ in type: the type of the left one is the result's."""
 _EXACT = frozenset[ir.BinaryOp](("+", "-", "*"))
-"""The operators on which Python's floats and the arrays' agree; integers may wrap."""
+"""The operators that are the same for Python's floats as for arrays; integers may wrap."""
 
 
 @final
@@ -102,7 +105,7 @@ class ReferencePrinter:
         return self._scope.typed(code, expr.type) if code.weak else code
 
     def _operands(self, operands: Iterable[ir.Expr], frame: Frame) -> list[Code]:
-        """Return operands, an array among those that have the type of the first."""
+        """Return operands, of which those of the first one's type are not all weak."""
         listed = list(operands)
         codes = [self.print(operand, frame) for operand in listed]
         of = listed[0].type
@@ -133,6 +136,7 @@ class ReferencePrinter:
         product = print_product(expr, *pair)
         if product is not None:
             return product
+        # Two Python numbers: comparisons and exact floats stay, others become arrays.
         of = scalar_of(expr.left.type)
         weak = pair[0].weak and (pair[1].weak or expr.op in _SHIFTS)
         stays = expr.op in _COMPARISONS or (expr.op in _EXACT and is_float(of))
@@ -149,7 +153,8 @@ class ReferencePrinter:
         condition = self.print(expr.condition, frame)
         condition = lift(condition, expr.condition.type, expr.type)
         branches = self._operands((expr.then, expr.otherwise), frame)
-        # Functions and elements are Any, of which checkers can't infer what np.where makes.
+        # For type checkers: functions and elements are Any, of which they can't infer the
+        # type of `np.where`; `ref.where` has one.
         untyped = any(isinstance(node, ir.FunctionCall) for node in walk(expr))
         untyped |= all(code.text.endswith("]") for code in branches)
         function = "ref.where" if untyped else "np.where"
@@ -166,6 +171,7 @@ class ReferencePrinter:
         if expr.builtin in GEOMETRY:
             arguments = [self.array(argument, frame) for argument in expr.arguments]
             return fill_template(GEOMETRY[expr.builtin].numpy, arguments)
+        # Functions of `ref` look at the types of all arguments: none may be weak.
         template = BUILTINS[expr.builtin].numpy
         if "ref." in template:
             arrays = (self.array(argument, frame) for argument in expr.arguments)
@@ -183,7 +189,7 @@ class ReferencePrinter:
         return call(function.name, arguments, fresh=function.fresh)
 
 
-# Print operations on vectors and matrices: parts, constructors and products.
+# Operations on vectors and matrices: parts, constructors and products
 
 
 def print_swizzle(printer: ExpressionPrinter, expr: Swizzle, frame: Frame) -> Code:
@@ -197,6 +203,7 @@ def print_swizzle(printer: ExpressionPrinter, expr: Swizzle, frame: Frame) -> Co
     if static is not None:
         return static
     operand = printer.print(expr.operand, frame)
+    # A view where NumPy has one: a component, or the first ones.
     places = ["xyzw".index(letter) for letter in expr.components]
     if len(places) == 1:
         return inner(operand, [str(places[0])])
@@ -217,6 +224,7 @@ def print_part(printer: ExpressionPrinter, expr: Part, frame: Frame) -> Code:
         return static
     operand = printer.print(expr.operand, frame)
     is_column = isinstance(expr.operand.type, Matrix)
+    # A literal place, a number that is inside, or a computed one that is clamped.
     literal = literal_place(expr.at)
     place = printer.print(subscript_value(expr.at.place), frame)
     if literal is not None:
@@ -238,6 +246,7 @@ def print_construct(printer: ExpressionPrinter, expr: Construct, frame: Frame) -
     Before:  vec3f(x, y, 1.0)                 vec4f(v, 1.0)
     After:   geometry.vector(real, x, y, 1.0)  geometry.join(v, real([1.0]))
     """
+    # Columns; another vector; one scalar; scalars; or scalars and vectors.
     codes = [printer.print(part, frame) for part in expr.parts]
     texts = [code.text for code in codes]
     if isinstance(expr.type, Matrix):

@@ -27,6 +27,7 @@ from kerngen.ir.staging.keyed import (
 )
 from kerngen.ir.types import Scalar
 
+# NumPy's ufuncs of the reductions, and the neutral values of those that have no limit.
 _JOINS: dict[ReduceKind, str] = {
     "sum": "np.add",
     "prod": "np.multiply",
@@ -37,9 +38,14 @@ _OF_NOTHING: dict[ReduceKind, str] = {"sum": "0", "prod": "1"}
 
 
 def print_keyed(printer: ExpressionPrinter, expr: Reduce, frame: Frame) -> Code | None:
-    """Return a keyed or prefix reduction, aligned with the frame, else None."""
+    """Return a keyed, prefix or ragged reduction, aligned with the frame, or None.
+
+    None is returned for other reductions, and where the terms are more than the elements of
+    any tensor that is read: then loops need less memory.
+    """
     if expr.condition is None or not isinstance(expr.type, Scalar):
         return None
+    # In this order: counts of lesser elements, keys, prefixes, ranges that are read.
     order = order_of(expr)
     if order is not None and order.index in frame:
         return _ordered(printer, expr, order, frame)
@@ -80,7 +86,11 @@ def _ordered(
 @final
 @dataclass(frozen=True, slots=True)
 class _Laid:
-    """A reduction by keys along axes: those of its terms, further ones, and the result's."""
+    """A reduction by keys, with the axes along which NumPy computes it.
+
+    Of `sum[i when ids[i] == u32(q)] dy[i, j]`, `terms` is (i), `columns` is (j), and
+    `results` is (q, j).
+    """
 
     reduce: Reduce
     keys: tuple[Key, ...]
@@ -93,13 +103,13 @@ class _Laid:
         return (*(key.index for key in self.keys), *self.columns)
 
     def places(self, printer: ExpressionPrinter) -> str:
-        """Print where each term belongs."""
+        """Return the tuple of keys as text: `(ids,)`."""
         return tuple_text(
             printer.print(key.value, self.terms).text for key in self.keys
         )
 
     def body(self, printer: ExpressionPrinter) -> str:
-        """Print the terms."""
+        """Return the array of the terms as text, along `terms` and `columns`."""
         return printer.print(self.reduce.body, (*self.terms, *self.columns)).text
 
 
@@ -110,6 +120,7 @@ def _laid(
 
     None where no tensor that is read has as many elements as there are terms.
     """
+    # An index of the frame that a key reads, as g in `ids[g, i] == u32(q)`, is a key as well.
     chosen = frozenset[Index]().union(*(free_indices(k.value) for k in found.keys))
     rows = tuple(index for index in frame if index in chosen)
     keys = (*(Key(IndexValue(row), row) for row in rows), *found.keys)
@@ -157,6 +168,7 @@ def print_keyed_place(
     condition = found.reduce.condition
     if laid is None:
         return None
+    # `where` of `ref.keyed_places` lies along the terms alone.
     if condition and not free_indices(condition).isdisjoint(laid.columns):
         return None
 
@@ -209,6 +221,7 @@ def _ranged(printer: ExpressionPrinter, found: Ragged, frame: Frame) -> Code | N
 
 
 def _whole(number: str, added: int) -> str:
+    # In int64: a u32 or i32 might wrap, as in `start[i] + 1`.
     return f"np.asarray({number}, np.int64) + {added}" if added else number
 
 

@@ -1,6 +1,12 @@
 """Print reads of tensors: views for bare subscripts, gathers for others.
 
-Gathers clamp.  Affine subscripts are checked before, so that it changes nothing there.
+Gathers clamp their places to the axis.  Affine subscripts are checked before, at the call, so
+that clamping changes nothing there.
+
+    x[i, j]              ->    x                      a view
+    x[i, 2 * j + 1]      ->    x[:, 1 : 1 + 2 * n : 2]
+    table[ids[t], d]     ->    ref.take(table, ids, 0)
+    x[i, ids[i]]         ->    ref.at(x, i, ids)
 """
 
 from __future__ import annotations
@@ -26,6 +32,8 @@ from kerngen.ir.walk import subscript_value
 
 def print_load(printer: ExpressionPrinter, load: Load, frame: Frame) -> Code:
     """Return the elements that a read yields, aligned with the frame."""
+    # 1. All subscripts are slices, of different indices; 2. one is a gather, apart from the
+    # slices; 3. others, such as several gathers, or x[i, i].
     loops = printer.scope.loops
     axes = read_axes(load, loops)
     if axes is not None and len(set(axes)) == len(axes):
@@ -79,6 +87,7 @@ def _view(scope: FunctionBody, load: Load, axes: Frame, frame: Frame) -> Code:
     """
     if list(axes) != sorted(axes, key=frame.index):
         return align(sliced(scope, load), axes, frame, load.type)
+    # The axes are in the frame's order: one subscript slices, and adds the axes between them.
     parts: list[str] = []
     rest = list(frame[frame.index(axes[0]) :]) if axes else []
     for run, extent in _runs(scope, load):
@@ -111,6 +120,7 @@ def _take(
     scope = printer.scope
     own = free_indices(subscript_value(gather))
     inner = tuple(index for index in frame if index in own)
+    # The axes that are left once others are subscripted by numbers; None is the gather's.
     kept = [run for run, _ in _runs(scope, load) if run is None or run.index]
     axis = kept.index(None)
     before, after = (

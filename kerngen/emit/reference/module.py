@@ -41,6 +41,7 @@ def write_function(
         # Callers count on the shape that all the arguments have together.
         result = call("ref.spread", [result.text, *ignored])
     scope.writer.line(f"return {result.text}")
+    # Parameters come last: only now it is known whether the body needs `real`.
     name = names.functions[function.name]
     parameters = ["real: ref.Real"] if scope.uses_real else []
     parameters += [f"{own[local.name]}: {ARRAY}" for local in function.parameters]
@@ -53,6 +54,7 @@ def write_function(
 
 def _ignored(function: Function) -> list[LocalValue]:
     """Return the parameters that the result does not depend on, in order."""
+    # From the last let to the first: one that is needed needs what it reads.
     wanted = _names_read(function.body)
     for local, value in reversed(function.lets):
         if local.name in wanted:

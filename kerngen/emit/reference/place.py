@@ -16,6 +16,7 @@ from kerngen.ir.nodes import Reduce
 
 def print_place(printer: ExpressionPrinter, expr: Reduce, frame: Frame) -> Code:
     """Return the position, aligned with the frame."""
+    # 1. By key; 2. over an axis of a tensor as large as all terms; 3. by loops.
     by_key = print_keyed_place(printer, expr, frame)
     if by_key is not None:
         return by_key
@@ -51,6 +52,7 @@ def _by_loops(printer: ExpressionPrinter, expr: Reduce, outer: Frame) -> Code:
     After:   for p in range(k):
                  ref.find(np.less, best, argmin_over_p, p, a[:, p, None] + b[p])
     """
+    # Two arrays as large as the result: the best terms, and their places, from -1 on.
     scope, (index,) = printer.scope, expr.indices
     place = write_empty(printer, expr, outer)
     best = scope.fresh("best")

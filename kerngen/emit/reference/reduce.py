@@ -1,5 +1,9 @@
 """Print reductions: by einsum if possible, else over axes of an array, else by loops.
 
+    sum[p] a[i, p] * b[p, j]      einsum, as factors are arrays of their own
+    max[j] exp(x[i, j])           np.max(np.exp(x), axis=1): as large as x, which is read
+    max[p] a[i, p] + b[p, j]      a loop over p: the terms would be m * k * n numbers
+
 Loops accumulate an array as large as the result, so that no temporary is much larger
 than what the kernel reads or writes.
 """
@@ -27,6 +31,7 @@ from kerngen.ir.nodes import Binary, Expr, Index, Load, Reduce, ReduceKind
 from kerngen.ir.types import Scalar, ValueType
 from kerngen.ir.walk import factors_of
 
+# The lines that add a slice to a total in place.
 _ACCUMULATE: dict[ReduceKind, str] = {
     "sum": "{total} += {part}",
     "prod": "{total} *= {part}",
@@ -42,11 +47,14 @@ def print_reduce(printer: ExpressionPrinter, expr: Reduce, frame: Frame) -> Code
     found = print_keyed(printer, expr, frame)
     if found is not None:
         return found
+    # The condition becomes a branch of the body, whose other branch is the neutral value.
     expr = unconditional(expr)
+    # 2.0 * (sum[p] x[p]) for sum[p] 2.0 * x[p].
     constant, varying = _split_factors(expr, frame)
     if constant:
         rest = replace(expr, body=_product(varying, expr.type))
         return printer.print(_product([*constant, rest], expr.type), frame)
+    # The axes of the result: it is computed over these, then aligned with the frame.
     outer = tuple(index for index in frame if index in free_indices(expr))
     is_sum = expr.kind == "sum" and isinstance(expr.type, Scalar)
     if is_sum and _is_einsum(printer, expr, varying, frame):
@@ -67,7 +75,7 @@ def _product(factors: list[Expr], type_: ValueType) -> Expr:
 
 
 def _split_factors(expr: Reduce, frame: Frame) -> tuple[list[Expr], list[Expr]]:
-    """Split a sum's body into factors without axes, which go in front, and the rest."""
+    """Split a sum's body into factors without axes, which are multiplied last, and others."""
     if not isinstance(expr.type, Scalar):
         return [], [expr.body]
     factors = [*factors_of(expr.body)]
@@ -85,6 +93,7 @@ def _split_factors(expr: Reduce, frame: Frame) -> tuple[list[Expr], list[Expr]]:
 
 
 def _axes_of(factor: Expr, expr: Reduce, frame: Frame) -> frozenset[Index]:
+    """Return the indices of the frame and the reduction that a factor depends on."""
     indices = {*frame, *expr.indices}
     return free_indices(factor) & indices
 
@@ -93,6 +102,7 @@ def _is_einsum(
     printer: ExpressionPrinter, expr: Reduce, factors: list[Expr], frame: Frame
 ) -> bool:
     """Return whether the sum's body is a product of arrays no larger than its inputs."""
+    # `repeats`: a diagonal, x[i, i], which einsum computes without a second factor.
     covered = frozenset[Index]()
     repeats = False
     for factor in factors:
@@ -152,6 +162,7 @@ def _over_axes(printer: ExpressionPrinter, expr: Reduce, inner: Frame) -> Code:
     arguments = [body.text]
     if len(axes) < len(inner) or components(expr.type):
         arguments.append(f"axis={axes[0] if len(axes) == 1 else tuple_text(axes)}")
+    # `max` and `min` of nothing are the limit; sums of int32 would be int64 by default.
     limit = limit_of(expr)
     if limit is not None:
         arguments.append(f"initial={limit}")
@@ -176,7 +187,7 @@ def _by_loops(printer: ExpressionPrinter, expr: Reduce, outer: Frame) -> Code:
     return Code(total, fresh=True)
 
 
-# The letters for indices in einsum's subscripts.
+# The letters for indices in einsum's subscripts
 
 
 def letters_for(names: Iterable[str]) -> dict[str, str]:

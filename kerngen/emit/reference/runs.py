@@ -1,7 +1,12 @@
 """Slices in references: the parts of axes that subscripts read.
 
-A subscript reads a run of its axis where it is an index, or an index times a literal,
-beside what is one number at a time: loop variables, dims and scalars.
+A subscript reads a run of its axis if it is an index, or an index times a literal above 0,
+plus terms that are one number at a time: loop variables, dims and scalars.
+
+    x[i]             ->    x[:m], or x where its axis is the range of i
+    x[u + i]         ->    x[u : u + m], in a loop over u
+    x[2 * i + 1]     ->    x[1 : 1 + 2 * m : 2]
+    x[i + j]         ->    no slice: a gather
 """
 
 from __future__ import annotations
@@ -23,17 +28,19 @@ from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value
 
 Frame: TypeAlias = tuple[ir.Index, ...]
+"""The indices of the axes of an array, in order: see `axes.py`."""
 
 _SHORT = re.compile(r"-?\w*")
-"""What black sets no space around in a slice."""
+"""The bounds of a slice around whose colon black sets no space: names and numbers."""
 
 
 @final
 @dataclass(frozen=True)
 class AxisSlice:
-    """Elements of an axis along `index`: each `step`-th from `start` on, or one.
+    """Elements of an axis along `index`: each `step`-th from `start` on.
 
-    `start` is where it begins, over loop variables, dims and scalars.
+    Without an index it is the one element at `start`, which is an affine form over loop
+    variables, dims and scalars.
     """
 
     index: ir.Index | None
@@ -55,6 +62,7 @@ def run_of(subscript: ir.Subscript, loops: Container[ir.Index]) -> AxisSlice | N
     form = subscript_form(subscript)
     if form is None:
         return None
+    # Indices of loops are numbers; of others, a slice has one, with a step above 0.
     own = [index for index in form.terms if index not in loops]
     rest = {index: c for index, c in form.terms.items() if index in loops}
     start = AffineForm(form.offset, rest)
@@ -95,12 +103,13 @@ def read_regardless(expr: ir.Expr, indices: Frame) -> Frame:
 
 
 def run_text(scope: FunctionBody, run: AxisSlice, extent: ir.Extent) -> str:
-    """Return a slice as Python text: `u:u + n`."""
+    """Return a slice as Python text, `u : u + n`, or `:` for the whole axis."""
     start = _start(scope, run.start)
     if run.index is None:
         return (start or Code("0")).text
     if start is None and run.step == 1 and run.index.extent == extent:
         return ":"
+    # The end is start + step * length: behind the last element, by a step.
     length = Code(scope.extent(run.index.extent))
     if run.step != 1:
         length = binary("*", Code(str(run.step)), length)
@@ -112,10 +121,11 @@ def run_text(scope: FunctionBody, run: AxisSlice, extent: ir.Extent) -> str:
 
 
 def _start(scope: FunctionBody, form: AffineForm) -> Code | None:
-    """Return a place as a Python integer; None for 0."""
+    """Return the start of a slice as Python code, `2 * u - 1`; None for 0."""
     printer = HostPrinter(
         lambda node: _value(scope, node), scope.constants, scope.functions, wraps=True
     )
+    # Loop variables by their coefficients, then the offset: `u - 1` rather than `u + -1`.
     total: Code | None = None
     for index, coefficient in form.terms.items():
         term = Code(scope.loops[index])

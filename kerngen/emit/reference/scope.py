@@ -34,12 +34,17 @@ DTYPES = {
 """The dtype of each type."""
 
 RESERVED = frozenset(("np", "ref", "real", "hostmath", "geometry"))
-"""What a reference's body relies on."""
+"""The names that a reference's body relies on: no local variable may have them."""
 
 
 @final
 class FunctionBody:
-    """The body of a generated function while it is printed."""
+    """The body of a generated function while it is printed.
+
+    Printers of expressions write lines to `writer`, as for a reduction by loops, and note
+    what the head of the function must define: `dims`, `scalars`, `uses_real`, and the arrays
+    in `gathered`, by their text.  `loops` are the indices of the loops that are open.
+    """
 
     def __init__(
         self,
@@ -84,7 +89,7 @@ class FunctionBody:
         return DTYPES[scalar_of(type_)]
 
     def kept(self, tensor: Tensor) -> str:
-        """Return the dtype of a tensor's array."""
+        """Return the dtype of a tensor's array: `real.half` for f16, `np.int8` for i4."""
         if isinstance(tensor.element, Struct):
             return f"ref.kept({self.structs[tensor.element]}.DTYPE)"
         if tensor.narrow:
@@ -99,7 +104,7 @@ class FunctionBody:
         return str(extent) if isinstance(extent, int) else self.dim(extent)
 
     def dim(self, name: str) -> str:
-        """Return the variable of a dim, and have it defined."""
+        """Return the variable of a dim, and note that the head must define it."""
         self.dims[name] = None
         return self.names[name]
 
@@ -141,7 +146,8 @@ class FunctionBody:
     def range_of(self, index: Index) -> str:
         """Define an array of the index's values before this line, and return its name."""
         length = self.extent(index.extent)
-        # A name for each length: what a loop defines anew would be wrong outside of it.
+        # A name for each length: with one name, an array of another length, defined within
+        # a loop, would be wrong behind it.
         name = self._local(f"range {length}", index.name)
         if name not in self._ranges:
             self._ranges.add(name)

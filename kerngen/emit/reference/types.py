@@ -1,7 +1,9 @@
 """The axes of vectors and matrices in references, which come after those of a frame.
 
 The array of a vector has one more axis than that of a scalar, and of a matrix two: its
-columns and rows.  Where a scalar meets one of them, it gets as many axes of length 1.
+columns and rows.  Where a scalar meets one of them, it gets as many axes of length 1:
+
+    v[i] * mass[i], a vec3f by an f32    ->    v * mass[..., None]    (n, 3) by (n, 1)
 """
 
 from __future__ import annotations
@@ -16,11 +18,13 @@ from kerngen.ir.nodes import Tensor
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 
 ARRAY = "NDArray[Any]"
+"""The annotation of arrays, but for those of structs."""
 
 _BEHIND = re.compile(r"\[((?::|None)(?:, (?::|None))*|\.\.\.(?:, (?:\d+|:|None))*)\]$")
-"""Subscripts of all axes before those of components, which more may follow.
+"""Subscripts at the end of a text to which those of components may be added.
 
-Places are no part of the first form: `x[0]` may leave out the axes of the frame.
+They are `[:, None]`, of all axes of the frame, or `[..., 1, :]`.  Numbers are no part of the
+first form: `x[0]` may leave out other axes of the frame.
 """
 
 
@@ -81,7 +85,7 @@ def inner(array: Code, parts: Sequence[str]) -> Code:
 
 
 def as_one(name: str, type_: ValueType, to: ValueType) -> str:
-    """Return an array with a single component, and as many axes as `to` has."""
+    """Return an array of the first component alone, with as many axes of length 1 as `to`."""
     if not components(type_) and not components(to):
         return name
     own, wanted = ["0"] * len(components(type_)), ["None"] * len(components(to))

@@ -105,7 +105,7 @@ __all__ = [
 ]
 
 
-# Structs whose last member is an array of any length: classes for one length.
+# Classes for structs that end in a runtime-sized array, with a length of it
 
 
 S = TypeVar("S", bound=Struct)
@@ -127,6 +127,8 @@ def sized(struct: type[S], count: int) -> type[S]:
 @lru_cache(maxsize=1024)
 def _sized(hashable: Hashable, count: int) -> type[Struct]:
     struct = cast("type[Struct]", hashable)
+    # WGSL counts the array's elements by the bytes that are bound: the bytes of the struct as
+    # declared, up to a multiple of its alignment, may be room for more than one.
     *others, last = struct.FIELDS
     least = max(1, (struct.SIZE - last.offset) // last.stride) if last.stride else 0
     if not last.lengths or count < least:

@@ -16,11 +16,12 @@ from kerngen.runtime.values.fields import Field, is_leaf
 from kerngen.runtime.values.kinds import kind_of
 from kerngen.runtime.values.shapes import round_up
 
+# The flags of WebGPU's `GPUShaderStage`.
 VERTEX: Final = 1
 FRAGMENT: Final = 2
 COMPUTE: Final = 4
-"""The stages, as WebGPU numbers them."""
 
+# Flags of `GPUTextureUsage`.
 _TEXTURE_BINDING: Final = 4
 _STORAGE_BINDING: Final = 8
 
@@ -45,7 +46,7 @@ class BufferBinding:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes are bound."""
+        """The number of bytes that are bound."""
         whole: int = self.buffer.size
         return whole - self.offset if self.size is None else self.size
 
@@ -114,13 +115,14 @@ class Uniform:
 
 @final
 class _Value:
-    """The bytes of a uniform's value, which a struct of this one field has."""
+    """Packs a uniform's value, as a struct with this one field."""
 
     def __init__(self, of: Uniform) -> None:
         self._codec = Codec(of.name, (of.field,), of.size)
         self._of = of.field
 
     def pack_into(self, data: bytearray, offset: int, value: Any) -> None:
+        # A codec takes numbers one by one, and structs as their bytes.
         flat: list[Any] = [value]
         for _ in self._of.shape:
             flat = [number for part in flat for number in part]
@@ -130,6 +132,7 @@ class _Value:
 
 
 _VALUES: Final[dict[Uniform, _Value]] = {}
+"""The packers of uniforms, each made at its first use."""
 
 
 def _value_of(uniform: Uniform) -> _Value:
@@ -294,5 +297,9 @@ Binding: TypeAlias = Uniform | Storage | Texture | StorageTexture | Sampler
 
 
 def bound_bytes(tensor: Tensor[Any, Any]) -> int:
-    """Return how many bytes of a tensor a shader sees; `arrayLength()` follows from it."""
+    """Return the bytes of a tensor that a shader sees, in whole words.
+
+    WGSL's `arrayLength()` follows from them.
+    Kernels bind storage padded to 16 bytes, as they are passed their lengths.
+    """
     return round_up(tensor.nbytes, 4)

@@ -1,4 +1,9 @@
-"""The base class of generated bind groups."""
+"""The base class of generated bind groups.
+
+A generated class is a frozen dataclass with a field for each variable of the group, as
+`Group0(params=params, forces=forces)`.  `BINDINGS` has the kind of each: a `Uniform`, which
+is packed at each dispatch, a `Storage`, which is a tensor, a texture or a sampler.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +39,10 @@ class BindGroup:
             value = getattr(self, binding.name)
             where = f"{type(self).__name__}.{binding.name}"
             kept = binding.checked(value, where)
+            # The class is frozen: its own `__setattr__` raises.
             if kept is not value:
                 object.__setattr__(self, binding.name, kept)
-        self.context()
+        self.context()  # raises if tensors are of several contexts
 
     def items(self) -> Iterator[tuple[Binding, Any]]:
         """Yield each binding with its value."""
@@ -81,7 +87,7 @@ class BindGroup:
 
 
 def without_offset(entry: Descriptor) -> Descriptor:
-    """Return a layout entry without the dynamic offset, which only our own groups have."""
+    """Return a layout entry without the dynamic offset, which only our own dispatches set."""
     buffer = entry.get("buffer")
     if not isinstance(buffer, dict):
         return entry

@@ -12,7 +12,7 @@ from kerngen.runtime.errors import ArgumentError, ContextError, DtypeError, Feat
 from kerngen.runtime.values.kinds import kind_of
 
 Size = tuple[int, int, int]
-"""How many there are along each axis."""
+"""A number of workgroups or invocations along each axis: x, y, z."""
 
 
 class ComputePipeline(Programmable):

@@ -15,8 +15,9 @@ from kerngen.runtime.device.gpu import Descriptor, GPUDevice
 from kerngen.runtime.errors import ArgumentError
 
 _FORMAT: Final = re.compile(r"(float|sint|uint|snorm|unorm)(8|16|32)(?:x([234]))?")
+"""A vertex format of WebGPU: its class, the bits of a component, the number of them."""
 _CLASSES: Final = {"snorm": "float", "unorm": "float"}
-"""What a shader sees of formats that stand for numbers from -1 or 0 to 1."""
+"""The class in a shader of formats whose integers are numbers from -1 or 0 to 1."""
 
 
 @final

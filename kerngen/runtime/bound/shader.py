@@ -1,4 +1,4 @@
-"""The WGSL file of a generated module."""
+"""The WGSL file of a module that `kerngen bind` generated: `wgsl/<module>/<name>`."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ class Shader:
                 f"Module '{module}': its shader {folder / name} can't be read "
                 f"({error.strerror}). Run 'kerngen bind' again."
             ) from None
+        # The module's docstring has the first digits of the text's hash.
         stamp = stamp_of(getattr(sys.modules.get(module), "__doc__", None) or "")
         if not sha256(code).hexdigest().startswith(stamp):
             raise AbiError(

@@ -18,7 +18,11 @@ AnyTensor: TypeAlias = Tensor[Any, Any]
 @final
 @dataclass(frozen=True, slots=True)
 class Detour:
-    """An argument that is replaced by a copy during one call."""
+    """An argument that is replaced by a copy during one call.
+
+    `slot` is its number among the arguments; the copy is filled before the call if `copy_in`,
+    and written back after it if `copy_back`.
+    """
 
     slot: int
     tensor: AnyTensor
@@ -33,6 +37,7 @@ def check_overlap(
     first, second = slots[i], slots[j]
     assert first is not None
     assert second is not None
+    # The bytes that both have, from `start` up to `stop`.
     start = max(first.offset, second.offset)
     stop = min(first.offset + first.nbytes, second.offset + second.nbytes)
     if start >= stop:

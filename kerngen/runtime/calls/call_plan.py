@@ -1,8 +1,8 @@
 """The call plan: everything about a call that shapes and guard scalars decide.
 
-A plan holds the chosen shaders, compiled, with their workgroups.  It is made once, by
-`planner.py`, and then found again by the shapes of the arguments.  A bound call is a plan
-with memory for all that it uses; it is found again by the memory of the arguments.
+A `CallPlan` has the chosen shaders, compiled, with their workgroups.  `planner.py` makes it
+once, and the shapes of the arguments find it again.  A `BoundCall` is a plan with memory for
+all of its slots; the memory of the arguments finds it again.
 """
 
 from __future__ import annotations
@@ -25,12 +25,17 @@ from kerngen.runtime.values.shapes import Shape
 
 AnyTensor: TypeAlias = Tensor[Any, Any]
 Pair: TypeAlias = tuple[int, int]
+"""The numbers of two arguments, in order: tensor parameters, then outputs."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """The limits and features of a device."""
+    """The limits and features of a device.
+
+    `info` is what guards of plans read.  `storage_buffers` is the most tensors that a
+    dispatch binds, `workgroups` the most along an axis; alignments are in bytes.
+    """
 
     info: AdapterInfo
     storage_buffers: int
@@ -41,7 +46,7 @@ class Capabilities:
     storage_alignment: int
     timestamps: bool = False
     loop_turns: int | None = None
-    """After how many turns of all its loops an invocation is stopped, if it is."""
+    """The turns of all its loops after which the adapter stops an invocation, or None."""
     of_adapter: frozenset[str] = frozenset()
     """The features that the device could have been opened with."""
 
@@ -78,7 +83,7 @@ class PlannedDispatch:
     shader: CompiledShader
     slots: tuple[int, ...]
     pick: Callable[[Sequence[Bound]], tuple[Bound, ...]]
-    """Selects the bindings of the slots from those of all."""
+    """Return the bindings of `slots` from those of all slots; a part of a group's key."""
     x: int
     y: int
     origin: Origin
@@ -93,8 +98,8 @@ Ready: TypeAlias = tuple[PlannedDispatch, BindGroup]
 class Made:
     """An output, a temporary or a scratch buffer of a plan.
 
-    Its elements take `nbytes`; `padded` is what a bind group binds of its block, and
-    `capacity` what the pool has for that.
+    Its elements take `nbytes`, a bind group binds `padded` bytes of its block, and the block
+    has `capacity` bytes: 5 f32 are 20, 32 and 256.
     """
 
     element: type[Element]
@@ -117,7 +122,8 @@ class Made:
 class CallPlan:
     """A kernel's dispatches for certain shapes, ready to be recorded.
 
-    Slots number the parameters, then outputs, temporaries and scratch.
+    Slots number the tensor parameters, then outputs, temporaries and scratch buffers;
+    `outputs` and `inner` have the sizes of what a call makes.
 
     - `written`: the slots of the arguments that a call writes
     - `conflicts`: pairs of arguments of which one is written, so that they may not overlap
@@ -134,18 +140,19 @@ class CallPlan:
     conflicts: tuple[Pair, ...]
     mixed: frozenset[Pair]
     stride: int
-    """What the uniform struct takes up in the arena; 0 if no step reads one."""
+    """Bytes of the uniform struct in the arena, aligned; 0 if no step reads it."""
     packed_in: int = -1
-    """The recording that last held a uniform struct of the plan."""
+    """The serial number of the recording in which a call last packed its struct."""
     packed: tuple[Any, ...] = ()
-    """The scalars in it."""
+    """The scalars that were packed then."""
     packed_at: tuple[Chunk | None, int] = (None, 0)
+    """The chunk that has them, and the offset there."""
 
 
 @final
 @dataclass(slots=True, eq=False)
 class BoundCall:
-    """A call that has its memory: nothing is left to check, to choose or to find.
+    """A plan with memory for each slot, and its bind groups: ready to be recorded again.
 
     - `bindings`, `blocks`: the memory of all slots
     - `fresh`: the blocks that calls get from the pool: of new outputs, and of `inner`
@@ -158,12 +165,12 @@ class BoundCall:
     fresh: Sequence[Allocation[Buffer]]
     written: Sequence[Allocation[Buffer]]
     chunk: Chunk | None = None
-    """Where `ready` reads the uniform struct."""
+    """The chunk of uniforms that the bind groups in `ready` bind."""
     ready: Sequence[Ready] = ()
     bound_at: int = -1
-    """The bind groups' count of changes when `ready` was found."""
+    """`BindGroups.changes` when `ready` was made; if that has grown, groups may be gone."""
     noted_in: int = -1
-    """The recording that last noted what the call uses."""
+    """The serial number of the recording that last noted the call's blocks."""
 
     @classmethod
     def on(
@@ -173,7 +180,7 @@ class BoundCall:
         fresh: Sequence[Allocation[Buffer]],
         borrowed: Sequence[Allocation[Buffer]],
     ) -> BoundCall:
-        """Return a call with all arguments, and blocks for what is within the plan."""
+        """Return a bound call on its arguments, and on blocks for temporaries and scratch."""
         blocks: list[Allocation[Buffer]] = [tensor.lease.block for tensor in given]
         written = [blocks[slot] for slot in plan.written]
         bindings = [tensor.binding for tensor in given]

@@ -48,11 +48,13 @@ from kerngen.runtime.values.kinds import kind_of
 if TYPE_CHECKING:
     from kerngen.runtime.calls.kernel import Kernel
 
+# The methods of arithmetic that declared scalars refuse, without their underscores: `__add__`,
+# and of two operands `__radd__`.
 _BINARY: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow")
 _BITS: Final = ("lshift", "rshift", "and", "or", "xor")
 _UNARY: Final = ("neg", "pos", "abs", "invert", "round", "trunc", "floor", "ceil")
 _NUMPY: Final = ("array_ufunc",)
-"""What NumPy calls for its part, in `np.float32(2) * rate` and `np.sqrt(rate)`."""
+"""The method that NumPy calls for `np.float32(2) * rate` and `np.sqrt(rate)`."""
 
 
 class Recorded(Protocol):
@@ -86,10 +88,12 @@ class Capture:
     def __init__(self, recorded: Recorded) -> None:
         """Begin a block; use `ctx.capture()` instead."""
         self.recorded = recorded
+        # The error of a replay: not None while the block is open, and after the end.
         self.ended: Callable[[], Error] | None = partial(
             StateError, "replay(): the capture's block has not ended yet."
         )
         self._declared: dict[str, bool] = {}
+        """The declared scalars by name, and whether a call was given each."""
         self._is_open = True
 
     @overload
@@ -182,6 +186,7 @@ class Capture:
 
     def changeable(self, kernel: Kernel, scalars: Sequence[object]) -> dict[int, str]:
         """Return which scalars of a call were declared by `scalar`: position to name."""
+        # Found by their classes: `prepare` turns them into plain numbers later.
         slots: dict[int, str] = {}
         for slot, value in enumerate(scalars):
             if isinstance(value, ChangeableInt | ChangeableFloat):
@@ -198,6 +203,7 @@ class Capture:
                     "only a parameter that is a number can be. Pass an ordinary number "
                     "there, or the whole in a tensor."
                 )
+        # A guard chooses the plan, which the capture has already.
         for slot, name in slots.items():
             if slot in kernel.guard_slots:
                 raise StateError(

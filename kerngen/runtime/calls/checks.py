@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kerngen.runtime.context import Context
 
 _MAKERS = ("scalar", "vector", "matrix", "tensor3", "tensor4")
+"""The methods of a context that make tensors, by rank."""
 
 
 @final
@@ -139,9 +140,14 @@ def resolve(
 def resolve_lengths(
     kernel: Kernel, shapes: Sequence[Shape], guards: Mapping[str, int]
 ) -> dict[str, int]:
-    """Check ranks, dims and subscripts, and return all lengths and the guard scalars."""
+    """Check ranks, dims and subscripts, and return all lengths and the guard scalars.
+
+    `x: f32[m, k]` of shape (4, 8) sets m to 4 and k to 8; later tensors must agree.
+    """
     lengths: dict[str, int] = dict(guards)
+    # By name of a dim, the argument that has set it: "'x' axis 0", for errors.
     sources: dict[str, str] = dict.fromkeys(guards, "the argument")
+    # Dims first, then lengths that are computed from them, then what depends on both.
     for spec, shape in zip(kernel.inputs, shapes, strict=True):
         _match_shape(kernel, spec, shape, lengths, sources)
     derive(kernel, lengths)
@@ -226,6 +232,7 @@ def _check_element(
 ) -> None:
     if actual is not spec.element:
         given, expected = actual.__name__, spec.element.__name__
+        # Structs of two modules may have one name.
         if given == expected:
             given = f"{actual.__module__}.{given}"
             expected = f"{spec.element.__module__}.{expected}"
@@ -241,6 +248,7 @@ def _match_shape(
     lengths: dict[str, int],
     sources: dict[str, str],
 ) -> None:
+    """Refuse a shape of another rank, or with other lengths; add its new dims."""
     known = dict(lengths)
     if len(shape) != len(spec.axes):
         raise ShapeError(
@@ -250,7 +258,7 @@ def _match_shape(
         )
     for number, (axis, length) in enumerate(zip(spec.axes, shape, strict=True)):
         if axis in kernel.derived_texts:
-            continue
+            continue  # a computed axis, which `_match_computed` checks
         if isinstance(axis, int):
             expected, reason = axis, f"axis {number} is always {axis}"
         elif axis in lengths:
@@ -282,6 +290,6 @@ def _match_computed(
 
 
 def _show_axes(kernel: Kernel, spec: TensorSpec, lengths: Mapping[str, int]) -> str:
-    """Write axes with what is known of them: `(k=4, n)`."""
+    """Return axes as text, with the lengths that are known: `(k=4, n)`."""
     words = [show_axis(kernel, axis, lengths) for axis in spec.axes]
     return f"({', '.join(words)}{',' if len(words) == 1 else ''})"

@@ -1,7 +1,7 @@
 """Operators and attributes of NumPy and PyTorch arrays that tensors lack, with advice.
 
-Operators and attributes of `Tensor` and `Context` that raise an error with that advice.  Type checkers
-are shown none of them, and so report each use.
+`t + 1`, `t.T` and `ctx.ones(3)` raise an error that names what to write instead.  Type
+checkers see none of these methods, and so report each use.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _BINARY: Final = {
 }
 """The operators that have a reflected method, `1 + t`, as well."""
 
+# `==` and `!=` are methods of `Tensor`, as they return False for anything but arrays.
 _COMPARISONS: Final = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _UNARY: Final = {"neg": "-t", "pos": "+t", "invert": "~t", "abs": "abs(t)"}
 
@@ -42,8 +43,9 @@ KERNELS: Final = {
     "-t": "elementwise.neg",
     "abs(t)": "elementwise.abs",
 }
-"""The standard kernels that compute what an operator means."""
+"""The standard kernels that compute an operator, for the error's hint."""
 
+# The advice for several attributes each.
 _TRANSPOSED: Final = (
     "Tensors have no strides, so there is no transposed view: copy by "
     "kerngen_kernels.layout.transpose(t), multiply by matmul_nt or matmul_tn, or read "
@@ -121,6 +123,8 @@ def missing_operators() -> dict[str, Callable[..., object]]:
 
 
 def _binary(symbol: str) -> Callable[[object, object], object]:
+    """Return a method for an operator of two operands, which raises."""
+
     def refuse(_: object, other: object) -> NoReturn:
         del other
         raise _no_operator(symbol, f"t.numpy() {symbol} ...")
@@ -129,6 +133,8 @@ def _binary(symbol: str) -> Callable[[object, object], object]:
 
 
 def _unary(form: str) -> Callable[[object], object]:
+    """Return a method for an operator of one operand, written as `-t`, which raises."""
+
     def refuse(_: object) -> NoReturn:
         raise _no_operator(form, form.replace("t", "t.numpy()"))
 
@@ -136,6 +142,8 @@ def _unary(form: str) -> Callable[[object], object]:
 
 
 def _number(kind: str) -> Callable[[object], object]:
+    """Return a method for `float(t)` and the like, which raises."""
+
     def refuse(_: object) -> NoReturn:
         raise DtypeError(
             f"A tensor is no number: '{kind}(t.item())' reads the only element of one, "
@@ -146,9 +154,9 @@ def _number(kind: str) -> Callable[[object], object]:
 
 
 def no_ufunc(_: object, ufunc: np.ufunc, *given: object, **named: object) -> NoReturn:
-    """Refuse NumPy's ufuncs, which the operators of arrays call, too.
+    """Refuse NumPy's ufuncs, which the operators of arrays call, too: `array + t`.
 
-    They would read the tensor unseen, and compute on the host.
+    They would read the tensor without a word, and compute on the host.
     """
     del given, named
     name = ufunc.__name__

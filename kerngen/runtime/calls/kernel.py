@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kerngen.runtime.values.elements import Element
 
 Dims: TypeAlias = Mapping[str, int]
-"""The lengths of a call by dim name, and the scalars that guards read by theirs."""
+"""The lengths of a call by dim name, and its guard scalars: `{"m": 64, "step": 2}`."""
 
 
 class TextFile(Protocol):
@@ -63,7 +63,10 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 @final
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """A tensor parameter (`read`, `update`) or an output (`write`)."""
+    """A tensor parameter (access `read`, or `update` if `mut`) or an output (`write`).
+
+    `axes` are names of dims, or numbers: `x: f32[m, 3]` has ("m", 3).
+    """
 
     name: str
     element: type[Element]
@@ -86,7 +89,10 @@ class ScalarSpec:
 
     @property
     def python_type(self) -> type:
-        """The type that needs no conversion; vectors and matrices always need one."""
+        """The Python type of arguments that need no conversion.
+
+        Vectors and matrices always need one, so theirs is `object`, the type of no vector.
+        """
         if not is_leaf(self.element):
             return self.element
         if self.element.shape:
@@ -109,13 +115,13 @@ class Temporary:
 class Kernel:
     """A kernel as the runtime sees it: parameters, shaders, plan and NumPy reference.
 
-    `tensors` are the tensor parameters in the source's order, then the outputs.
-    `hosts` takes every dim, derived ones last, then every scalar parameter (a vector or
-    matrix is one tuple), and returns the uniform struct's values in field order: vectors
-    and matrices flattened, structs as they are.  `read_body` returns the steps: those of a plan file
-    are read when a kernel is first called.  `reference` takes the tensor parameters as
-    NumPy arrays, then the scalars by keyword, changes `update` arrays in place, and
-    returns the output, a tuple of them, or None.
+    - `tensors`: the tensor parameters in the source's order, then the outputs
+    - `hosts`: takes every dim, derived ones last, then every scalar parameter (a vector or
+      matrix is one tuple), and returns the uniform struct's values in field order: vectors
+      and matrices flattened, structs as they are
+    - `read_body`: returns the steps of the plan, which are parsed at the first call
+    - `reference`: takes the tensor parameters as NumPy arrays, then the scalars by keyword,
+      changes `update` arrays in place, and returns the output, a tuple of them, or None
     """
 
     name: str
@@ -144,7 +150,7 @@ class Kernel:
     stamp: str = ""
     """The hash of the source that the kernel was generated from."""
     gradient: tree.GradientOf | None = None
-    """What it is the gradient of, if it was derived."""
+    """The kernel that this one is the gradient of, if it was derived."""
 
     def function(self, function: _Function) -> _Function:
         """Mark a generated function as this kernel's; a decorator.
@@ -252,6 +258,7 @@ class Kernel:
                 f"{self.place}: can't read the shader {path} ({error.strerror}). Run "
                 f"'kerngen build' again."
             ) from error
+        # Both have the hash of the source that they were generated from.
         own = stamp_of(text)
         if self.stamp and own and self.stamp != own:
             raise StateError(
@@ -276,10 +283,12 @@ class Kernel:
         try:
             if out is None:
                 out = self.no_out
+            # The class first: the usual `out` is a tuple, and no derived class.
             elif out.__class__ is not tuple and not _is_tuple(out):
                 raise not_several(self, out)
             if ctx is None:
                 ctx = find_context(self, tensors)
+            # A wrong `ctx` is found by what it lacks: no check for calls that are right.
             try:
                 backend = ctx.backend
             except AttributeError:

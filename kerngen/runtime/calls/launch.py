@@ -1,7 +1,11 @@
 """The launcher: the path that every call of a kernel takes on a device.
 
 The order is: check, plan, lease memory, pack the uniforms, bind, and only then record,
-so that whatever raises leaves the recording as it was.
+so that whatever raises leaves the recording as it was.  Each step is looked up first:
+
+    the same arguments in the same memory    -> a `BoundCall`: nothing is checked or bound
+    the same shapes, elements and guards     -> a `CallPlan`: nothing is planned
+    new                                      -> checks, a plan, compiled shaders
 """
 
 from __future__ import annotations
@@ -32,13 +36,21 @@ if TYPE_CHECKING:
     from kerngen.runtime.context import Context
 
 PlanKey: TypeAlias = tuple[object, ...]
-"""A kernel, and what its plan depends on: elements and shapes, the scalars of guards."""
+"""A kernel with element and shape of each argument, and the scalars of guards.
+
+They decide all of a plan: `(kernel, (f32, (4, 8)), None, 3)` for a call with one tensor,
+one output that is to be made, and one guard scalar.
+"""
 
 CallKey: TypeAlias = tuple[object, ...]
-"""A kernel with elements, shape and memory of each argument, and the scalars of guards."""
+"""The same with the memory of each argument behind its element and shape.
+
+Positions: the kernel, a pair for each tensor and each output, then the guards:
+`(kernel, (f32, (4, 8)), (30, 0, 128), None, None, 3)`.
+"""
 
 _NOT_GIVEN: Final = (None, None)
-"""The place in a call's key of an output that is to be made."""
+"""The pair in a call's key for an output that is to be made."""
 
 
 @final
@@ -89,11 +101,12 @@ class Launcher:
         if scalars or kernel.scalars:
             scalars = prepare(kernel, scalars)
         if kernel.guard_slots:
-            # 0.0 and -0.0 are equal, but 1 / x differs.
+            # 0.0 and -0.0 are equal as keys, but not for a guard with 1 / x: of zeros the
+            # text is the key.
             values = (scalars[slot] for slot in kernel.guard_slots)
             parts += [value or repr(value) for value in values]
-        # A call like an earlier one, on the same memory, needs no checks: it is found by
-        # all they depend on.
+        # A call like an earlier one, in the same memory, needs no checks: the key has all
+        # that they depend on.
         key = tuple(parts)
         call = self._bind_groups.calls.get(key)
         if call is None:
@@ -101,6 +114,7 @@ class Launcher:
         plan = call.plan
         self.plans.hits += 1
         if scalars and not plan.stride:
+            # Packing checks scalars; without a uniform struct nothing is packed.
             check_scalars(kernel, plan.signature.values, scalars)
         if call.fresh:
             results, fresh = self._place(ctx, plan, out)
@@ -131,7 +145,8 @@ class Launcher:
         out: tuple[AnyTensor | None, ...],
         key: CallKey,
     ) -> tuple[AnyTensor, ...]:
-        """Launch what was not launched before on the same memory."""
+        """Launch a call that was not launched before in the same memory."""
+        # Every second part of the key is an argument's element and shape: the plan's key.
         given = tensors + out
         signatures, guards = key[1 : 2 * len(given) : 2], key[2 * len(given) + 1 :]
         plan_key = (kernel, *signatures, *guards)
@@ -146,6 +161,7 @@ class Launcher:
         results, fresh = self._place(ctx, plan, out)
         slots = (*tensors, *results)
         if not plan.steps:
+            # Nothing runs: outputs are empty, or those of a gradient that is 0.
             for each in results:
                 self._transfers.clear(each.lease, each.offset, each.nbytes)
         elif detours:
@@ -163,6 +179,7 @@ class Launcher:
         scalars: tuple[Any, ...],
         out: tuple[AnyTensor | None, ...],
     ) -> CallPlan:
+        """Check the arguments, and plan a call of their shapes."""
         check_arguments(kernel, ctx, tensors, out)
         signature = resolve(kernel, tensors, kernel.guards(scalars))
         check_out(kernel, signature, out)
@@ -188,11 +205,12 @@ class Launcher:
     def _pack(
         self, kernel: Kernel, plan: CallPlan, scalars: tuple[Any, ...]
     ) -> tuple[Chunk | None, int]:
-        """Pack the uniform struct; return where it lies.
+        """Pack the uniform struct; return its chunk, and its offset there.
 
-        The same numbers, the very same objects, are packed once in a recording.
+        A repeated call of a plan with the same scalars is packed once in a recording.
         """
         serial = self._recorder.serial
+        # Compared by identity: 0.0 and -0.0 are equal, but differ in their bits.
         if plan.packed_in == serial and (
             plan.packed is scalars or all(map(is_, plan.packed, scalars))
         ):
@@ -233,7 +251,7 @@ class Launcher:
         scalars: tuple[Any, ...],
         detours: Sequence[Detour],
     ) -> None:
-        """Record a call on copies of some arguments."""
+        """Record a call on copies of some arguments: copy in, run, copy back."""
         slots = list(given)
         for detour in detours:
             element, shape = detour.tensor.signature
@@ -259,18 +277,21 @@ class Launcher:
     ) -> None:
         """Record a call, with memory for its temporaries in the meantime.
 
-        If it was on no memory before, or on other memory, what is bound now is found by
-        the key later, once its bind groups were: each new view of a ring would only fill
-        the cache.
+        `call` is the bound call that its key found, if one did.  If the pool now returns
+        other blocks than that has, a new bound call is made.  It is kept under the key
+        only if all of its bind groups were in their cache, which shows that its memory
+        comes again: a program that passes a new view each time, as of a ring buffer, would
+        fill the cache with calls that never come again.
         """
         memory, groups = self._memory, self._bind_groups
         borrowed: list[Allocation[Buffer]] = []
         try:
             for made in plan.inner:
-                # One by one, so that an error leaves none out that was borrowed.
+                # One by one, so that after an error those borrowed so far are handed back.
                 block = memory.borrow(made.nbytes, made.capacity)
                 borrowed.append(block)
             fresh += borrowed
+            # The pool returns the lowest free number: a repeated call gets the same blocks.
             if call is not None and call.fresh == fresh:
                 self.record(kernel, call, scalars)
                 return
@@ -285,6 +306,7 @@ class Launcher:
     def record(self, kernel: Kernel, call: BoundCall, scalars: tuple[Any, ...]) -> None:
         """Pack, bind and record a checked call; every slot has its memory."""
         chunk, offset = self._pack(kernel, call.plan, scalars)
+        # Bound anew if groups were dropped since, or if the uniforms are in another chunk.
         if call.bound_at != self._bind_groups.changes or call.chunk is not chunk:
             self._bind(call, chunk)
         else:
@@ -302,7 +324,10 @@ class Launcher:
     def _group(
         self, step: PlannedDispatch, call: BoundCall, chunk: Chunk | None
     ) -> BindGroup:
-        """Return the bind group of a step, made if it is new."""
+        """Return the bind group of a step, made if it is new.
+
+        The offset of the uniforms in their chunk is no part of its key: it is dynamic.
+        """
         chunk_uid = -1 if chunk is None else chunk.block.uid
         key = (step.shader.uid, chunk_uid, step.pick(call.bindings))
         group = self._bind_groups.cache.get(key)

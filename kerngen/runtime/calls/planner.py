@@ -1,4 +1,11 @@
-"""Planning a call: choose schedules and variants, count workgroups, compile shaders."""
+"""Planning a call: choose schedules and variants, count workgroups, compile shaders.
+
+The dims of the call, such as {"m": 64, "n": 512}, become a `CallPlan` in three steps:
+
+    select      the cases of the kernel's plan whose guards hold, and their dispatches
+    count       sizes of outputs, temporaries and scratch buffers, and workgroups
+    compile     each shader, with its bindings as slots
+"""
 
 from __future__ import annotations
 
@@ -42,7 +49,7 @@ if TYPE_CHECKING:
 
 
 MOST_TERMS = 2**31
-"""Above this, a lane's counter and its stride might pass 32 bits."""
+"""The most terms that a shader counts: from here on, counter plus stride may pass 32 bits."""
 
 
 @final
@@ -56,9 +63,11 @@ class Planner:
 
     def plan(self, kernel: Kernel, signature: CheckedShapes) -> CallPlan:
         """Choose schedules and variants, and compile what they run."""
+        # 1. The dispatches.
         self._check_features(kernel)
         dims = signature.dims
         selection = self._select(kernel, dims)
+        # 2. The memory of the call itself: temporaries, then scratch buffers of words.
         temporaries = _temporaries(kernel, signature, selection)
         inner = (
             *(self._made(spec.element, shape) for spec, shape in temporaries),
@@ -68,6 +77,7 @@ class Planner:
             ),
         )
         self._check_sizes(kernel, signature, inner)
+        # 3. Slots number all tensors: parameters, outputs, temporaries; scratch follows.
         names = [spec.name for spec in kernel.tensors]
         names += [spec.name for spec, _ in temporaries]
         slots = {name: slot for slot, name in enumerate(names)}
@@ -107,14 +117,17 @@ class Planner:
         )
 
     def _made(self, element: type[Element], shape: Shape) -> Made:
+        """Return a tensor of a plan, with its sizes."""
         return Made.of(element, shape, self._capabilities.buffer_bytes)
 
     def _stride(self, kernel: Kernel, steps: Sequence[PlannedDispatch]) -> int:
+        """Return the bytes of the uniform struct in the arena, 0 if no step reads it."""
         if not any(step.shader.uniform_bytes for step in steps):
             return 0
         return round_up(kernel.uniform.SIZE, self._capabilities.uniform_alignment)
 
     def _check_features(self, kernel: Kernel) -> None:
+        """Raise FeatureError if the kernel has f16 and the device lacks it."""
         if self._capabilities.info.f16:
             return
         elements = [(spec.name, spec.element) for spec in kernel.tensors]
@@ -150,6 +163,7 @@ class Planner:
     def _check_sizes(
         self, kernel: Kernel, signature: CheckedShapes, inner: Sequence[Made]
     ) -> None:
+        """Raise LimitError if a tensor of the call is larger than the adapter binds."""
         lengths = signature.dims
         specs = [
             (f"'{spec.name}'", self._made(spec.element, shape_of(spec.axes, lengths)))
@@ -171,6 +185,7 @@ class Planner:
         slots: Mapping[str, int],
         dims: Dims,
     ) -> PlannedDispatch:
+        """Return a dispatch with its shader compiled and its bindings as slots."""
         dispatch = planned.dispatch
         self._check_dispatch(kernel, dispatch, dims)
         x, y = self._fold(kernel, dispatch, _count(kernel, dispatch.groups, dims))
@@ -182,6 +197,7 @@ class Planner:
             writes=tuple(binding.writes for binding in dispatch.bindings),
             constants=dispatch.constants,
         )
+        # Scratch buffers are numbered by the selection, and come after all tensors.
         bound = tuple(
             (
                 len(slots) + planned.scratch[binding.name]
@@ -224,7 +240,11 @@ class Planner:
             )
 
     def _fold(self, kernel: Kernel, dispatch: Dispatch, groups: int) -> tuple[int, int]:
-        """Return the workgroups in x and y; shaders skip what is beyond the total."""
+        """Return the workgroups in x and y, as equal rows; shaders skip those beyond.
+
+        70,000 groups, where 65,535 are allowed along an axis, become 35,000 x 2.  Of
+        131,071, which become 43,691 x 3, two are skipped.
+        """
         limit = self._capabilities.workgroups
         if groups <= limit:
             return groups, 1
@@ -240,7 +260,7 @@ class Planner:
 def _recorded(
     kernel: Kernel, selection: SelectedDispatches, dims: Dims
 ) -> list[Planned]:
-    """Return the dispatches that have workgroups."""
+    """Return the selected dispatches that have workgroups: none are of empty tensors."""
     return [
         each
         for each in selection.dispatches
@@ -249,7 +269,7 @@ def _recorded(
 
 
 def _count(kernel: Kernel, size: Size, dims: Dims) -> int:
-    """Return a number of things: workgroups, elements."""
+    """Return the value of a size: a number of workgroups, or of elements."""
     count = evaluate(size, dims)
     if count < 0:
         folder = kernel.folder
@@ -264,6 +284,8 @@ def _count(kernel: Kernel, size: Size, dims: Dims) -> int:
 def _picker(
     slots: tuple[int, ...],
 ) -> Callable[[Sequence[Bound]], tuple[Bound, ...]]:
+    """Return the function that selects the bindings of these slots, as a tuple."""
+    # In C; of one slot, `itemgetter` would return the item and no tuple.
     if len(slots) > 1:
         return itemgetter(*slots)
     return lambda bindings: tuple(bindings[slot] for slot in slots)
@@ -272,7 +294,10 @@ def _picker(
 def _temporaries(
     kernel: Kernel, signature: CheckedShapes, selection: SelectedDispatches
 ) -> list[tuple[Temporary, Shape]]:
-    """Return the temporaries that something binds, with their shapes."""
+    """Return the temporaries that a dispatch binds, with their shapes.
+
+    Which ones are bound depends on the schedules: a fused one needs fewer.
+    """
     bound = {b.name for each in selection.dispatches for b in each.dispatch.bindings}
     pairs = zip(kernel.temporaries, signature.temporaries, strict=True)
     return [(spec, shape) for spec, shape in pairs if spec.name in bound]
@@ -288,7 +313,10 @@ def _conflicts(kernel: Kernel) -> tuple[Pair, ...]:
 
 
 def _mixed(dispatches: Sequence[Dispatch], kernel: Kernel) -> frozenset[Pair]:
-    """Return the pairs of arguments that some dispatch binds, only one for writing."""
+    """Return the pairs of arguments of which a dispatch reads one and writes the other.
+
+    WebGPU refuses to bind one buffer in both ways, even if the ranges are apart.
+    """
     numbers = {spec.name: number for number, spec in enumerate(kernel.tensors)}
     pairs: set[Pair] = set()
     for dispatch in dispatches:

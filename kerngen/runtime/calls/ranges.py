@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kerngen.runtime.calls.kernel import Dims, Kernel
 
 LONGEST: Final = I32_MAX
-"""The longest axis: indices are i32."""
+"""The length of the longest axis: indices are i32."""
 
 
 def derive(kernel: Kernel, lengths: dict[str, int]) -> None:
@@ -25,6 +25,7 @@ def derive(kernel: Kernel, lengths: dict[str, int]) -> None:
     The kernel's requirements are checked first, as their messages explain more than a
     negative length.
     """
+    # Symbols that generated Python computes, as by floats; sizes of the plan read them.
     if kernel.compute is not None:
         values = kernel.compute(lengths)
         lengths.update(zip(kernel.computed, map(int, values), strict=True))
@@ -44,6 +45,7 @@ def _check_requires(kernel: Kernel, lengths: Mapping[str, int]) -> None:
     for each in kernel.requires:
         if holds(each.condition, lengths):
             continue
+        # A condition with a dim is about shapes, any other one about scalars.
         names = {*symbols(each.condition)}
         refused = ShapeError if names & {*kernel.dims} else ArgumentError
         numbers = ", ".join(figures(each.condition, lengths))
@@ -55,6 +57,7 @@ def _check_requires(kernel: Kernel, lengths: Mapping[str, int]) -> None:
 def check_ranges(kernel: Kernel, lengths: Mapping[str, int]) -> None:
     """Refuse subscripts that leave their axis, for some value of their indices."""
     for check in kernel.checks:
+        # An index around it has an empty range: nothing is read.
         if not all(shape_of(check.around, lengths)):
             continue
         least, greatest = _extremes(check, lengths)
@@ -81,9 +84,10 @@ def check_gathers(kernel: Kernel, lengths: Mapping[str, int]) -> None:
 
 
 def is_zero(kernel: Kernel, lengths: Mapping[str, int]) -> bool:
-    """Whether a gradient is 0, as it adds up elements of empty tensors alone."""
+    """Whether a kernel is a gradient that is 0, as all tensors that it sums are empty."""
     if kernel.gradient is None:
         return False
+    # `from_` names the gradients that the kernel takes, of outputs of the forward kernel.
     summed = {own for _, own in kernel.gradient.from_}
     axes = (spec.axes for spec in kernel.inputs if spec.name in summed)
     return all(0 in shape_of(each, lengths) for each in axes)
@@ -106,7 +110,10 @@ def show_axis(kernel: Kernel, axis: str | int, lengths: Mapping[str, int]) -> st
 
 
 def _extremes(check: RangeCheck, lengths: Dims) -> tuple[int, int]:
-    """Return the least and the greatest value of a subscript."""
+    """Return the least and the greatest value of a subscript.
+
+    `2 * i - j + 3`, with i below 4 and j below 5, goes from 3 - 4 to 3 + 6.
+    """
     least = greatest = _value(check.offset, lengths)
     for term in check.terms:
         (extent,) = shape_of((term.extent,), lengths)
@@ -128,10 +135,12 @@ def _hint(check: RangeCheck, length: int) -> str:
 
 
 def _value(size: Size, lengths: Dims) -> int:
+    """Return the value of a size as shaders compute it: in i32, which wraps."""
     return wrap_i32(evaluate(size, lengths))
 
 
 def _known(kernel: Kernel, lengths: Mapping[str, int]) -> str:
+    """Return the dims and guard scalars of a call as text: `m=4, step=2`."""
     scalars = (name for name in kernel.guard_scalars if "." not in name)
     names = (*kernel.dims, *scalars)
     return ", ".join(show_axis(kernel, name, lengths) for name in names) or "no dims"

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def prepare(kernel: Kernel, scalars: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return checked scalars as Python numbers, and vectors as tuples of them."""
     if kernel.scalar_types == tuple(map(type, scalars)):
-        # Packing checks the floats; guards and hosts need sound integers before that.
+        # The quick way, for Python's own numbers.  Packing checks floats; integers are
+        # checked here, as guards and hosts compute with them before that.
         for slot, lowest, highest in kernel.integer_ranges:
             if not lowest <= scalars[slot] <= highest:
                 break
@@ -30,6 +31,7 @@ def prepare(kernel: Kernel, scalars: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _normalise(kernel: Kernel, scalars: Sequence[object]) -> tuple[Any, ...]:
+    """Return each scalar in its stored form; raise the error of the first misfit."""
     if len(scalars) != len(kernel.scalars):
         raise DtypeError(
             f"{kernel.place}: expected {len(kernel.scalars)} scalars, got "
@@ -70,8 +72,8 @@ def pack(
 ) -> None:
     """Compute the host values of a call and pack its uniform struct."""
     try:
-        # Nothing is checked before: packing fails for what does not fit, at no cost for
-        # the rest.
+        # Values are not checked first: `struct` fails for one that does not fit, and the
+        # others cost nothing.
         values = kernel.hosts(*dims, *scalars)
         kernel.uniform.pack_values_into(data, offset, values)
     except UniformRangeError as error:
@@ -90,7 +92,7 @@ def pack(
 def check_scalars(
     kernel: Kernel, dims: tuple[int, ...], scalars: tuple[Any, ...]
 ) -> None:
-    """Raise the errors that packing would raise."""
+    """Raise the errors that packing these scalars would raise: pack them, and drop that."""
     pack(kernel, dims, scalars, bytearray(kernel.uniform.SIZE), 0)
 
 

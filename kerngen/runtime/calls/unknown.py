@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from kerngen.runtime.errors import UnknownNameError
 
 _MOST_NAMES = 20
+"""The most known names that the error lists."""
 
 
 def unknown_name(

@@ -18,8 +18,13 @@ VARIABLE: Final = "KERNGEN_ADAPTER"
 """The environment variable that chooses an adapter."""
 
 _TYPES: Final = ("DiscreteGPU", "IntegratedGPU", "unknown", "CPU")
+"""The types of adapters in wgpu's words, the preferred one first."""
+
 _BACKENDS: Final = ("Metal", "D3D12", "Vulkan")
+"""The APIs in order of preference; OpenGL is not among them, see `in_order`."""
+
 _CHOICE: Final = re.compile(r"(?:([a-z]+)(?::(\d+))?|(\d+))")
+"""A choice as users write it: `gpu`, `gpu:1` or `1`."""
 
 
 @final
@@ -112,6 +117,7 @@ def in_order(found: Sequence[Any]) -> tuple[Adapter, ...]:
     An adapter that OpenGL reaches, too, is listed once: OpenGL counts only if its kind
     has no other.
     """
+    # The kinds, 'gpu' and 'software', that are reached without OpenGL.
     direct = {adapter_kind(a) for a in found if a.info["backend_type"] in _BACKENDS}
     usable = [
         adapter
@@ -132,6 +138,7 @@ def in_order(found: Sequence[Any]) -> tuple[Adapter, ...]:
 
 
 def _preference(adapter: Any) -> tuple[int, int]:
+    """Return the key that sorts adapters: by type, then by API; others come last."""
     info = adapter.info
     return _rank(_TYPES, info["adapter_type"]), _rank(_BACKENDS, info["backend_type"])
 
@@ -141,7 +148,7 @@ def _rank(order: Sequence[str], value: str) -> int:
 
 
 def adapter_kind(adapter: Any) -> Kind:
-    """Return whether it is a GPU, or a CPU that does a GPU's work."""
+    """Return 'gpu', or 'software' for a CPU that does a GPU's work."""
     return "software" if adapter.info["adapter_type"] == "CPU" else "gpu"
 
 

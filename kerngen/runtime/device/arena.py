@@ -1,4 +1,11 @@
-"""The uniform arena: the uniform structs of recorded calls, in chunks of fixed size."""
+"""The uniform arena: the uniform structs of recorded calls, in chunks of fixed size.
+
+Calls have their structs one behind the other, each at a multiple of the adapter's alignment.
+A bind group binds the chunk once, and a call passes the offset of its own struct:
+
+    chunk:    | relu's, 16 bytes | pad | sum's | pad |   free    |
+    offset:   0                        256           512 = used
+"""
 
 from __future__ import annotations
 
@@ -9,7 +16,10 @@ from kerngen.runtime.device.gpu import Buffer, Queue
 from kerngen.runtime.device.storage import Allocation
 
 CHUNK_BYTES = 256 * 1024
-"""The size of a chunk; chunks never grow, so bind groups to them stay good."""
+"""The size of a chunk.
+
+Chunks never grow, so that bind groups of them stay valid.
+"""
 
 
 @final
@@ -24,6 +34,7 @@ class Chunk:
         self.data = bytearray(CHUNK_BYTES)
         self.used = 0
         self._uploaded = bytearray()
+        """The bytes that the device has from earlier submissions."""
 
     def upload(self, queue: Queue) -> None:
         """Write the structs to the device, unless it has them from the last submission.
@@ -34,7 +45,7 @@ class Chunk:
         used = memoryview(self.data)[: self.used]
         if self._uploaded.startswith(used):
             return
-        self.invalidate()  # An interrupt may end the write at any point.
+        self.invalidate()  # an interrupt may end the write at any point
         queue.write_buffer(self.block.memory, 0, used)
         self._uploaded += used
 
@@ -64,8 +75,8 @@ class UniformArena:
         The caller writes there, and then increases `used`.
         """
         if self._current >= 0:
-            # No gap is looked for: a struct takes a few hundred of a chunk's 262,144
-            # bytes.
+            # The rest of a chunk is given up without a search for gaps in earlier ones: a
+            # struct takes a few hundred of its 262,144 bytes.
             chunk = self._chunks[self._current]
             if chunk.used + nbytes <= CHUNK_BYTES:
                 return chunk

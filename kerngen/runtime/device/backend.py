@@ -51,17 +51,26 @@ if TYPE_CHECKING:
 
 
 _POLLING: Mapping[Kind, float] = {"gpu": 400e-6, "software": 50e-6}
-"""How many seconds a reader polls before it sleeps, which costs 60 us or more.
+"""Seconds for which a reader polls without a pause; after that it sleeps between polls.
 
-On a software adapter it takes its time from the device's threads.
+To sleep and to wake takes 60 us or more.  On a software adapter polling is short, as the
+reader takes its time from the threads that compute.
 """
 
 
 @final
 class GpuBackend:
-    """A device with its memory, caches and recording, behind one lock.
+    """The backend of a wgpu device: its memory, caches and recording, behind one lock.
 
-    An open batch holds the lock, so that calls from other threads wait for its end.
+    An open batch holds the lock, so that calls from other threads wait for its end.  The
+    way of a call, each part with its own class:
+
+        launch -> Launcher:  check, plan (`Planner`), lease (`Memory`), pack, bind
+               -> Recorder:  encode dispatches; submit now and then
+        upload, copy, read -> Transfers -> Recorder
+
+    While a capture's block is open, `_on` replaces launcher and transfers by others that
+    record on a `Tape`.
     """
 
     def __init__(
@@ -96,6 +105,7 @@ class GpuBackend:
         register(self)
 
     def _assemble(self, capabilities: Capabilities) -> None:
+        """Make the parts of the backend, each after those that it uses."""
         device, counters, limits = self._device, self.counters, self.limits
         self._bind_groups = BindGroups(device, counters)
         self._memory = Memory(
@@ -126,7 +136,9 @@ class GpuBackend:
         )
         self._launcher: Launcher | TapeLauncher = self._recorded
         self._captures: WeakSet[Capture] = WeakSet()
+        """The captures whose memory is on this device; they end when the backend does."""
         self._tape: Tape | None = None
+        """The tape of the capture whose block is open, if one is."""
 
     def _make_transfers(self, recorder: Recording) -> Transfers:
         return Transfers(
@@ -194,6 +206,7 @@ class GpuBackend:
     def hand_out(self, lease: Lease[Buffer]) -> GPUBuffer:
         """Return the buffer of a lease, with all recorded work on it submitted."""
         with self._open():
+            # The caller's own submissions are to come after all that is recorded on the buffer.
             if lease.block.used_in == self._recorder.serial:
                 self._recorder.submit()
             return self._memory.hand_out(lease)
@@ -214,6 +227,7 @@ class GpuBackend:
     ) -> list[Bytes]:
         """Return copies of ranges of leases; other threads may record meanwhile."""
         copies: list[Bytes] = []
+        # `grouped` leaves empty ranges out, and so do the goals: they pair up with `copies`.
         goals = [each for each in into if each.nbytes]
         for group in grouped(ranges, self._capabilities.buffer_bytes):
             reading = self._begin_reads(group)
@@ -226,6 +240,7 @@ class GpuBackend:
         """Return copies of ranges of leases, without blocking the event loop."""
         copies: list[Bytes] = []
         for group in grouped(ranges, self._capabilities.buffer_bytes):
+            # A mapping of our own blocks while it polls; wgpu's promise can be awaited.
             promised = partial(PromisedMapping, self._device)
             reading = self._begin_reads(group, promised)
             with self._abandoning(reading):
@@ -267,6 +282,8 @@ class GpuBackend:
         out: tuple[AnyTensor | None, ...],
     ) -> tuple[AnyTensor, ...]:
         """Check the arguments, record the kernel and return its outputs."""
+        # `_open`, written out: every call of a kernel passes here, and a generator as a
+        # context manager would add its own calls.
         with self._lock:
             if self._ended is not None:
                 self._check_open()
@@ -303,6 +320,7 @@ class GpuBackend:
                 self._recorder.held = held + 1
                 yield
             finally:
+                # Batches nest: the outermost one submits.
                 self._recorder.held = held
                 if not held:
                     self._recorder.submit()
@@ -316,6 +334,7 @@ class GpuBackend:
     @contextmanager
     def capture(self) -> Generator[Capture, None, None]:
         """Record the calls of a block on a tape, for replays, without running them."""
+        # The lock is held for the whole block: other threads' calls are not captured.
         with self._open():
             self._check_not_captured("another capture()")
             self._recorder.check_allows("a capture()")
@@ -341,7 +360,7 @@ class GpuBackend:
 
     @contextmanager
     def _on(self, tape: Tape, capture: Capture) -> Generator[None, None, None]:
-        """Let calls, copies and leases go to a tape."""
+        """Record calls, copies and leases on a tape, and not on the recorder, in a block."""
         usual = self._launcher, self._transfers
         transfers = self._make_transfers(tape)
         launcher = self._make_launcher(tape.bind_groups, tape.arena, tape, transfers)
@@ -356,7 +375,7 @@ class GpuBackend:
             self._tape = self._memory.kept = None
 
     def _keep(self, *leases: Lease[Buffer]) -> None:
-        """Keep what a copy in a capture's block uses."""
+        """Keep the leases of a copy in a capture's block: its replays use them again."""
         if self._tape is not None:
             self._tape.leases += leases
 
@@ -377,7 +396,8 @@ class GpuBackend:
                 self._recorder.held = held + 1
                 yield span
             finally:
-                # First what no interrupt may leave out.
+                # What must not be left out comes first: an interrupt may end this block
+                # at any line.
                 self._recorder.held = held
                 if self._recorder.timed is stamps:
                     self._recorder.timed = None
@@ -396,6 +416,7 @@ class GpuBackend:
                 self._recorder.begin_profile(tracer)
             yield profile
         finally:
+            # Without `_open`: a context that was closed within the block keeps its events.
             with self._lock:
                 if self._recorder.tracer is tracer:
                     self._recorder.tracer = None
@@ -404,7 +425,7 @@ class GpuBackend:
             profile.finish(tracer.read())
 
     def _seconds(self, stamps: Stamps) -> float:
-        """Wait for a timed block; return what it took."""
+        """Wait for a timed block; return the seconds between its two timestamps."""
         self._check_open()
         begin, end = map(int, stamps.read()[0])
         return max(end - begin, 0) * tick_seconds(self._device)
@@ -442,7 +463,7 @@ class GpuBackend:
         self._lock = RLock()
 
     def _end(self, how: ClosedState) -> None:
-        """Refuse calls from now on, and hold on to nothing of the device."""
+        """Refuse calls from now on with the error `how`, and drop all memory and caches."""
         self._ended = how
         for capture in list(self._captures):
             capture.end(how)
@@ -452,6 +473,7 @@ class GpuBackend:
         self._bound.clear()
         self._plans.clear()
         self._arena.clear()
+        # Contexts on one device share its pipelines: those of a caller's device stay.
         if self._owned or how is lost:
             self._shaders.cache.clear()
         self._let_go()
@@ -477,7 +499,7 @@ class GpuBackend:
 
     @contextmanager
     def _abandoning(self, reading: PendingReads) -> Generator[None, None, None]:
-        """Give a read up that fails or is cancelled."""
+        """Give a read up if the block fails or is cancelled, and translate wgpu's error."""
         try:
             yield
         except BaseException as error:
@@ -490,6 +512,11 @@ class GpuBackend:
     def _end_read(
         self, reading: PendingReads, into: Sequence[Bytes] = (), *, later: bool = False
     ) -> list[Bytes]:
+        """Return the bytes of a mapped read, and its staging buffer to the pool.
+
+        Of a read that was begun for `later`, work recorded since may still run: the device
+        is not taken for idle then.
+        """
         with self._abandoning(reading):  # the device may be lost even now
             data = reading.finish(into)
         with self._lock:
@@ -500,11 +527,12 @@ class GpuBackend:
         return data
 
     def _finish_reading(self) -> None:
+        """Count a read as finished; the last one lets a closed device be destroyed."""
         self._readings -= 1
         self._let_go()
 
     def _let_go(self) -> None:
-        """Destroy a device of ours that nobody can use any more.
+        """Destroy an owned device once the backend has ended and no read is under way.
 
         Reads that other threads wait for are served first: wgpu would forget them.
         """
@@ -518,7 +546,7 @@ class GpuBackend:
 
 @final
 class _Begun:
-    """A copy that was begun, in a staging buffer of its own."""
+    """A `Download` that was begun: a copy on its way to a staging buffer of its own."""
 
     def __init__(self, backend: GpuBackend, reading: PendingReads) -> None:
         self._backend = backend
@@ -536,7 +564,8 @@ def grouped(ranges: Sequence[Range], most: int) -> Iterator[list[Range]]:
     group: list[Range] = []
     total = 0
     for each in ranges:
-        nbytes = each[2] + 8  # read in whole words
+        # Whole words are read: up to 3 bytes more before the range, and 3 behind it.
+        nbytes = each[2] + 8
         if group and total + nbytes > most:
             yield group
             group, total = [], 0

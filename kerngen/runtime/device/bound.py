@@ -1,4 +1,8 @@
-"""Dispatches of pipelines that `kerngen bind` generated: compile, bind and record."""
+"""Dispatches of pipelines that `kerngen bind` generated: compile, bind and record.
+
+A kernel binds one group: uniforms at 0, then its tensors.  A shader that others wrote may
+have several groups, with textures and samplers, and several uniforms in each.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +42,14 @@ if TYPE_CHECKING:
     from kerngen.runtime.bound.pipeline import ComputePipeline, Dispatch, Size
 
 Entries: TypeAlias = tuple[Binding, ...]
+"""The bindings of a bind group: the key of its layout."""
+
 _numbers: Final = count(2)
-"""Layouts of bound groups, whose numbers are negative: those of shaders are not."""
+"""Numbers of layouts, which are made negative: -2, -3, ...
+
+A layout takes the place of a shader's number in the keys of bind groups, and those count up
+from 0.  -1 is the number of the placeholder in `_step`.
+"""
 
 
 @final
@@ -54,7 +64,7 @@ class NumberedLayout:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledPipeline:
-    """A compiled pipeline, with the layouts of its bind groups by index."""
+    """A compiled pipeline, with pairs of a bind group's index and its layout."""
 
     pipeline: gpu.Pipeline
     layouts: tuple[tuple[int, NumberedLayout], ...]
@@ -75,7 +85,11 @@ class BoundRange:
 @final
 @dataclass(frozen=True, slots=True)
 class BoundDispatch:
-    """A dispatch ready to record; `groups` are (index, bind group, dynamic offsets)."""
+    """A dispatch ready to record; `groups` are (index, bind group, dynamic offsets).
+
+    `leases` keep the buffers that it binds, `written` are the blocks that it may write, and
+    `step` describes it to profiles.
+    """
 
     name: str
     pipeline: gpu.Pipeline
@@ -85,7 +99,7 @@ class BoundDispatch:
     written: tuple[Allocation[gpu.Buffer], ...]
     step: PlannedDispatch
     kept: tuple[Group, ...]
-    """What it binds, which must not go before a capture does."""
+    """The values that it binds, kept as long as the dispatch: a capture may replay it."""
 
     def encode(self, compute: gpu.ComputePass) -> None:
         """Record the dispatch in a compute pass."""
@@ -120,6 +134,7 @@ class BoundPipelines:
         self, call: Dispatch, grid: Size, arena: UniformArena, bind_groups: BindGroups
     ) -> BoundDispatch:
         """Check and bind a dispatch, and return it ready to record."""
+        # Checks come before anything is packed or bound.
         pipeline, most = call.pipeline, self._capabilities.workgroups
         name = f"{pipeline.SHADER.name}:{pipeline.ENTRY}"
         if max(grid) > most:
@@ -150,7 +165,10 @@ class BoundPipelines:
         )
 
     def _uses(self, name: str, group: Group) -> Iterator[BoundRange]:
-        """Yield the buffers that a group binds, but for packed uniforms."""
+        """Yield the buffers that a group binds: tensors, and uniforms in callers' buffers.
+
+        Uniforms given as values are left out: `_pack` writes them to the arena.
+        """
         for binding, value in group.items():
             if isinstance(binding, Storage):
                 yield BoundRange(
@@ -178,6 +196,7 @@ class BoundPipelines:
         self._layouts.clear()
 
     def _compiled(self, name: str, pipeline: ComputePipeline) -> CompiledPipeline:
+        """Return a pipeline's compiled form, compiled at its first dispatch."""
         found = self._pipelines.get(pipeline)
         if found is not None:
             return found
@@ -194,6 +213,8 @@ class BoundPipelines:
             each.GROUP: self._layout(each.BINDINGS, pipeline.unfiltered)
             for each in pipeline.GROUPS
         }
+        # A pipeline layout lists groups from 0 on: a shader with `@group(0)` and
+        # `@group(2)` has an empty one between them.
         empty = self._layout((), frozenset())
         layouts = [
             numbered.get(index, empty) for index in range(max(numbered, default=-1) + 1)
@@ -212,6 +233,7 @@ class BoundPipelines:
         return CompiledPipeline(made, tuple(numbered.items()))
 
     def _layout(self, bindings: Entries, unfiltered: frozenset[str]) -> NumberedLayout:
+        """Return the layout of these bindings, made if it is new."""
         key = tuple(without_filter(each, unfiltered) for each in bindings)
         found = self._layouts.get(key)
         if found is None:
@@ -223,7 +245,15 @@ class BoundPipelines:
     def _pack(
         self, groups: Sequence[Group], arena: UniformArena
     ) -> tuple[Chunk | None, list[tuple[int, ...]]]:
-        """Pack the uniforms of all groups; return where each lies."""
+        """Pack the uniforms of all groups; return the chunk, and each group's offsets.
+
+        Each uniform begins at a multiple of the adapter's alignment:
+
+            | camera ... pad | light ... pad | ...
+            0                256             512      from `chunk.used` on
+
+        A uniform in a caller's buffer has the dynamic offset 0.
+        """
         align = self._capabilities.uniform_alignment
         uniforms = [
             [(b, value) for b, value in group.items() if isinstance(b, Uniform)]
@@ -237,6 +267,7 @@ class BoundPipelines:
         )
         if not total:
             return None, [(0,) * len(each) for each in uniforms]
+        # All uniforms of a dispatch are in one chunk, as the groups are bound to one buffer.
         if total > CHUNK_BYTES:
             raise LimitError(
                 f"The uniforms of a dispatch have {total} bytes; {CHUNK_BYTES} fit."
@@ -265,7 +296,10 @@ class BoundPipelines:
         chunk: Chunk | None,
         bind_groups: BindGroups,
     ) -> gpu.BindGroup:
-        """Return the bind group of some values, made if it is new."""
+        """Return the bind group of a dispatch's values, made if it is new.
+
+        Groups of buffers alone are cached by the numbers of their blocks.
+        """
         bound: list[Bound] = []
         entries: list[gpu.Descriptor] = []
         others = False
@@ -286,7 +320,8 @@ class BoundPipelines:
             resource = {"buffer": block.memory, "offset": offset, "size": size}
             entries.append({"binding": binding.binding, "resource": resource})
         if others:
-            # Views come and go, with no number of ours: their groups are made anew.
+            # Views of textures, and samplers, are the caller's and have no number to find
+            # a group by: it is made anew.
             try:
                 return self._device.create_bind_group(
                     label=name, layout=layout.layout, entries=entries
@@ -301,7 +336,11 @@ class BoundPipelines:
 
 
 def without_filter(binding: Binding, unfiltered: Collection[str]) -> Binding:
-    """Return a binding as in a pipeline that uses these textures without filtering."""
+    """Return a binding in its form without filtering, if `unfiltered` has its name.
+
+    WebGPU has two layouts for what WGSL declares alike: a `texture_2d<f32>` is 'float' or
+    'unfilterable-float', its sampler 'filtering' or 'non-filtering'.
+    """
     if binding.name not in unfiltered:
         return binding
     match binding:
@@ -316,7 +355,12 @@ def without_filter(binding: Binding, unfiltered: Collection[str]) -> Binding:
 def _check_aliases(
     name: str, uses: Sequence[BoundRange]
 ) -> tuple[Allocation[gpu.Buffer], ...]:
-    """Refuse what WebGPU would at the submission; return the blocks that are written."""
+    """Refuse aliases that WebGPU would refuse at the submission; return the written blocks.
+
+    Two bindings of one buffer may both read it, or both write ranges that are apart.
+    WebGPU's usages are those of a whole buffer, so one that is read and written is refused
+    even if the ranges are apart.
+    """
     for a, b in combinations(uses, 2):
         if a.lease.block is not b.lease.block or not (a.writes or b.writes):
             continue
@@ -331,7 +375,7 @@ def _check_aliases(
 
 
 def _step(name: str, compiled: CompiledPipeline, grid: Size) -> PlannedDispatch:
-    """Return the dispatch as profiles know it."""
+    """Return the dispatch in the form that profiles take: as a kernel's, of stage 'bound'."""
     layout = (
         compiled.layouts[0][1].layout if compiled.layouts else gpu.BindGroupLayout(None)
     )

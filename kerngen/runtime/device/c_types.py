@@ -58,20 +58,25 @@ ARRAYS = (
     "uint32_t []",
     "uint8_t []",
 )
-FUNCTIONS = (
+FUNCTIONS = (  # types of callbacks
     "void(WGPUDevice const *, WGPUDeviceLostReason, WGPUStringView, void *, void *)",
     "void(WGPUDevice const *, WGPUErrorType, WGPUStringView, void *, void *)",
     "void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)",
     "void(WGPURequestDeviceStatus, WGPUDevice, WGPUStringView, void *, void *)",
 )
-"""The names as wgpu writes them: a space more is another name to cffi."""
+"""Names as wgpu writes them: a space more, as in two of `POINTERS`, is another to cffi."""
 
 
 def parse_together(ffi: Any) -> None:
     """Enter the C types into an `FFI`'s cache, by their names.
 
-    All types are parsed as parameters of one function type; arrays must be behind a
-    pointer there. They are put into cffi's own cache, if that looks as expected.
+    All types are parsed as parameters of one function type:
+
+        void(*)(WGPULimits *, ..., char (*)[], ..., void(*)(WGPUDevice const *, ...), ...)
+
+    C turns arrays and functions into pointers in a parameter list, so these are written
+    as pointers, and `_results` takes the arrays from behind them.  The types go into
+    cffi's own cache, if that looks as expected.
     """
     known: dict[str, Any] = ffi._parsed_types  # noqa: SLF001 - there is no other way in
     if all(name in known for name in POINTERS):
@@ -83,8 +88,11 @@ def parse_together(ffi: Any) -> None:
             *(function.replace("(", "(*)(", 1) for function in FUNCTIONS),
         )
     )
+    # "char []" becomes "char (*)[]"; "void(A, B)" becomes "void(*)(A, B)".
     together = f"void(*)({parameters})"
     function = ffi.typeof(together)
+    # The cache has (type, whether it is a function's) by name; in a cffi of another form
+    # nothing is entered, and wgpu parses each name by itself.
     if known.pop(together) == (function, False):
         known.update(_results(function.args))
 

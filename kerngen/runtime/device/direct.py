@@ -31,7 +31,7 @@ def encoders_of(device: gpu.Device) -> Callable[[], gpu.Encoder]:
 
 @final
 class DirectEncoder:
-    """A command encoder."""
+    """A command encoder: the methods of `gpu.Encoder`, as calls of the C library."""
 
     __slots__ = ("_api", "_handle", "_lib")
 
@@ -45,7 +45,7 @@ class DirectEncoder:
         self, *, timestamp_writes: gpu.Descriptor | None = None
     ) -> DirectPass:
         """Open a compute pass, between two timestamps if they are given."""
-        descriptor = self._api.ffi.NULL
+        descriptor = self._api.ffi.NULL  # the usual pass needs none
         if timestamp_writes is not None:
             stamps = self._api.new_struct_p(
                 "WGPUPassTimestampWrites *",
@@ -104,7 +104,8 @@ class DirectEncoder:
         )
 
     def finish(self) -> gpu.CommandBuffer:
-        """Close the encoder, and return its commands; raise what is wrong with them."""
+        """Close the encoder, and return its commands; raise wgpu's error of any of them."""
+        # `libf` checks for errors after the call, `lib` does not.
         finish = self._api.libf.wgpuCommandEncoderFinish
         commands = finish(self._handle, self._api.ffi.NULL)
         return gpu.CommandBuffer(DirectCommandBuffer(commands, self._lib))
@@ -116,7 +117,7 @@ class DirectEncoder:
 
 @final
 class DirectPass:
-    """A compute pass; `handle` is what the library knows it by."""
+    """A compute pass: the methods of `gpu.ComputePass`; `handle` is the library's pointer."""
 
     __slots__ = (
         "_dispatch",
@@ -132,20 +133,24 @@ class DirectPass:
         self.handle = handle
         lib: Any = api.lib
         self._lib = lib
+        # One array for all calls: the library copies the offsets at each.
         self._offsets: Any = api.ffi.new("uint32_t []", _MOST_OFFSETS)
-        # Every dispatch calls these, and to look them up takes as long as 0.05 us.
+        # Every dispatch calls these three, and to look one up takes 0.05 us.
         self._set_pipeline = lib.wgpuComputePassEncoderSetPipeline
         self._set_group = lib.wgpuComputePassEncoderSetBindGroup
         self._dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
 
     def set_pipeline(self, pipeline: gpu.Pipeline) -> None:
-        """Choose the shader."""
+        """Select the pipeline of the following dispatches."""
         self._set_pipeline(self.handle, handle_of(pipeline))
 
     def set_bind_group(
         self, index: int, bind_group: gpu.BindGroup, offsets: Sequence[int]
     ) -> None:
-        """Choose the buffers; kernels have one offset at most, of the uniform struct."""
+        """Select the buffers of the following dispatches.
+
+        Kernels have one dynamic offset at most, that of the uniform struct.
+        """
         held, number = self._offsets, len(offsets)
         if number == 1:
             held[0] = offsets[0]  # every call of a kernel passes here
@@ -168,8 +173,9 @@ class DirectPass:
 
 @final
 class DirectCommandBuffer:
-    """Recorded commands, which a queue of wgpu's takes."""
+    """A command buffer: recorded commands, which the queue of a wgpu device submits."""
 
+    # `GPUQueue.submit` reads the attribute `_internal` of what it is given, and no other.
     __slots__ = ("_internal", "_lib")
 
     def __init__(self, handle: object, lib: Any) -> None:

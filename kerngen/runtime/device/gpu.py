@@ -26,6 +26,7 @@ GPUBuffer: TypeAlias = Any
 GPUDevice: TypeAlias = Any
 """A caller's `wgpu.GPUDevice`."""
 
+# Objects that the runtime hands on without a look inside.
 BindGroup = NewType("BindGroup", object)
 BindGroupLayout = NewType("BindGroupLayout", object)
 CommandBuffer = NewType("CommandBuffer", object)
@@ -34,6 +35,8 @@ PipelineLayout = NewType("PipelineLayout", object)
 QuerySet = NewType("QuerySet", object)
 ShaderModule = NewType("ShaderModule", object)
 
+# WebGPU's flags of `GPUBufferUsage`; MAP_READ is `GPUMapMode.READ`, too.  wgpu has the same,
+# but is not imported before a context is opened.
 MAP_READ = 0x1
 COPY_SRC = 0x4
 COPY_DST = 0x8
@@ -42,6 +45,7 @@ STORAGE = 0x80
 QUERY_RESOLVE = 0x200
 
 Descriptor: TypeAlias = Mapping[str, object]
+"""The fields of a WebGPU descriptor by name: `{"binding": 0, "visibility": ...}`."""
 
 
 class Promise(Awaitable[None], Protocol):
@@ -229,14 +233,17 @@ class Device(Protocol):
 _RAISED_BY_WGPU = frozenset(
     {KeyError, OverflowError, RuntimeError, TypeError, ValueError}
 )
-"""What wgpu raises besides classes of its own: exactly these, none derived from them."""
+"""Python's classes that wgpu raises besides its own: exactly these, no derived ones."""
 
 
 _LOST = re.compile(r"device (?:is |was )?lost|lost (?:the )?device", re.IGNORECASE)
-"""Words in wgpu's texts about it; no name has the space of those words."""
+"""Words in wgpu's messages about a lost device.
+
+Each form has a space, so that no name of a kernel or tensor in a message matches.
+"""
 
 _FULL = re.compile(r"not enough memory|out of memory", re.IGNORECASE)
-"""Words in them about memory, also in a GPUValidationError."""
+"""Words in wgpu's messages about memory, which a GPUValidationError may have as well."""
 
 
 def translate(error: Exception, aim: str) -> Error:

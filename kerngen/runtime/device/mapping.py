@@ -1,8 +1,9 @@
 """Reading buffers back: how the host maps a staging buffer that the device wrote.
 
-wgpu maps by a promise, kept by a thread of each device: it wakes, polls, and wakes the
-reader again, about 60 us each way round.  A mapping of our own polls in the reader's
-thread instead.
+wgpu maps by a promise, which a thread of the device keeps: the thread wakes, polls the
+device, and wakes the reader, about 60 us for the round.  A `DirectMapping` polls in the
+reader's own thread instead; a `PromisedMapping` is for `read_async`, and for versions of
+wgpu whose private names were not tested.
 """
 
 from __future__ import annotations
@@ -44,8 +45,11 @@ class Mapping(Protocol):
 
 
 LONGEST_PAUSE: Final = 1e-3
-"""Seconds between two polls.  Up to then they are a sixteenth of the time waited so far: so
-much later, at most, a reader has what the device has done."""
+"""The most seconds that a reader sleeps between two polls.
+
+Before, it sleeps for a sixteenth of the time waited so far: so much longer, at most, a read
+takes than it would with constant polling.
+"""
 
 Map = Callable[[Buffer, int], Mapping]
 """Begins to map bytes of a buffer, as many as the number, from its start."""
@@ -53,10 +57,10 @@ Map = Callable[[Buffer, int], Mapping]
 
 @final
 class PromisedMapping:
-    """A mapping by wgpu's promises."""
+    """A mapping by a promise of wgpu's, which can be awaited."""
 
     def __init__(self, device: Device, buffer: Buffer, nbytes: int) -> None:
-        """Begin it."""
+        """Begin to map the first `nbytes` of a buffer."""
         self._device = device
         self._buffer = buffer
         self._nbytes = nbytes
@@ -68,7 +72,7 @@ class PromisedMapping:
         wait(self._device, self._promise)
 
     async def wait_async(self) -> None:
-        """Wait for it without blocking the event loop."""
+        """Wait until the buffer is mapped, without blocking the event loop."""
         await wait_async(self._device, self._promise, self._buffer)
 
     def view(self) -> memoryview:
@@ -111,6 +115,7 @@ class DirectMapping:
         """
         start = perf_counter()
         device = handle_of(self._device)
+        # A destroyed device must not be polled: it is checked before each poll.
         self._check_device()
         self._library.poll(device)
         while not self._is_done:
@@ -139,7 +144,11 @@ class DirectMapping:
 
 @final
 class _Library:
-    """The calls of the library that mappings need, with one callback for all of them."""
+    """The calls of the C library that mappings need, with one callback for all of them.
+
+    The callback gets a number as its user data, and `_pending` has the mapping of each
+    number.
+    """
 
     def __init__(self) -> None:
         api: Any = import_module(API)
@@ -158,12 +167,13 @@ class _Library:
         )
 
     def map(self, buffer: object, nbytes: int, mapping: DirectMapping) -> None:
-        """Begin to map; `mapping` is notified of the end, by a poll in whatever thread."""
+        """Begin to map; a poll, in whatever thread, then calls `mapping.finish`."""
         number = next(self._numbers)
         info = self._ffi.new("WGPUBufferMapCallbackInfo *", self._info[0])
         info.callback = self._callback
         info.userdata1 = self._ffi.cast("void *", number)
         self._pending[number] = mapping
+        # Noted before the call: a poll in another thread may call back at once.
         try:
             self._checked.wgpuBufferMapAsync(buffer, MAP_READ, 0, nbytes, info[0])
         except BaseException:
@@ -171,7 +181,7 @@ class _Library:
             raise
 
     def poll(self, device: object) -> None:
-        """Call back for what is done, without waiting."""
+        """Run the callbacks of finished mappings, without waiting for others."""
         self._lib.wgpuDevicePoll(device, 0, self._ffi.NULL)
 
     def view(self, buffer: object, nbytes: int) -> memoryview:
@@ -186,6 +196,7 @@ class _Library:
         self._checked.wgpuBufferUnmap(buffer)
 
     def _note(self, status: int, message: Any, number: Any, _: object) -> None:
+        """Finish the mapping of a number: the callback that the library calls."""
         mapping = self._pending.pop(self._as_int(number))
         failure = None
         if status != self._lib.WGPUMapAsyncStatus_Success:
@@ -195,11 +206,13 @@ class _Library:
     def _interrupted(
         self, _: object, error: BaseException, trace: TracebackType
     ) -> None:
-        """Hand a signal's error to who waits: cffi would print and forget it.
+        """Give an error within the callback to the waiting reader; cffi would only print it.
 
         Python runs a signal's handler at the first line after a call of the library in
         which the signal came, and that may well be the first of `_note`.
         """
+        # The local variables of `_note`, where the error came: it may have taken its
+        # mapping out of `_pending` already, or not.
         names = trace.tb_frame.f_locals
         mapping = names.get("mapping") or self._pending.pop(
             self._as_int(names["number"]), None
@@ -212,7 +225,7 @@ class _Library:
 
 
 library = cache(_Library)
-"""The library, loaded at its first use."""
+"""The one `_Library` of the process, made at its first use: wgpu is loaded by then."""
 
 
 def mapping_of(device: Device, polling: float) -> Map:

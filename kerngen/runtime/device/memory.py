@@ -1,4 +1,11 @@
-"""A device's memory: pools by usage, leases, and the caller's own buffers."""
+"""A device's memory: pools by usage, leases, and the caller's own buffers.
+
+Who has a block, from its creation on:
+
+    pool --take--> lease of a tensor, or a block lent to a call --release--> pool
+                          |
+                          +--hand_out--> the caller, too: it never returns to the pool
+"""
 
 from __future__ import annotations
 
@@ -54,7 +61,10 @@ class Memory:
             WeakValueDictionary()
         )
         self.kept: list[Lease[gpu.Buffer]] | None = None
-        """Where a capture's block keeps what it leases: replays use it again."""
+        """The leases of a capture whose block is open, else None.
+
+        The capture keeps them, as its replays use the same memory again.
+        """
         self.storage = self._pool("storage", gpu.STORAGE | gpu.COPY_SRC | gpu.COPY_DST)
         self.uploads = self._pool("uploads", gpu.COPY_SRC | gpu.COPY_DST)
         self.readbacks = self._pool("readbacks", gpu.MAP_READ | gpu.COPY_DST)
@@ -70,7 +80,7 @@ class Memory:
         return self.lease_room(nbytes, self.storage.capacity_for(padded))
 
     def lease_room(self, nbytes: int, capacity: int) -> Lease[gpu.Buffer]:
-        """Return padded storage in a block of the capacity that the pool has for it."""
+        """Return padded storage in a block of `capacity`, which `capacity_for` returned."""
         storage = self.storage
         lease = Lease(storage.take(capacity), nbytes, storage.returned)
         if self.kept is not None:
@@ -78,7 +88,11 @@ class Memory:
         return lease
 
     def borrow(self, nbytes: int, capacity: int) -> Allocation[gpu.Buffer]:
-        """Return a block for the dispatches of one call; `hand_back` is to follow."""
+        """Return a block for the dispatches of one call; `hand_back` must follow.
+
+        Later calls may be lent the same block: the device runs dispatches in order, so
+        that they write it after this call has read it.
+        """
         block = self.storage.take(capacity)
         if self.kept is not None:
             self.kept.append(Lease(block, nbytes, self.storage.returned))
@@ -99,7 +113,7 @@ class Memory:
 
     def lease_foreign(self, buffer: gpu.GPUBuffer, nbytes: int) -> Lease[gpu.Buffer]:
         """Return a lease of a caller's buffer, unchecked."""
-        # Those whose tensors are gone are freed here: nothing else may take a block.
+        # A program that only wraps buffers takes no block, and `take` is what collects.
         self.storage.collect()
         block = self._foreign.get(id(buffer))
         if block is None:
@@ -108,7 +122,11 @@ class Memory:
         return Lease(block, nbytes, self.storage.returned, padded=False)
 
     def hand_out(self, lease: Lease[gpu.Buffer]) -> gpu.GPUBuffer:
-        """Return the buffer of a lease to the caller, who shares it from now on."""
+        """Return the buffer of a lease to the caller, who shares it from now on.
+
+        It is noted as foreign, so that `wrap` of the same buffer finds the same block, and
+        overlaps with the tensor are noticed.
+        """
         block = lease.block
         block.escaped = True
         self._foreign[id(block.memory)] = block
@@ -125,6 +143,8 @@ class Memory:
             pool.trim()
 
     def _pool(self, name: str, usage: int) -> Pool[gpu.Buffer]:
+        """Return a pool of buffers with a usage: WebGPU fixes it when one is created."""
+
         def create(nbytes: int) -> gpu.Buffer:
             return self._create(nbytes, usage)
 
@@ -138,9 +158,11 @@ class Memory:
         )
 
     def _forget(self, block: Allocation[gpu.Buffer]) -> None:
+        """Free a block: with its bind groups goes the last reference to its buffer."""
         self._bind_groups.forget(block.uid)
 
     def _create(self, nbytes: int, usage: int) -> gpu.Buffer:
+        """Create a buffer; if memory is short, free what the pools keep, and try again."""
         try:
             return self._try_create(nbytes, usage)
         except OutOfMemoryError:
@@ -158,6 +180,7 @@ class Memory:
         return buffer
 
     def _check_foreign(self, buffer: gpu.GPUBuffer, end: int) -> None:
+        # By attributes, not by class: wgpu's buffers have a class for each backend.
         if not (hasattr(buffer, "usage") and hasattr(buffer, "map_state")):
             raise DtypeError(f"wrap: expected a wgpu.GPUBuffer, got {kind_of(buffer)}.")
         if getattr(buffer, "_device", self._device) is not self._device:

@@ -1,7 +1,8 @@
 """Features of wgpu-native beyond WebGPU, reached by private names of wgpu.
 
-Only versions that were tried are trusted with its private ones: a call with another
-signature would end the process.
+Private names are used with the versions in `TESTED` alone: a C function that is called with
+another signature would end the process.  With other versions, and other backends than
+wgpu-native, `untested` returns a reason, and each function here returns its public form.
 """
 
 from __future__ import annotations
@@ -22,21 +23,27 @@ from kerngen.runtime.device.c_types import parse_together
 from kerngen.runtime.lifecycle import forked, lost
 
 TESTED = {(0, 32): 29}
-"""The versions of wgpu, each with the major version of its library."""
+"""The tested versions of wgpu, each with the major version of its library."""
 
 _NO_CHECKS = 0
+"""The set of runtime checks that a shader module keeps, as bit flags: none."""
 
 PATIENCE = 0.5
-"""How many seconds pass before a wait looks whether its device is still there."""
+"""Seconds after which a wait checks whether its device was destroyed, again and again."""
 
 handle_of = attrgetter("_internal")
-"""What the library knows an object of wgpu by; no public name leads to it."""
+"""Return the library's pointer in an object of wgpu; no public name leads to it."""
 
 _NATIVE = "wgpu.backends.wgpu_native"
 API = f"{_NATIVE}._api"
+"""The module of wgpu that calls the library.
 
+Of its names, `lib` has the C functions, `libf` the same with a check for errors after each
+call, and `ffi` is cffi's.
+"""
 
 _loaded_by: dict[Literal["process"], int] = {}
+"""The process that loaded wgpu first; a fork inherits the number, and has another."""
 
 
 class MakeModule(Protocol):
@@ -77,6 +84,7 @@ def unchecked_modules(device: gpu.Device) -> MakeModule | str:
     lib, ffi = api.lib, api.ffi
 
     def make(*, label: str, code: str) -> gpu.ShaderModule:
+        # In C: descriptor.nextInChain -> source, whose chain.sType names its type.
         source = api.new_struct_p(
             "WGPUShaderSourceWGSL *", code=api.to_c_string_view(code)
         )
@@ -119,8 +127,8 @@ def bind_groups_of(device: gpu.Device) -> MakeBindGroup:
         return device.create_bind_group
     api: Any = import_module(API)
     ffi, new = api.ffi, api.libf.wgpuDeviceCreateBindGroup
-    # A text takes 3 us, a third of a bind group.  A descriptor has only a pointer to it:
-    # the cache is also what keeps it.
+    # To convert a label to a C string takes 3 us, a third of a bind group.  The descriptor
+    # has only a pointer to the string: the cache also keeps that alive.
     text = lru_cache(1024)(api.to_c_string_view)
 
     def make(
@@ -146,7 +154,10 @@ def bind_groups_of(device: gpu.Device) -> MakeBindGroup:
 
 
 Command: TypeAlias = tuple[gpu.Pipeline, gpu.BindGroup, int | None, int, int]
-"""A dispatch: its pipeline, bind group, the offset of its uniforms, and x, y."""
+"""A dispatch: pipeline, bind group, dynamic offset of its uniforms, workgroups in x and y.
+
+The offset is None if the shader has no uniforms.
+"""
 
 
 class Commands(Protocol):
@@ -157,7 +168,10 @@ class Commands(Protocol):
         ...
 
     def encode(self, compute: gpu.ComputePass, start: int, stop: int) -> None:
-        """Encode dispatches `start` to `stop` in a pass of an encoder that `encoders_of` made."""
+        """Encode the dispatches from `start` up to `stop` in a pass.
+
+        The pass is one of an encoder that `encoders_of` made.
+        """
         ...
 
 
@@ -166,7 +180,7 @@ class PlainCommands:
     """Dispatches that are encoded by the public methods of a pass."""
 
     def __init__(self, commands: Sequence[Command]) -> None:
-        """Keep them."""
+        """Prepare to encode these dispatches."""
         self._commands = commands
 
     def __len__(self) -> int:
@@ -188,12 +202,12 @@ class PlainCommands:
 class DirectCommands:
     """Dispatches encoded by calls of the C library, with prepared arguments.
 
-    Each is two or three calls of it, about 1 us; a call of a kernel takes about 5.
+    A dispatch is two or three calls of C, about 1 us; a call of a kernel takes about 5.
     """
 
     def __init__(self, commands: Sequence[Command], api: Any) -> None:
-        """Look up what the library knows the commands' objects by."""
-        self._kept = commands
+        """Look up the library's pointers of the commands' objects."""
+        self._kept = commands  # the pointers are valid as long as wgpu's objects live
         self._lib: Any = api.lib
         self._ready = [
             (
@@ -213,6 +227,7 @@ class DirectCommands:
 
     def encode(self, compute: gpu.ComputePass, start: int, stop: int) -> None:
         """Encode dispatches `start` to `stop`."""
+        # `handle` is an attribute of `DirectPass`, which `gpu.ComputePass` lacks.
         lib, to = self._lib, attrgetter("handle")(compute)
         set_pipeline = lib.wgpuComputePassEncoderSetPipeline
         set_bind_group = lib.wgpuComputePassEncoderSetBindGroup
@@ -234,7 +249,7 @@ def commands_for(device: gpu.Device) -> Callable[[Sequence[Command]], Commands]:
 
 
 def tick_seconds(device: gpu.Device) -> float:
-    """Return how many seconds a tick of the device's timestamps is: 1e-9 in WebGPU."""
+    """Return the seconds of a tick of the device's timestamps: 1e-9 in WebGPU."""
     if type(device).__module__ != API:
         return 1e-9
     lib: Any = import_module(API).lib
@@ -244,10 +259,11 @@ def tick_seconds(device: gpu.Device) -> float:
 def wait(device: gpu.Device, promise: gpu.Promise) -> None:
     """Wait for a promise; raise DeviceLost if its device is destroyed meanwhile.
 
-    wgpu has a thread for each device that keeps promises; it ends with the device, and
+    A thread of the device keeps wgpu's promises.  It ends with the device, and then
     `promise.sync_wait` would wait for ever.
     """
     if not untested(device):
+        # wgpu's thread sets this event when the promise is kept.
         kept = attrgetter("_thread_event")(promise)
         while not kept.wait(PATIENCE) and not destroyed(device):
             pass
@@ -274,7 +290,10 @@ async def wait_async(
 
 
 def _outlive_loop(promise: gpu.Promise) -> None:
-    """Let a promise be kept after its event loop was closed: nobody awaits it then."""
+    """Ignore the RuntimeError of a promise that is kept after its event loop was closed.
+
+    Nobody awaits the promise then.
+    """
     call_soon: Callable[..., object] | None = vars(promise)["_call_soon_threadsafe"]
     if call_soon is None:
         return
@@ -290,13 +309,13 @@ def _outlive_loop(promise: gpu.Promise) -> None:
 
 @final
 class _Watch:
-    """Ends mappings of devices that were destroyed, which nobody else does.
+    """Ends the awaited mappings of destroyed devices, which wgpu leaves pending.
 
-    It destroys the buffer: then the library calls the promise's callback.  To settle the
-    promise alone would free that callback, and the library would still call it when the
+    It destroys the mapped buffer: then the library calls the promise's callback.  To settle
+    the promise alone would free that callback, and the library would still call it when the
     device is released: a segmentation fault in one of five runs of the tests.
 
-    A thread looks after all that are awaited, and ends when none is left.
+    One thread watches all awaited promises, and ends when none is left.
     """
 
     def __init__(self) -> None:
@@ -306,6 +325,7 @@ class _Watch:
         self._thread: Thread | None = None
 
     def add(self, promise: gpu.Promise, device: gpu.Device, mapped: gpu.Buffer) -> None:
+        """Watch a promise, with a new thread if none runs."""
         with self._lock:
             self._awaited[promise] = device, mapped
             if self._thread is None:
@@ -321,13 +341,15 @@ class _Watch:
                 try:
                     left = self._look()
                 finally:
+                    # Under the lock: `add` must not count on a thread that is ending.
                     if not left:
                         self._thread = None
 
     def _look(self) -> bool:
-        """End what is never kept; return whether promises are left.
+        """End the mappings of destroyed devices; return whether promises are left.
 
-        No name of one outlives this, or it would be kept from being collected.
+        A function of its own, so that no local variable keeps a promise alive while the
+        thread sleeps.
         """
         for promise, (device, mapped) in list(self._awaited.items()):
             settled = _settled(promise)
@@ -346,7 +368,7 @@ def _settled(promise: gpu.Promise) -> bool:
 
 
 def destroyed(device: gpu.Device) -> bool:
-    """Whether a device was destroyed."""
+    """Whether a device was destroyed: wgpu drops the thread that polls it."""
     return attrgetter("_poller")(device) is None
 
 

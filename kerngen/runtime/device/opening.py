@@ -35,7 +35,7 @@ UNCHECKED = "KERNGEN_UNCHECKED"
 """The environment variable that leaves runtime checks out of shaders."""
 
 FEATURES = ("shader-f16", "subgroup", "timestamp-query")
-"""What is asked of an adapter that has it."""
+"""The features of WebGPU that a device is opened with, if its adapter has them."""
 
 _OF_BOUND_SHADERS = (
     "shader-f64",
@@ -43,7 +43,7 @@ _OF_BOUND_SHADERS = (
     "shader-int64-atomic-min-max",
     "shader-int64-atomic-all-ops",
 )
-"""What is asked of it beside: types of naga's that bound shaders may have."""
+"""Features of wgpu-native, likewise: types that only shaders for `kerngen bind` may have."""
 
 WEBGPU_LIMITS: Mapping[str, int] = {
     "max-bind-groups": 4,
@@ -63,7 +63,10 @@ WEBGPU_LIMITS: Mapping[str, int] = {
     "max-compute-workgroup-size-z": 64,
     "max-compute-workgroups-per-dimension": 65535,
 }
-"""What WebGPU guarantees everywhere; pass it as `limits=` to test for it."""
+"""The limits that WebGPU guarantees on each adapter: `open(limits=WEBGPU_LIMITS)`.
+
+A program that runs with them fits the limits of any adapter.
+"""
 
 _DOCTOR = "'kerngen doctor' says what is missing"
 _INSTALL = (
@@ -72,9 +75,10 @@ _INSTALL = (
 )
 
 LLVMPIPE_TURNS = 65_500
-"""Mesa's llvmpipe leaves every loop of an invocation after 65,535 turns altogether.
+"""The most turns of a loop on Mesa's llvmpipe, which leaves all loops without a word.
 
-Other loops of the same invocation, the joining of partial results for one, take a few.
+It counts the turns of all loops of an invocation together, up to 65,535.  The 35 turns less
+are for the other loops of the same invocation, such as the one that joins partial results.
 """
 
 
@@ -98,6 +102,7 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
     variable KERNGEN_UNCHECKED decides: 1 is yes.
     """
     bare = _unchecked_by_environment() if unchecked is None else unchecked
+    # 1. The caller's own device.
     if device is not None:
         if not hasattr(device, "adapter"):
             raise ArgumentError(
@@ -106,17 +111,20 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
             )
         load()
         return _open_device(device, owned=False, unchecked=bare)
+    # 2. NumPy, if that is asked for; wgpu is not loaded then.
     choice = (
         choice_of_environment() if adapter is None else AdapterChoice.parse(adapter)
     )
     if choice is not None and choice.kind == "reference":
         return _open_reference(unchecked=bare)
+    # 3. An adapter: the chosen one, or the best.
     found, reason = _find_adapter(choice or AdapterChoice())
     if found is not None:
         made = request_device(found.of_wgpu, limits)
         return _open_device(made, owned=True, unchecked=bare)
     if choice is not None:
         raise _missing(choice, reason)
+    # 4. NumPy in place of an adapter, as nothing was asked for.
     warnings.warn(
         f"No adapter was found ({reason}): kernels run as their NumPy reference, slowly. "
         f"{_INSTALL}.",
@@ -127,6 +135,7 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
 
 
 def _missing(choice: AdapterChoice, reason: str) -> NoAdapter:
+    """Return the error for a chosen adapter that the machine lacks."""
     others = " or ".join(each for each in get_args(AdapterKind) if each != choice.kind)
     which = f"adapter {choice}" if choice.number is not None else f"{choice} adapter"
     return NoAdapter(
@@ -143,7 +152,7 @@ def _unchecked_by_environment() -> bool:
 
 
 def _find_adapter(choice: AdapterChoice) -> tuple[Adapter | None, str]:
-    """Return the adapter that is meant, or the reason why there is none."""
+    """Return the chosen adapter and "", or None and the reason why there is none."""
     try:
         found = adapters()
     except NoAdapter as error:
@@ -180,6 +189,7 @@ def _warn_of_checks(reason: str) -> None:
     warnings.warn(
         f"Shaders keep their runtime checks: {reason}.",
         CheckedShadersWarning,
+        # The line that called `open`: above this, `_open_*` and `open` itself.
         stacklevel=4,
     )
 
@@ -210,6 +220,7 @@ def capabilities(
     return Capabilities(
         info=AdapterInfo(
             workgroup_bytes=limits["max-compute-workgroup-storage-size"],
+            # Kernels' workgroups are one-dimensional: both limits hold along x.
             invocations=min(
                 limits["max-compute-invocations-per-workgroup"],
                 limits["max-compute-workgroup-size-x"],

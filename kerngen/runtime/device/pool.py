@@ -18,29 +18,32 @@ from kerngen.runtime.device.storage import Allocation
 T = TypeVar("T")
 
 SMALLEST = 256
-"""The smallest capacity."""
+"""The smallest capacity of a buffer in bytes."""
 
 LEAST_KEPT = 1 << 30
-"""Bytes that a pool without a limit keeps beyond a quarter more than it ever used at once.
+"""Bytes that a pool without a limit keeps beside its peak and a quarter of that.
 
 A repeated step then makes no buffers.  With 8 GiB as the limit, a training step whose
 activations take more freed and made them for each batch: 0.12 s to free them on an H200.
 """
 
 LARGE = 8 << 20
-"""From here on what a size class wastes weighs more than how often one is met again.
+"""Bytes from which on size classes are finer: 64 to a power of two, and not four.
 
-The weights of a model of 8.8 GB took 226 MB more in classes of a quarter.
+The waste of a large buffer weighs more than how often its class is met again: the weights of
+a model of 8.8 GB took 226 MB more in classes of a quarter.
 """
 
 
 def size_class(nbytes: int) -> int:
     """Return the capacity of a block for a size: four classes to each power of two.
 
-    At most a quarter of a buffer is wasted, of a large one at most 1/64.
+    Between 256 and 1,024 bytes they are 320, 384, 448, 512, 640, 768, 896 and 1,024.  At
+    most a quarter of the size is wasted, of a large one at most 1/64.
     """
     if nbytes <= SMALLEST:
         return SMALLEST
+    # A size above 2^k, up to 2^(k + 1), is rounded up to a multiple of 2^k / 4, or / 64.
     step = 1 << ((nbytes - 1).bit_length() - (3 if nbytes <= LARGE else 7))
     return -(-nbytes // step) * step
 
@@ -81,7 +84,7 @@ class Pool(Generic[T]):
         self._largest = largest
         self._blocks: dict[int, Allocation[T]] = {}
         self._free: defaultdict[int, list[int]] = defaultdict(list)
-        """The numbers of the free blocks by capacity, as heaps."""
+        """The numbers of the free blocks by capacity: heaps, the lowest number first."""
 
     def acquire(self, nbytes: int) -> Allocation[T]:
         """Return a block of at least `nbytes`."""
@@ -99,8 +102,8 @@ class Pool(Generic[T]):
         free = self._free.get(capacity) or self._near(capacity)
         if free:
             self.hits += 1
-            # The lowest number: a repeated step gets the blocks, and bind groups, of
-            # the last time.
+            # The lowest number: a repeated step gets the blocks of the last time, and so
+            # finds its bind groups.
             block = self._blocks[heappop(free)]
             self.free_bytes -= block.capacity
         else:
@@ -111,6 +114,7 @@ class Pool(Generic[T]):
         return block
 
     def _make(self, capacity: int) -> Allocation[T]:
+        """Create a block; free ones are given up first if both would be too much."""
         self.misses += 1
         self._evict(self.used_bytes + capacity)
         block = Allocation(next(self._numbers), self._create(capacity), capacity)
@@ -134,6 +138,7 @@ class Pool(Generic[T]):
         self.used_bytes -= capacity
         self.free_bytes += capacity
         heappush(self._free[capacity], block.uid)
+        # Without a limit, `_evict` keeps LEAST_KEPT at least: below, it need not be asked.
         if self.free_bytes > LEAST_KEPT or self._limits.pooled_bytes is not None:
             self._evict(self.used_bytes)
 
@@ -144,7 +149,10 @@ class Pool(Generic[T]):
         self._destroy(block)
 
     def _evict(self, used: int) -> None:
-        """Free the largest blocks, as long as more is free than may be beside `used`."""
+        """Free the largest blocks, as long as more is free than may be beside `used`.
+
+        Without a limit, used and free bytes together may be 5/4 of the peak, and 1 GiB.
+        """
         most = self._limits.pooled_bytes
         if most is None:
             peak = max(self.peak_bytes, used)

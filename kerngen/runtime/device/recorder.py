@@ -1,4 +1,12 @@
-"""The recorder: one encoder, one compute pass between copies, one submission."""
+"""The recorder: one encoder, one compute pass between copies, one submission.
+
+Calls and copies that are recorded one after another share an encoder:
+
+    call, call, copy, call, read   ->   | pass: dispatches | copies | pass | copies |  submit
+
+WebGPU makes each dispatch of a pass see what those before it wrote, so that a pass needs no
+barriers.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +44,7 @@ _NO_OFFSETS: tuple[int, ...] = ()
 
 _FIRST_PIECE: Final = 8
 _GROWTH: Final = 16
-"""How many dispatches an idle device gets first, and how many more with each submission.
+"""Dispatches of the first submission to an idle device, and how many more each next one has.
 
 A submission costs some 40 us of Python, as 8 calls do.  Pieces that grow by a constant
 make the sum of that cost, and of what the device has left to do once all is recorded,
@@ -45,7 +53,7 @@ of 5 us on a device that takes 2 us each, some 3.5 % and 1 %.
 """
 
 _PAUSE: Final = 5e-3
-"""After how many seconds without a submission a device is taken for idle."""
+"""Seconds without a submission after which a device is taken for idle."""
 
 
 class Recording(Protocol):
@@ -111,11 +119,12 @@ class Recorder:
 
     - `serial`: the number of the recording; a block whose `used_in` equals it is in use
       by work that is not submitted yet
-    - `compute`, `bound`: the open pass, and its pipeline
-    - `tracer`, `timed`: a profile's, and the timestamps of a timed block
-    - `names`: the kernels of the recording
+    - `compute`, `bound`: the open pass, and the shader whose pipeline is set in it
+    - `tracer`: the tracer of an open `profile()`; `timed`: the timestamps of an open `timed()`
+    - `names`: the kernels of the recording, in order: a dict whose values are None
     - `escaped`, `written`: the callers' buffers that it uses, the blocks that it writes
     - `held`: the depth of open batches
+    - `dispatches`, `temporary_bytes`: what is recorded so far, for the limits
     """
 
     def __init__(
@@ -233,6 +242,7 @@ class Recorder:
         offset: int,
     ) -> None:
         """Record the dispatches of a call, each with its bind group."""
+        # Once in a recording: a call that is repeated adds nothing to the sets.
         if call.noted_in != self.serial:
             self._note(kernel, call)
         for block in call.written:
@@ -243,11 +253,11 @@ class Recorder:
                 self._dispatch(ready, offset)
             else:
                 for each in ready:
-                    # Each in a pass of its own, between timestamps.
+                    # Each dispatch in a pass of its own, between two timestamps.
                     self.open_traced_pass(self.tracer, kernel.name, each[0])
                     self._dispatch((each,), offset)
         except BaseException as error:
-            # An interrupt, too, may have left a part of the kernel out.
+            # KeyboardInterrupt, too: it may have left a part of the kernel out.
             self.give_up(error)
             raise
         self.temporary_bytes += call.plan.inner_bytes
@@ -277,6 +287,7 @@ class Recorder:
         except BaseException as error:
             self.give_up(error)
             raise
+        # It has set a pipeline and bind groups of its own: the next call sets them anew.
         self.bound = None
         self.note_dispatches(1)
 
@@ -289,7 +300,7 @@ class Recorder:
 
     @property
     def room(self) -> int:
-        """The number of dispatches that may be recorded before it submits."""
+        """The number of dispatches that may still be recorded before it submits; 1 at least."""
         most = self._limits.dispatches if self.held else self._piece
         return max(1, min(most, self._limits.dispatches) - self.dispatches)
 
@@ -299,13 +310,14 @@ class Recorder:
         written: Iterable[Allocation[Buffer]],
         escaped: Iterable[Allocation[Buffer]],
     ) -> None:
-        """Note the buffers of dispatches that a tape encodes by itself."""
+        """Note kernels and buffers of dispatches that a tape encodes in the open pass."""
         self.names.update(names)
         self.written.update(written)
         self.escaped.update(escaped)
         self.bound = None
 
     def _dispatch(self, bound: Sequence[Ready], offset: int) -> None:
+        """Encode dispatches, without the calls that would set what is set already."""
         compute = self.compute or self.open_pass()
         for step, group in bound:
             shader = step.shader
@@ -314,7 +326,7 @@ class Recorder:
                 self.bound = shader
                 self._group = None
             at = offset if shader.uniform_bytes else None
-            # A call that is repeated finds its buffers where they were.
+            # A repeated call has the same group and, with equal scalars, the same offset.
             if self._group is not group or self._offset != at:
                 compute.set_bind_group(0, group, _NO_OFFSETS if at is None else (at,))
                 self._group, self._offset = group, at
@@ -344,10 +356,10 @@ class Recorder:
         return block
 
     def relieve(self) -> None:
-        """Submit if it is time to, and no batch is open.
+        """Submit if enough is recorded and no batch is open.
 
-        It is time to when the device may run out of work, or when the recording is past
-        its limits.
+        Enough is a piece, so that the device does not run out of work, or what one of the
+        limits allows.
         """
         if self.held:
             return
@@ -360,7 +372,7 @@ class Recorder:
             self.submit()
 
     def note_idle(self) -> None:
-        """Note that the device is idle, so that the next submission comes soon."""
+        """Note that the device is idle, so that the next submission is a small one, soon."""
         self._piece = _FIRST_PIECE
 
     def submit(self) -> None:
@@ -369,21 +381,24 @@ class Recorder:
         if self._encoder is None:
             return
         try:
+            # 1. The commands end, with those that make timestamps readable.
             self._close_pass()
             self._check_escaped(self.escaped)
             for stamps in self._stamps:
                 stamps.resolve(self._encoder)
             commands = self._encoder.finish()
+            # 2. The queue writes the uniforms before it runs the commands that read them.
             self._arena.upload(self._device.queue)
             self._device.queue.submit([commands])
             self._counters.submits += 1
+            # 3. The next recording begins, and may be longer.
             self._piece += _GROWTH
             self._submitted_at = perf_counter()
             for stamps in self._stamps:
                 stamps.submitted = True
             self._begin_anew()
         except BaseException as error:
-            # An interrupt, too: whether the device got it all, nobody knows then.
+            # KeyboardInterrupt, too: it is unknown then what the device got.
             names = self.describe()
             self.lose()
             if isinstance(error, Exception):
@@ -392,7 +407,10 @@ class Recorder:
 
     @contextmanager
     def _whole(self) -> Generator[None]:
-        """Give up what is recorded if an interrupt leaves a part of a block out."""
+        """Drop the recording if an interrupt ends the block, which records a part of it.
+
+        An error of wgpu is left to the caller.
+        """
         try:
             yield
         except BaseException as error:
@@ -414,10 +432,12 @@ class Recorder:
         self._begin_anew()
 
     def _count_losses(self) -> None:
+        """Count a loss for each block that the dropped recording would have written."""
         for block in self.written:
             block.losses += 1
 
     def _begin_anew(self) -> None:
+        """Begin the next recording, with a new serial number and nothing in use."""
         self._encoder = None
         self._stamps.clear()
         self.timed = None
@@ -429,6 +449,7 @@ class Recorder:
         self.escaped.clear()
         self.written.clear()
         self._arena.reset()
+        # The queue writes after what was submitted: staging buffers may be filled again.
         while self._staged:
             self._staging.release(self._staged.pop())
 
@@ -457,6 +478,7 @@ class Recorder:
             self._probe(block.memory)
 
     def _open_encoder(self) -> Encoder:
+        """Return the recording's encoder, made at its first command."""
         if self._encoder is None:
             if perf_counter() - self._submitted_at > _PAUSE:
                 self.note_idle()
@@ -466,6 +488,7 @@ class Recorder:
 
     def _open_stamped_pass(self, stamps: Stamps) -> ComputePass:
         """Begin a pass between two timestamps."""
+        # All passes of a recording share their `Stamps`, up to the room of a query set.
         if stamps not in self._stamps[-1:]:
             self._stamps.append(stamps)
         encoder = self._open_encoder()
@@ -476,6 +499,7 @@ class Recorder:
         return opened
 
     def _open_copies(self) -> Encoder:
+        """Return the encoder for a copy, which WebGPU allows outside of passes alone."""
         self._close_pass()
         return self._open_encoder()
 

@@ -19,21 +19,33 @@ if TYPE_CHECKING:
     from kerngen.runtime.calls.call_plan import BoundCall
 
 Bound: TypeAlias = tuple[int, int, int]
-"""A binding: the block's number, the offset in it, and the bytes."""
+"""A bound range of a buffer: the block's number, the offset in it, and the bytes."""
 
 GroupKey: TypeAlias = tuple[int, int, tuple[Bound, ...]]
-"""A bind group: the shader's number, the uniform chunk's, and the storage bindings."""
+"""The key of a bind group: the numbers of shader and uniform chunk, then the tensors.
+
+(7, 12, ((30, 0, 4096), (31, 0, 4096))) binds, for shader 7, uniforms in block 12 and two
+tensors of 4,096 bytes.  The chunk is -1 without uniforms.
+"""
 
 SUBGROUPS: Final = "enable subgroups;"
-"""The line that WGSL wants before a shader that uses subgroups."""
+"""The directive that WGSL requires of a shader that uses subgroups."""
 
 _PIPELINES = 4096
 _GROUPS = 16384
+"""The most compiled shaders and bind groups that a context keeps."""
+
 _CALLS = _GROUPS
-"""A call has one group at least; a cycle of more calls than are kept takes twice as long."""
+"""The most bound calls that a context keeps: as many as groups, as each has one at least.
+
+A cycle of more calls than are kept takes twice as long.
+"""
 
 _COMMENTS: Final = re.compile(r"(?: *//[^\n]*|\n)+")
-"""Comments and ends of lines: WGSL has no text in which `//` begins no comment."""
+"""Comments and ends of lines.
+
+WGSL has no string literals, so that `//` always begins a comment.
+"""
 
 
 @final
@@ -41,8 +53,10 @@ _COMMENTS: Final = re.compile(r"(?: *//[^\n]*|\n)+")
 class ShaderKey:
     """The key of a pipeline in its cache: entry point, code, bindings and constants.
 
-    The code is without comments and empty lines. `constants` are the values of
-    overrides.
+    `code` is without comments and empty lines, so that kernels share a pipeline whose
+    shaders differ in their headers alone.  `uniform_bytes` is the size of the uniform
+    struct, 0 if the entry point reads none; `writes` has an item for each tensor that it
+    binds; `constants` are the values of overrides.
     """
 
     code: str
@@ -68,7 +82,7 @@ class ShaderKey:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledShader:
-    """A compiled pipeline with a number, and the layout of its bind group."""
+    """A compiled pipeline with its number on the device, and its bind group's layout."""
 
     uid: int
     label: str
@@ -79,7 +93,7 @@ class CompiledShader:
 
 @final
 class ShaderCache:
-    """Compiles shaders: a text with the same layout only once.
+    """The cache of pipelines: a shader's code with one layout is compiled once.
 
     Contexts on one device share what is compiled in the same way; each counts its own
     hits and misses.
@@ -145,6 +159,7 @@ class _Compiler:
         self._layouts: dict[
             tuple[int, tuple[bool, ...]], tuple[gpu.BindGroupLayout, gpu.PipelineLayout]
         ] = {}
+        """Layouts of bind groups and pipelines, by uniform bytes and written bindings."""
 
     def compile(self, key: ShaderKey, text: str, label: str) -> CompiledShader:
         """Return a new pipeline, with a number that no other one of the device has."""
@@ -183,6 +198,7 @@ class _Compiler:
         return text.replace(f"\n{SUBGROUPS}\n", "\n\n", 1)
 
     def _accepts(self, text: str) -> bool:
+        """Whether a text compiles; raise any error that is not about the text."""
         try:
             self._make_module(label="probe", code=text)
         except Exception as error:
@@ -195,6 +211,10 @@ class _Compiler:
     def _layout(
         self, uniform_bytes: int, writes: tuple[bool, ...]
     ) -> tuple[gpu.BindGroupLayout, gpu.PipelineLayout]:
+        """Return the layouts for a shader's bindings: uniforms at 0, tensors from 1 on.
+
+        Shaders with equal bindings share them.
+        """
         known = self._layouts.get((uniform_bytes, writes))
         if known is not None:
             return known
@@ -210,10 +230,10 @@ class _Compiler:
 
 
 def _compiler_of(device: gpu.Device, unchecked: MakeModule | None) -> _Compiler:
-    """Return the one compiler of a device, or the one that leaves checks out.
+    """Return a device's compiler: one with wgpu's checks, or one without if `unchecked`.
 
-    The device itself keeps them: pipelines refer to their device, so that a dictionary
-    with weak keys would keep every device alive for ever.
+    Both are attributes of the device.  A dictionary with devices as weak keys would keep
+    every device alive for ever, as its values, the pipelines, refer to their device.
     """
     name = "_kerngen_unchecked" if unchecked else "_kerngen"
     fresh = _Compiler(device, unchecked or device.create_shader_module)
@@ -237,7 +257,7 @@ def _storage_entry(binding: int, *, writes: bool) -> gpu.Descriptor:
 
 @final
 class BindGroups:
-    """A cache of bind groups; they are dropped with any of their buffers."""
+    """The cache of bind groups; a group is dropped with any of its buffers."""
 
     def __init__(self, device: gpu.Device, counters: Counters) -> None:
         """Start empty."""
@@ -246,10 +266,11 @@ class BindGroups:
         self._make = bind_groups_of(device)
         self._counters = counters
         self.changes = 0
-        """How often groups were forgotten: what was found before may be gone."""
+        """How often groups were dropped: a group that was found before may be gone."""
         self.calls: dict[tuple[object, ...], BoundCall] = {}
-        """The calls that were bound to them, by kernel and arguments."""
+        """The bound calls, by kernel and arguments: each has its bind groups."""
         self._users: dict[int, set[GroupKey]] = {}
+        """The groups that bind a block, by the block's number."""
         self._probes: dict[bool, gpu.BindGroupLayout] = {}
 
     def create(
@@ -292,7 +313,10 @@ class BindGroups:
         return group
 
     def probe(self, buffer: gpu.Buffer) -> None:
-        """Raise wgpu's error if a buffer is destroyed; a submission would abort."""
+        """Raise wgpu's error if a buffer is destroyed; a submission would abort.
+
+        A bind group of the buffer is created, which wgpu refuses for a destroyed one.
+        """
         is_storage = bool(buffer.usage & gpu.STORAGE)
         layout = self._probes.get(is_storage)
         if layout is None:
@@ -326,13 +350,13 @@ class BindGroups:
                 self._users[uid].discard(key)
 
     def remember(self, key: tuple[object, ...], call: BoundCall) -> None:
-        """Keep a call, to be found by its key; of many, all others are forgotten."""
+        """Keep a call, to be found by its key; if there are too many, drop all others."""
         if len(self.calls) >= _CALLS:
             self.calls.clear()
         self.calls[key] = call
 
     def _change(self) -> None:
-        """Forget the calls, which keep groups and buffers."""
+        """Note that groups were dropped, and drop the calls, which keep groups and buffers."""
         self.changes += 1
         self.calls.clear()
 

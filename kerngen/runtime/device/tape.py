@@ -1,11 +1,15 @@
 """The tape: a capture's recording on a device, and its replay.
 
-A tape takes the recorder's place while the block runs: the launcher that works on it
-checks, plans, leases and binds as ever, and what it then records goes to the tape.  A
-replay encodes that into the recording of the context, at the price of wgpu's calls.
+A tape takes the recorder's place while the block runs.  Calls are checked, planned, leased
+and bound as ever, and recorded on the tape, as parts:
 
-What a capture must own, or another call between two replays would change it unnoticed:
-uniforms in chunks that no other call packs into, and the memory of all that it leased.
+    block:   relu, sum, copy, sgd(lr=rate)
+    parts:   Dispatches(relu, sum) | Copy | ReplayedCall(sgd)
+
+A replay encodes the parts into the recording of the context, at the price of wgpu's calls.
+
+A capture owns what another call between two replays would otherwise change: uniforms in
+chunks that no other call packs into, and the memory of all that it leased.
 """
 
 from __future__ import annotations
@@ -36,13 +40,16 @@ if TYPE_CHECKING:
     from kerngen.runtime.context import Context
 
 _numbers: Final = count(2)
-"""Tapes are recordings, too, whose numbers are negative; -1 is no recording's."""
+"""Serial numbers of tapes, which are made negative: -2, -3, ...
+
+Recordings of a recorder count up from 0, and -1 is a block's that no recording uses.
+"""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Dispatches:
-    """Consecutive dispatches; `origins` name them in profiles."""
+    """Consecutive dispatches, prepared; `origins` are the kernel and step of each."""
 
     commands: Commands
     origins: tuple[tuple[str, PlannedDispatch], ...]
@@ -75,8 +82,8 @@ class Clear:
 class ReplayedCall:
     """A call with scalars that replays may change: packed and bound at each replay.
 
-    Its uniforms need new memory at each replay, as an earlier replay may not have run
-    yet.
+    `names` has the position of each such scalar, with its name.  The uniforms need new
+    memory at each replay, as an earlier replay may not have run yet.
     """
 
     kernel: Kernel
@@ -110,12 +117,11 @@ class Tape:
         counters: Counters,
         opened: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        """Start with nothing recorded; replays go by way of the context's own parts.
+        """Start with nothing recorded.
 
-        `opened` locks the context, or raises if it has ended.
+        `launcher` and `recorder` are those of the context, by which replays go.  `opened`
+        locks the context, or raises if it has ended.
         """
-        # A recorder counts up from 0: below 0, a tape's blocks are in use by no
-        # recording.
         self.serial = -next(_numbers)
         self.arena = UniformArena(memory.uniform_chunk)
         self.bind_groups = BindGroups(device, counters)
@@ -128,6 +134,7 @@ class Tape:
         self._counters = counters
         self._opened = opened
         self._ready = commands_for(device)
+        # The dispatches since the last part, which `_end_row` turns into one.
         self._commands: list[Command] = []
         self._origins: list[tuple[str, PlannedDispatch]] = []
         self._parts: list[Part] = []
@@ -154,8 +161,7 @@ class Tape:
         self._kernels[kernel] = None
         self._names[kernel.name] = None
         self._use(*call.blocks)
-        # Replays may choose other plans for other scalars: the call is kept, not its
-        # dispatches.
+        # Replays may pack other scalars: the call is kept, not its dispatches.
         if self.changing is not None:
             scalars, names = self.changing
             self._end_row()
@@ -236,14 +242,16 @@ class Tape:
         self.arena.clear()
 
     def _use(self, *blocks: Allocation[Buffer]) -> None:
+        """Note blocks that replays use."""
         self._used.update(dict.fromkeys(blocks))
 
     def _note_write(self, block: Allocation[Buffer]) -> None:
+        """Count a write by a dispatch: now, and at each replay."""
         block.writes += 1
         self._writes[block] = self._writes.get(block, 0) + 1
 
     def _end_row(self) -> None:
-        """Let what follows be a part of its own."""
+        """Turn the dispatches since the last part into a part."""
         if self._commands:
             ready = self._ready(self._commands)
             self._parts.append(Dispatches(ready, tuple(self._origins)))
@@ -257,6 +265,7 @@ class Tape:
             self._replay(times, changes)
 
     def _replay(self, times: int, changes: Mapping[str, float]) -> None:
+        # Everything that may raise comes before the first command.
         calls = [part for part in self._parts if isinstance(part, ReplayedCall)]
         fresh = [call.changed(changes) for call in calls]
         recorder = self._recorder
@@ -275,12 +284,13 @@ class Tape:
             recorder.give_up(error)
             raise
         finally:
-            # A submission on the way has begun another recording: the last one counts.
+            # `_encode` may submit in between: the blocks are in use by the last recording.
             for block in self._used:
                 block.used_in = recorder.serial
         self._counters.calls += self._calls * times
 
     def _encode(self, escaped: Sequence[Allocation[Buffer]]) -> None:
+        """Encode all parts once."""
         for part in self._parts:
             match part:
                 case Dispatches():
@@ -304,11 +314,13 @@ class Tape:
         """Encode dispatches, submitting in between as calls would."""
         recorder, start, total = self._recorder, 0, len(row.commands)
         while start < total:
+            # Again in each turn: a submission has cleared the recorder's notes.
             recorder.expect(self._names, self._writes, escaped)
             if recorder.tracer is None:
                 stop = min(total, start + recorder.room)
                 compute = recorder.open_pass()
             else:
+                # In a profile, each dispatch has a timed pass of its own.
                 stop = start + 1
                 compute = recorder.open_traced_pass(
                     recorder.tracer, *row.origins[start]

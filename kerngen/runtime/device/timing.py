@@ -16,7 +16,7 @@ Ticks: TypeAlias = NDArray[np.uint64]
 """The begin and the end of each pass, in the device's ticks."""
 
 _BYTES = 16
-"""Of a pass: two timestamps."""
+"""Bytes of a pass: two timestamps, its begin and its end, each a u64."""
 
 
 @final
@@ -31,7 +31,7 @@ class Span:
         self._seconds: float | None = None
 
     def finish(self, read: Callable[[], float]) -> None:
-        """Set how the seconds are found: `read` waits for them."""
+        """End the block; `read` waits for its seconds, and returns them."""
         self._read = read
 
     @property
@@ -54,7 +54,13 @@ class Span:
 
 @final
 class TimestampSlots:
-    """A query set with a buffer: timestamps for a number of passes."""
+    """A query set with its buffers: room for the timestamps of a number of passes.
+
+    Passes write to the query set; `resolve` copies from there to a buffer, and on to one
+    that the host can map:
+
+        query set:  begin 0, end 0, begin 1, end 1, ...  ->  resolved  ->  readable
+    """
 
     def __init__(self, device: gpu.Device, passes: int) -> None:
         """Make room for `passes` passes."""
@@ -88,8 +94,8 @@ class TimestampSlots:
     def resolve(self, encoder: gpu.Encoder, first: int, passes: int) -> None:
         """Record commands that make the timestamps of these passes readable.
 
-        Timestamps of lost passes were never written, and a device may wait for them for
-        ever.
+        Only these: timestamps of lost passes were never written, and a device may wait for
+        them for ever.
         """
         buffer, size = self._resolved, passes * _BYTES
         encoder.resolve_query_set(self._queries, 2 * first, 2 * passes, buffer, 0)

@@ -12,13 +12,13 @@ from kerngen.runtime.device.timing import Stamps, TimestampSlots
 from kerngen.runtime.profile import Event
 
 PASSES = 1024
-"""How many passes share a set of queries; WebGPU allows 4096 queries, two for each."""
+"""The passes that share a query set, with two queries each; WebGPU allows 4,096 queries."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Noted:
-    """A dispatch, recorded in the next pass of its recording."""
+    """The names of a dispatch, whose timestamps are those of the pass with its position."""
 
     kernel: str
     call: int
@@ -45,7 +45,7 @@ class Tracer:
             self._slots = TimestampSlots(self._device, PASSES)
             self._recording = -1
         if recording != self._recording:
-            # A submission resolves those that it writes.
+            # Each submission resolves the timestamps of its own passes: one `Stamps` each.
             self._recordings.append((Stamps(self._slots), []))
             self._recording = recording
         stamps, noted = self._recordings[-1]
@@ -65,7 +65,8 @@ class Tracer:
             if stamps.submitted
             for noted, (begin, end) in zip(several, stamps.read().tolist(), strict=True)
         ]
-        # A clock that began long ago has more digits than a float.
+        # Ticks are counted from the first event, as integers: a clock that began long ago
+        # has more digits than a float.
         first = min((begin for _, begin, _ in timed), default=0)
         tick = tick_seconds(self._device)
         return tuple(

@@ -1,7 +1,10 @@
 """Copies between host and device, in program order with recorded work.
 
-The device copies words of 4 bytes.  Only a view of 16-bit elements can start or end in
-the middle of one; such a range is read and written with its neighbours, on the host.
+WebGPU copies words of 4 bytes.  A view of f16 or of narrower elements may start or end in
+the middle of a word; such a range is read and written with its neighbours, on the host:
+
+    bytes:    | 0 1 2 3 | 4 5 6 7 | 8 9 10 11 |
+    f16[3]:        2 3    4 5 6 7                 at offset 2: words from 0 up to 8
 """
 
 from __future__ import annotations
@@ -23,10 +26,10 @@ from kerngen.runtime.values.arrays import copied
 from kerngen.runtime.values.shapes import round_up
 
 PIECE: Final = 1 << 25
-"""Bytes that are written at once.
+"""Bytes of an upload that are written at once: 32 MiB.
 
-wgpu keeps what is written until it is submitted.  By pieces that are submitted it uses the
-same memory again: 400 MB take 44 ms instead of 98 to an H200.
+wgpu keeps a copy of what is written until the next submission.  With a submission after
+each piece it uses the same memory again: 400 MB take 44 ms instead of 98 to an H200.
 """
 
 
@@ -45,6 +48,7 @@ class PendingReads:
         mapped = np.frombuffer(self.mapping.view(), np.uint8)
         found = [mapped[start : start + nbytes] for start, nbytes in self.pieces]
         data = copied(found, into)
+        # No array may be left over memory that is not mapped any more.
         del mapped, found
         self.mapping.unmap()
         return data
@@ -72,17 +76,19 @@ class Transfers:
 
     def upload(self, lease: Lease[Buffer], offset: int, data: Bytes) -> None:
         """Write bytes at an offset of a lease."""
+        # 1. Make whole words of them: with neighbours, or with zeros in the padding.
         if not _covers_words(lease, offset, data.nbytes):
             offset, data = self._with_neighbours(lease, offset, data)
         elif data.nbytes % 4:
             data = np.concatenate([data, np.zeros(-data.nbytes % 4, np.uint8)])
         self._counters.uploads += 1
+        # 2. Write them directly, if no recorded work uses the block.
         block = lease.block
         if not self._recorder.has(block):
             self._write(block, offset, data)
             block.writes += 1
             return
-        # The queue would write before the recorded work runs, so copy from staging.
+        # 3. The queue would write before the recorded work runs: record a copy from staging.
         staged = self._recorder.stage(data.nbytes)
         self._write(staged, 0, data)
         self._recorder.copy(staged, 0, block, offset, data.nbytes)
@@ -136,6 +142,7 @@ class Transfers:
         goal: Lease[Buffer] = target.lease
         if nbytes == 0 or source.binding[:2] == target.binding[:2]:
             return
+        # Ranges that are no whole words go by way of the host.
         if source.offset % 4 or not _covers_words(goal, target.offset, nbytes):
             data = self.read(origin, source.offset, nbytes)
             self.upload(goal, target.offset, data)
@@ -143,7 +150,7 @@ class Transfers:
         words = round_up(nbytes, 4)
         start, block = source.offset, origin.block
         if block is goal.block:
-            # A copy within one buffer is not allowed.
+            # WebGPU allows no copy within one buffer: by way of a temporary.
             between = self._memory.lease(words)
             self._recorder.copy(block, start, between.block, 0, words)
             start, block = 0, between.block
@@ -161,12 +168,14 @@ class Transfers:
     def _with_neighbours(
         self, lease: Lease[Buffer], offset: int, data: Bytes
     ) -> tuple[int, Bytes]:
+        """Return the words that hold a range, with `data` in it, and their offset."""
         start, stop = offset - offset % 4, round_up(offset + data.nbytes, 4)
         words = self.read(lease, start, stop - start)
         words[offset - start : offset - start + data.nbytes] = data
         return start, words
 
     def _write(self, block: Allocation[Buffer], offset: int, data: Bytes) -> None:
+        """Write whole words to a block, in pieces with a submission between them."""
         try:
             for at in range(0, data.nbytes, PIECE):
                 if at > 0:
@@ -178,13 +187,16 @@ class Transfers:
 
 
 def _words(offset: int, nbytes: int) -> tuple[int, int]:
-    """Return the start and the length of the words of 4 bytes that have a range."""
+    """Return the offset and the size of the words of 4 bytes that hold a range."""
     start = offset - offset % 4
     return start, round_up(offset + nbytes, 4) - start
 
 
 def _covers_words(lease: Lease[Buffer], offset: int, nbytes: int) -> bool:
-    """Return whether a range may be written in words of 4 bytes."""
+    """Return whether a range may be written in words of 4 bytes.
+
+    The last word may be partial at the end of a padded lease: nothing is behind it.
+    """
     if offset % 4:
         return False
     return nbytes % 4 == 0 or (lease.padded and offset + nbytes == lease.nbytes)

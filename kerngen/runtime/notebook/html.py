@@ -15,14 +15,14 @@ _CODE: Final = (
     "margin: 0.3em 0 0.3em 1em; overflow-x: auto; white-space: pre; line-height: 1.4; "
     "font-family: var(--jp-code-font-family, monospace)"
 )
-"""Jupyter shows what a page calls code in the font of its text, and wraps it."""
+"""The style of code: Jupyter would show a `pre` in the font of its text, and wrap it."""
 
 _COLOURED: Final = re.compile(
     r"\b(?P<keyword>kernel|mut|let|host|if|else|and|or|not)\b"
     r"|\b(?P<builtin>[fiu]32|f16|[iu][48]|bool|vec[234][fiuh]|mat[234]x[234][fh])\b"
     r"|\b(?P<number>\d[\w.]*)"
 )
-"""Each group is named after the colour that Jupyter's themes have for it."""
+"""The words with a colour; each group is named after a colour of Jupyter's themes."""
 
 
 @final

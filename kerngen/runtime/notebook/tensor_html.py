@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from kerngen.runtime.tensor import Tensor
 
 _WHOLE: Final = 1 << 20
-"""Bytes that are read at once; of a larger tensor, the ends of each axis are."""
+"""The most bytes of a tensor that is read whole; of a larger one, the ends of axes are read."""
 
 _ENDS: Final = 3
-"""How many elements NumPy shows at either end of an axis that it shortens."""
+"""The elements that NumPy shows at either end of an axis that it shortens."""
 
 
 def tensor_html(tensor: Tensor[Any, Any]) -> str:

@@ -73,7 +73,7 @@ class NumpyBackend:
             create=self._create,
             destroy=_drop,
             limits=self.limits,
-            largest=1 << 62,
+            largest=1 << 62,  # no limit: NumPy raises MemoryError first
         )
         self.caches: Mapping[str, Counted] = {"storage": self._pool}
         register(self)
@@ -81,6 +81,7 @@ class NumpyBackend:
     def lease(self, nbytes: int, least: int = 0) -> Lease[Bytes]:
         """Return storage for `nbytes`, with any contents and room for `least`."""
         with self._locked():
+            # 16 bytes at least, as on a device: an empty tensor has memory, too.
             block = self._pool.acquire(max(nbytes, least, 16))
             return Lease(block, nbytes, self._pool.returned)
 
@@ -188,6 +189,7 @@ class NumpyBackend:
             return outputs
 
     def _run(self, call: CheckedCall) -> None:
+        """Run the reference, and store its results in the outputs."""
         start = perf_counter()
         results = _results(call)
         self._note(call.kernel, start)
@@ -303,7 +305,7 @@ class NumpyBackend:
             profile.finish(tuple(events))
 
     def _note(self, kernel: Kernel, start: float) -> None:
-        """Note what a call took, if anyone wants to know."""
+        """Add a call's event to the open profile, if there is one."""
         if self._events is None:
             return
         call, seconds = len(self._events), perf_counter() - start
@@ -354,7 +356,7 @@ class NumpyBackend:
 
 
 def _drop(block: Allocation[Bytes]) -> None:
-    """Free a block, which is only to forget it."""
+    """Do nothing to free a block: dropping its array frees it."""
 
 
 def _clear(lease: Lease[Bytes], offset: int, nbytes: int) -> None:
@@ -362,6 +364,7 @@ def _clear(lease: Lease[Bytes], offset: int, nbytes: int) -> None:
 
 
 def _copy(source: AnyTensor, target: AnyTensor) -> None:
+    # The tensors may overlap: by way of a copy.
     _bytes(target)[...] = _bytes(source).copy()
 
 
@@ -387,6 +390,7 @@ def _check_aliases(kernel: Kernel, given: Sequence[AnyTensor | None]) -> None:
 
 def _results(call: CheckedCall) -> list[NDArray[Any]]:
     """Return the outputs as arrays of the kernel's shapes and elements."""
+    # `mut` arrays are views of the tensors' memory: the reference changes them in place.
     kernel, signature = call.kernel, call.signature
     names = [spec.name for spec in kernel.scalars]
     named = dict(zip(names, call.scalars, strict=True))

@@ -66,7 +66,7 @@ class NumpyTape:
         """Start empty; `opened` locks the context, `run` runs a call."""
         self.parts: list[Part] = []
         self.capture: Capture | None = None
-        """Whose tape it is, while the block runs."""
+        """The capture of the tape, while the block runs."""
         self._opened = opened
         self._run = run
 

@@ -27,6 +27,7 @@ Values: TypeAlias = ArrayLike | Struct | Sequence[Struct | Sequence[Struct]]
 """What a tensor is made from: whatever NumPy takes, records, or instances of structs."""
 
 _HINTS = {"f": "f32", "i": "i32", "u": "u32", "b": "u32"}
+"""The element type to advise for each kind of NumPy dtype that none holds exactly."""
 
 
 def guess_element(array: Values) -> type[Element]:
@@ -52,6 +53,7 @@ def to_memory(array: Values, element: type[Element]) -> tuple[NDArray[Any], Shap
         return records, records.shape
     data = convert(cast("ArrayLike", array), element.number)
     shape = outer_shape(data.shape, element)
+    # Two to a byte; without gaps; or, as of vec3f, with a gap behind each vector.
     if is_packed(element):
         return pack4(data), shape
     if element.DTYPE.itemsize == element.number.size * math.prod(element.shape):
@@ -169,7 +171,9 @@ def _records(array: Values, element: type[Struct]) -> NDArray[np.void]:
         raise _no_instances(element, f"an array of {source.dtype}")
     if source.dtype != object:
         return conform(source, element)
-    if source.ndim != 1:  # what follows counts in one dimension
+    # Instances of the class, in an array of objects.  `pack_array` checks them, too, but
+    # names their places along one axis.
+    if source.ndim != 1:
         for index in np.ndindex(source.shape):
             check_instance(source[index], element, index)
     return element.pack_array(source.reshape(-1).tolist()).reshape(source.shape)
@@ -222,6 +226,7 @@ def _check_range(source: NDArray[Any], number: Number) -> None:
 
 
 def _to_floats(source: NDArray[Any], number: Number) -> NDArray[Any]:
+    # NumPy raises for a finite number that becomes an infinity; NaN is converted.
     try:
         with np.errstate(over="raise", invalid="ignore"):
             return source.astype(number.dtype, order="C")

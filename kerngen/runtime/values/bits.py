@@ -2,7 +2,10 @@
 
 Between f32 or f16 and Python's floats, `struct` and NumPy make a signalling NaN quiet,
 and some drop its other bits.  Here its sign and its fraction stay as they are, the
-fraction at the upper end of the wider one.
+fraction at the upper end of the wider one:
+
+    f32:       s eeeeeeee fffffffffffffffffffffff
+    double:    s 11111111111 fffffffffffffffffffffff 00000000000000000000000000000
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _FRACTION = 52
-"""The bits of a double's fraction."""
+"""The number of bits of a double's fraction."""
 
 
 @final
@@ -31,13 +34,14 @@ class Narrow:
 
     @property
     def dropped(self) -> int:
-        """How many fraction bits a double has beyond this format."""
+        """The number of fraction bits that a double has beyond this format's."""
         return _FRACTION - self.fraction
 
     def nan_bits(self, value: float) -> int:
         """Return a NaN's bits in this format; if no fraction bit is left, a quiet NaN."""
         wide: int = struct.unpack("<Q", struct.pack("<d", value))[0]
         fraction = (wide & ((1 << _FRACTION) - 1)) >> self.dropped
+        # A fraction of 0 would be an infinity: the highest bit makes it a quiet NaN.
         fraction = fraction or 1 << (self.fraction - 1)
         exponent = ((1 << self.exponent) - 1) << self.fraction
         return (wide >> 63) << (self.exponent + self.fraction) | exponent | fraction

@@ -16,7 +16,7 @@ from kerngen.runtime.values.kinds import with_article
 from kerngen.runtime.values.shapes import Shape
 
 One: TypeAlias = Callable[[Any], object]
-"""Checks one number or struct, and returns it as it is kept."""
+"""Checks one number or struct, and returns it in its stored form."""
 
 
 @final
@@ -66,6 +66,7 @@ def _items(value: object) -> tuple[object, ...] | list[object] | None:
     """Return the items of a sequence or array, or None for anything else."""
     if isinstance(value, tuple | list):
         return cast("tuple[object, ...] | list[object]", value)
+    # They can be iterated over, but are no vectors.
     if isinstance(value, str | bytes | dict | set):
         return None
     if hasattr(value, "__array__"):
@@ -107,7 +108,8 @@ def _reals(number: Number) -> One:
 
     def one(value: Any) -> object:
         kept = value if type(value) is float else _real(value, number)
-        # What is not below the limit is too large, or else infinite or no number.
+        # Beyond the limit it would round to an infinity.  `kept - kept` is 0 for finite
+        # numbers, NaN for infinities and NaN, which are allowed.
         if not -limit < kept < limit and kept - kept == 0:
             raise _out_of_range(number, value)
         return kept

@@ -23,7 +23,8 @@ from kerngen.runtime.values.shapes import Shape
 class Number:
     """A number type in memory: its NumPy dtype, `struct` code, and finite range.
 
-    Reals must be below `limit` in magnitude, or they round to infinity.
+    Reals must be below `limit` in magnitude, or they round to infinity: it is the middle
+    between `highest` and the next power of two.  Integers have no limit.
     """
 
     name: str
@@ -33,7 +34,7 @@ class Number:
     highest: float
     limit: float = 0.0
     bits: int = 0
-    """Of integers that are packed into words: how many bits each has."""
+    """The bits of an integer that shaders read out of a word, 4 or 8; else 0."""
 
     @property
     def is_integer(self) -> bool:
@@ -52,6 +53,7 @@ class Number:
 
 
 _F32_MAX = (2 - 2.0**-23) * 2.0**127
+"""The largest finite f32; half a unit in its last place, 2^103, is its distance to `limit`."""
 F32 = Number("f32", np.dtype("<f4"), "f", -_F32_MAX, _F32_MAX, _F32_MAX + 2.0**103)
 F16 = Number("f16", np.dtype("<f2"), "e", -65504.0, 65504.0, 65520.0)
 I32 = Number("i32", np.dtype("<i4"), "i", I32_MIN, I32_MAX)
@@ -83,7 +85,7 @@ class Leaf(Element):
     shape: ClassVar[Shape] = ()
     stride: ClassVar[int] = 0
     dtype: ClassVar[np.dtype[Any]]
-    """Of scalars alone."""
+    """The dtype of a scalar type; vectors and matrices have no such attribute."""
 
     def __init_subclass__(
         cls, *, of: Number, shape: Shape = (), stride: int = 0
@@ -188,6 +190,7 @@ ELEMENTS: tuple[type[Leaf], ...] = (f32, f16, i32, u32)
 """Every scalar type that kernels read and write."""
 
 _HELD: tuple[type[Leaf], ...] = (*ELEMENTS, u8, i8)
+"""The scalar types that have a NumPy dtype of their own; two u4 or i4 share a byte."""
 
 BY_DTYPE: dict[np.dtype[Any], type[Leaf]] = {
     element.number.dtype: element for element in _HELD
@@ -197,10 +200,10 @@ BY_DTYPE: dict[np.dtype[Any], type[Leaf]] = {
 NumpyType: TypeAlias = (
     "type[np.float32 | np.float16 | np.int32 | np.uint32] | np.dtype[Any]"
 )
-"""NumPy's type of numbers, which names the scalar type that holds them."""
+"""A type of NumPy's numbers, in place of the scalar type that holds them."""
 
 _NEAREST: Final = {"f": "f32", "i": "i32", "u": "u32", "b": "u32"}
-"""The scalar type to take for a kind of NumPy's."""
+"""The scalar type to advise for a kind of NumPy dtype that none holds."""
 
 
 def as_element(element: type[E] | NumpyType) -> type[E]:

@@ -78,6 +78,7 @@ class Field:
 
     def places(self) -> Iterator[FieldPlace]:
         """Yield the place of each number, or of each nested struct."""
+        # The offset of each element, then of each column in it, then of each number.
         starts: Iterable[int] = (self.offset,)
         if self.lengths:
             end = self.offset + self.stride * math.prod(self.lengths)

@@ -47,7 +47,7 @@ def as_array(values: object) -> NDArray[Any]:
 
 
 def _hides(values: object) -> bool:
-    """Return whether a mask hides elements, which NumPy would forget about."""
+    """Return whether a masked array hides elements: `np.asarray` would drop the mask."""
     if isinstance(values, list | tuple):
         parts = cast("Sequence[object]", values)
         # Types first, since there may be millions of numbers.
@@ -64,3 +64,4 @@ def _hides(values: object) -> bool:
 
 
 _NESTED: tuple[type, ...] = (list, tuple, np.ndarray)
+"""The types of parts that may hold a masked array."""

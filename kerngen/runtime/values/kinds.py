@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 _BEGINS_WITH_Y: Final = re.compile(r"uni|use|uu|u\d")
-"""How words begin that have a vowel in writing alone."""
+"""The beginnings of words that are spoken with a y: `a uint`, `a user`, `a u32`."""
 
 
 def kind_of(value: object) -> str:

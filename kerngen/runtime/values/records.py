@@ -33,6 +33,7 @@ def conform(records: NDArray[Any], element: type[Struct]) -> NDArray[np.void]:
 def _fill(
     target: NDArray[Any], source: NDArray[Any], element: type[Struct], where: str
 ) -> None:
+    """Copy the fields of records by name; `where` names the struct in errors."""
     given = source.dtype.names or ()
     wanted = [field.name for field in element.FIELDS]
     for name in given:
@@ -66,7 +67,7 @@ def _fill_field(
 
 
 def numbers(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a view of an array's numbers, without the gaps of records."""
+    """Return a view of an array's numbers: of the field of `spaced` records, without gaps."""
     return array["value"] if array.dtype.names == ("value",) else array
 
 

@@ -40,7 +40,7 @@ def resolve_shape(shape: int | Sequence[int], size: int) -> Shape:
 
 def _integers(shape: int | Sequence[int]) -> Shape:
     try:
-        # The abstract class is asked last: that takes longer than all else of a view.
+        # `tuple` first: the check of an abstract class takes longer than the rest of a view.
         if isinstance(shape, (tuple, Sequence)):
             return tuple(map(index, shape))
         return (index(shape),)
