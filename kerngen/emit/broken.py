@@ -15,7 +15,6 @@ from kerngen.emit.writer import INDENT
 _HEAD: Final = re.compile(r"(?:def \w+|\w+ = (?:\w+\.)?\w*)\(")
 """The beginning of a signature `def f(`, of a named call `x = f(`, or of a tuple `x = (`."""
 
-_CLOSERS: Final = {"(": ")", "[": "]"}
 _UNUSUAL: Final = re.compile(r"""['\\#]|,[)\]}]|lambda""")
 """Text that is left to black.
 

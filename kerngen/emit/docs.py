@@ -11,10 +11,9 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from kerngen.emit.writer import INDENT, Writer
+from kerngen.emit.writer import INDENT, WIDTH, Writer
 from kerngen.ir.nodes import Kernel
 
-_WIDTH = 88
 """The length of lines in black's format."""
 _MARKED = re.compile(r"\s|[-*+>|#]|\d+[.)]\s")
 """The beginning of a line that is no plain paragraph's: indented text, or a list's item."""
@@ -87,7 +86,7 @@ def write_comment(writer: Writer, text: str) -> None:
 
 def wrapped(text: str, depth: int, indent: str = "") -> list[str]:
     """Return text as lines that fit at an indentation depth; later lines get `indent`."""
-    width = max(_WIDTH - len(INDENT) * depth - 2, _ROOM)
+    width = max(WIDTH - len(INDENT) * depth - 2, _ROOM)
     return textwrap.wrap(
         text,
         width,

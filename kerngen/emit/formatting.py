@@ -14,9 +14,8 @@ from functools import cache
 from typing import final
 
 from kerngen.emit.broken import broken
-from kerngen.emit.writer import INDENT
+from kerngen.emit.writer import INDENT, WIDTH
 
-_WIDTH = 88
 """The length of lines in black's format."""
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _FRAMES = {"(": "_(\n{}\n)\n", "[": "[\n{}\n]\n", "{": "{{\n{}\n}}\n"}
@@ -40,7 +39,7 @@ class _Line:
     @property
     def is_long(self) -> bool:
         """Whether black may lay it out in another way."""
-        return self.is_code and len(self.text) > _WIDTH
+        return self.is_code and len(self.text) > WIDTH
 
     @property
     def is_whole(self) -> bool:
@@ -56,7 +55,7 @@ def formatted(text: str) -> str:
     lines = list(_lines(text))
     if all(line.is_whole for line in lines if line.is_long):
         return "".join(map(_formatted, lines))
-    return _black(text, _WIDTH)
+    return _black(text, WIDTH)
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -82,7 +81,7 @@ def _formatted(line: _Line) -> str:
         return f"{line.text}\n"
     code = line.text.lstrip()
     indent = line.text.removesuffix(code)
-    pieces = _pieces(code, _WIDTH - len(indent), line.bracket)
+    pieces = _pieces(code, WIDTH - len(indent), line.bracket)
     return "".join(f"{indent}{piece}\n" for piece in pieces)
 
 

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from typing import final
 
 INDENT = "    "
+WIDTH = 88
+"""The width of lines, as black has it."""
 
 
 @final

@@ -217,6 +217,7 @@ def test_an_empty_range_checks_nothing(either: Context) -> None:
             "'scale' is (1.0, 2.0); expected 3 values",
         ),
         ({"scale": 1.0}, ShapeError, "'scale' is 1.0; expected 3 values"),
+        ({"scale": object()}, ShapeError, "'scale' is <object object at"),
         (
             {"scale": (1, 2, "3")},
             DtypeError,

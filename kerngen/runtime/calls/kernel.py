@@ -75,6 +75,11 @@ class TensorSpec:
 
 
 @final
+class _NoArgument:
+    """A type of which nothing is made."""
+
+
+@final
 @dataclass(frozen=True)
 class ScalarSpec:
     """A parameter in the uniform struct: a scalar, vector, matrix or struct."""
@@ -91,12 +96,12 @@ class ScalarSpec:
     def python_type(self) -> type:
         """The Python type of arguments that need no conversion.
 
-        Vectors and matrices always need one, so theirs is `object`, the type of no vector.
+        Vectors and matrices always need one, so theirs is a type that nothing has.
         """
         if not is_leaf(self.element):
             return self.element
         if self.element.shape:
-            return object
+            return _NoArgument
         return int if self.element.number.is_integer else float
 
 

@@ -381,8 +381,6 @@ class AttentionTerm:
     outer: tuple[tuple[ir.BinaryOp | Literal["if", "unless"], ir.Expr], ...] = ()
     conditions: tuple[tuple[ir.Expr, bool], ...] = ()
     """The conditions of its score, each with the outcome that lets the term count."""
-    guards: tuple[tuple[ir.Expr, bool], ...] = ()
-    """Conditions of the whole row, as `TOP > -inf`: where one fails, all terms are 0."""
 
 
 def weighted(expr: ir.Expr, key: ir.Index) -> AttentionTerm | None:
