@@ -263,6 +263,8 @@ class _Lane:
     def take_earlier(self) -> None:
         """Write a loop that adds the totals of all earlier parts to this part's total.
 
+        In WGSL:
+
             let own = element - part * beside;          // the lane of part 0
             for (var earlier = 0u; earlier < part; earlier++) {
                 total += parts[own + earlier * beside];
@@ -278,6 +280,8 @@ class _Lane:
 
     def loop(self, each: Each) -> t.Stmt:
         """Return the loop over the terms, eight in a turn; `each` writes one's statements.
+
+        In WGSL:
 
             for (var first = 0u; first < u.m; first += 8u) {
                 let place0 = first;

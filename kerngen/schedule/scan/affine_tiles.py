@@ -147,6 +147,8 @@ class AffineTiles:
     def from_(self, value: t.Expr, step: t.Expr) -> t.Expr:
         """Return the state after a joined step, given the state before it.
 
+        In WGSL:
+
             affine_then(vec3f(1.0, value, 0.0), step).y
         """
         state = t.Call("vec3f", (t.Literal("1.0"), value, t.Literal("0.0")))
@@ -205,6 +207,8 @@ class AffineTiles:
 
     def note(self, row: t.Expr) -> None:
         """Write the statement that sets a row's flag if the lane's is set.
+
+        In WGSL:
 
             if (grows > 0u) { atomicOr(&wild[row], 1u); }
         """
@@ -306,6 +310,8 @@ class AffineTiles:
         self, own: t.Expr, place: t.Expr, end: t.Expr, tile: list[t.Stmt]
     ) -> dict[Load, t.Expr]:
         """Write the joining of four steps to `own`; return the vectors that were read.
+
+        In WGSL:
 
             var x_4: vec4f;                             // read again by `_take`
             if (place < u.n) {

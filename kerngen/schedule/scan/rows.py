@@ -203,6 +203,8 @@ class ScannedRows:
     def _totals(self, shape: ScanShape, names: set[str]) -> DispatchShader:
         """Return the first shader of two: it stores the total of each part.
 
+        In WGSL:
+
             for (var place = start + lane * 4u; place < end; place += 4096u) {
                 ...
                 total += term + term1 + (term2 + term3);
@@ -368,6 +370,8 @@ class PartOfRow:
         rows: tuple[Index, ...],
     ) -> PartOfRow:
         """Write the part's variables, and return from workgroups past the last part.
+
+        In WGSL:
 
             let size = max((u.n + 8388607u) >> 23u, 1u) * 4096u;    // 2048 parts at most
             let count = (u.n + size - 1u) / size;

@@ -158,6 +158,8 @@ def _with_redo(task: Task, variant: Variant) -> Variant:
 def _unless_wild(shader: ShaderBuilder, row: t.Expr) -> list[t.Stmt]:
     """Return the statement that skips a row without a flag.
 
+    In WGSL:
+
         if (wild[row] == 0u) { return; }
     """
     wild = shader.scratch("wild", Scalar.U32, written=False)
@@ -206,6 +208,8 @@ def _of_whole_rows(
     task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool
 ) -> DispatchShader:
     """Return the shader that scans whole rows, a workgroup each.
+
+    In WGSL:
 
         let row = workgroup.y * grid.x + workgroup.x;
         if (row >= u.m) { return; }

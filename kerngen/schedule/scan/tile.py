@@ -56,6 +56,8 @@ class RowPart:
 class TileWriter:
     """Writes the scan of a part of a row, tile by tile.
 
+    In WGSL:
+
         var carried = 0.0;
         for (var first = 0u; first < u.n; first += 1024u) {
             let place0 = first + lane * 4u;
@@ -149,6 +151,8 @@ class TileWriter:
 
     def _result(self, before: t.Expr, run: t.Ident) -> t.Expr:
         """Return the results of a run, given the total of all before it.
+
+        In WGSL:
 
             vec4f(before) + run                                      // `p <= j`
             vec4f(before) + vec4f(0.0, run.x, run.y, run.z)          // `p < j`
@@ -305,6 +309,8 @@ class LaneScan:
 
     def _in_steps(self, place: t.Expr) -> Iterator[t.Stmt]:
         """Yield the scan in workgroup memory; a lane's `total` becomes that up to it.
+
+        In WGSL:
 
             var side = 0u;
             for (var apart = 1u; apart < 64u; apart *= 4u) {

@@ -178,6 +178,8 @@ def _shifted(shader: DispatchShader, shift: int) -> DispatchShader:
 def _counting(terms: SortItems) -> DispatchShader:
     """Write the shader that counts digits.
 
+    In WGSL:
+
         atomicStore(&own[lane], 0u);                // a counter for each of 256 digits
         workgroupBarrier();
         for (var round_ = 0u; round_ < rounds; round_++) {
@@ -254,6 +256,8 @@ def scanning(terms: SortItems) -> DispatchShader:
 
 def _scanning(terms: SortItems) -> DispatchShader:
     """Write the shader that scans counts: a workgroup for each digit, 256 blocks a turn.
+
+    In WGSL:
 
         let found = sums_before(count, lane);
         counts[digit * blocks + block] = before + found.x;
@@ -362,6 +366,8 @@ class _Placing:
     def _begin(self, block: t.Expr, blocks: t.Expr) -> Iterator[t.Stmt]:
         """Yield the statements that set `next`: each lane that of its digit.
 
+        In WGSL:
+
             var before = 0u;                  // terms of the digit in blocks before
             var total = 0u;                   // terms of the digit in all blocks
             ...                               // counted here, or read of the second dispatch
@@ -429,6 +435,8 @@ class _Placing:
 
     def _if_begins(self, number: t.Expr) -> t.Stmt:
         """Return the statement that sets `base` of a digit, where a term is its first one.
+
+        In WGSL:
 
             if (slot == 0u || own_digit != digit_before) {
                 base[own_digit] = next[own_digit] - slot;

@@ -128,6 +128,8 @@ class TileSort:
     ) -> Iterator[t.Stmt]:
         """Yield the statements that move a word of all terms from slots to slots.
 
+        In WGSL:
+
             workgroupBarrier();
             tile[swizzled(lane)] = word[0u];            // source(0), and so on
             workgroupBarrier();
@@ -160,6 +162,8 @@ class TileSort:
 
     def _count(self, number: t.Expr, shift: int, many: t.Expr) -> Iterator[t.Stmt]:
         """Yield the statements that count a term's digit.
+
+        In WGSL:
 
             digit[k] = select(255u, byte, lane * 8u + k < many) >> shift & 15u;
             slot[k] = the counter of the digit;          // terms before it in the lane
