@@ -1,13 +1,13 @@
 """Strategy `reduce` along columns: `y[j] = sum[i] x[i, j]`.
 
 Neighbouring lanes have neighbouring columns j, so that they read contiguous memory.  The
-terms of a column are cut into parts, each for a workgroup of another dispatch grid row, and
-a workgroup cuts its part into slices, which take the part's terms in turn:
+terms of a column are cut into parts, a workgroup for each, and a workgroup's lanes into
+slices, which take the terms in turn.  By single columns, with one part:
 
     lane        0 .. 63     64 .. 127    128 .. 191    192 .. 255
     columns     0 .. 63     0 .. 63      0 .. 63       0 .. 63
     slice       0           1            2             3
-    terms i     0, 4, ...   1, 5, ...    2, 6, ...     3, 7, ...       of one part alone
+    terms i     0, 4, ...   1, 5, ...    2, 6, ...     3, 7, ...
 
 At the end the slices are joined, in workgroup memory.  A second dispatch joins the parts,
 with an invocation for each column.

@@ -57,7 +57,7 @@ def scan_of(stage: Stage) -> Scan | str:
 
 
 def _why_no_prefix(reduce: Reduce) -> str:
-    """Return what keeps a reduction from being one of prefixes or suffixes."""
+    """Return the reason why a reduction is none of prefixes or suffixes."""
     index = bounding_index(reduce)
     if index is None:
         return (
