@@ -1,8 +1,15 @@
-"""The typed IR: the checker's result, and the input of every later pass.
+"""The nodes of the typed IR: the checker's result, and the input of every later pass.
 
-All nodes are frozen and hashable, and compare by meaning.  Expressions are scalars,
-vectors and matrices; each knows its type.  Names are the user's; what is legal here but reserved in an output
-language is renamed by that output's namer.
+    y[i] = exp(x[i]) + eps;
+
+    Statement(                                          # without types
+        target=y, indices=(i,),
+        value=Binary("+", BuiltinCall("exp", (Load(x, (IndexValue(i),)),)),
+                     UniformValue("eps")))
+
+All nodes are frozen and hashable.  They compare by meaning: documentation, spans and texts
+do not count.  An expression is a scalar, a vector or a matrix, and has its `type`.  Names
+are the user's; the namer of an output language renames those that are reserved there.
 """
 
 from __future__ import annotations
@@ -26,8 +33,14 @@ BinaryOp: TypeAlias = Literal[
     "or", "and", "==", "!=", "<", "<=", ">", ">=",
     "|", "^", "&", "<<", ">>", "+", "-", "*", "/", "%",
 ]  # fmt: skip
+"""The binary operators of the language, from the weakest to the strongest."""
+
 UnaryOp: TypeAlias = Literal["-", "~", "not"]
+"""The unary operators of the language."""
+
 ReduceKind: TypeAlias = Literal["sum", "prod", "max", "min", "argmax", "argmin"]
+"""The kinds of reductions."""
+
 REDUCE_KINDS: Final[tuple[ReduceKind, ...]] = get_args(ReduceKind)
 
 
@@ -44,11 +57,12 @@ class Role(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor of a kernel.
+    """A tensor of a kernel: a parameter, an output or a let.
 
-    `element` is the type that elements are read as, or a struct, of which the members
-    are read.  Values in a tensor that `is_half` are f32, kept as f16; those of one that
-    is `narrow` are integers, kept in 8 or 4 bits.
+    - `element`: the type that elements are read as, or a struct, whose members are read
+    - `extents`: the lengths of its axes
+    - `is_half`: whether its f32 values are stored as f16
+    - `narrow`: the storage type of integers of 8 or 4 bits, else None
     """
 
     name: str
@@ -61,7 +75,7 @@ class Tensor:
     narrow: Storage | None = None
 
     def __hash__(self) -> int:
-        """Return the name's hash: passes look tensors up all the time."""
+        """Return the hash of the name, as passes look tensors up all the time."""
         return hash(self.name)
 
     @property
@@ -94,7 +108,8 @@ class Index:
 class Constant:
     """A literal value, or `inf`.
 
-    Floats are finite in f32 and kept as written, in double, or infinite; never NaN.
+    A float is never NaN.  If finite, it has the double that was written, which rounds to a
+    finite f32.
     """
 
     value: float | int | bool
@@ -140,7 +155,10 @@ class DimValue:
 @final
 @dataclass(frozen=True, slots=True)
 class UniformValue:
-    """A parameter or host, or what `path` leads to in a parameter that is a struct."""
+    """The value of a scalar parameter or a host, or of the part of a parameter at `path`.
+
+    For `camera.pos`, the name is `camera` and the path `.pos`.
+    """
 
     name: str
     type: ValueType
@@ -159,9 +177,9 @@ class LocalValue:
 @final
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """A subscript affine in the indices: the host checks that it stays in its axis.
+    """A subscript that is affine in the indices, as `2 * i + u`: the host checks its range.
 
-    `text` is the user's own.
+    `text` is the subscript as the user wrote it.
     """
 
     value: Expr
@@ -171,13 +189,13 @@ class Affine:
 @final
 @dataclass(frozen=True, slots=True)
 class Clamped:
-    """Any other subscript: what lies outside of the axis becomes its nearest element."""
+    """Any other subscript, as `ids[t]` or `i / 2`: it is clamped to the axis."""
 
     value: Expr
 
 
 Subscript: TypeAlias = IndexValue | Affine | Clamped
-"""How a read addresses one axis: a bare index directly, all else by its value."""
+"""The subscript of an axis: a bare index, or an expression that is checked or clamped."""
 
 
 @final
@@ -191,7 +209,10 @@ class Field:
 @final
 @dataclass(frozen=True, slots=True)
 class At:
-    """A step of a path into a fixed array, a matrix's column or a vector's component."""
+    """A step of a path into a fixed array: `[j]`; also the column or component of a `Part`.
+
+    `length` is the number of elements, columns or components.
+    """
 
     place: Subscript
     length: int
@@ -206,7 +227,7 @@ Path: TypeAlias = tuple[Step, ...]
 @hashed_once
 @dataclass(frozen=True, slots=True)
 class Load(HashedOnce):
-    """A read: one element of a tensor, or the part of it that `path` leads to."""
+    """A read of one element of a tensor, `x[i, j]`, or of a part of it: `balls[i].pos`."""
 
     tensor: Tensor
     subscripts: tuple[Subscript, ...]
@@ -293,7 +314,12 @@ class Unary:
 @hashed_once
 @dataclass(frozen=True, slots=True)
 class Binary(HashedOnce):
-    """`left op right`; shifts have a u32 right side, all else two sides of one type."""
+    """A binary operation: `left op right`.
+
+    Both sides have one type; but shifts have a u32 on the right, and vectors and matrices
+    mix with others by WGSL's rules (`operators.py`).  `known` keeps the value of one that
+    `is_constant`, once `constant_value` has computed it; so it does in other nodes.
+    """
 
     op: BinaryOp
     left: Expr
@@ -312,7 +338,7 @@ class Binary(HashedOnce):
 @hashed_once
 @dataclass(frozen=True, slots=True)
 class Select(HashedOnce):
-    """`if condition { then } else { otherwise }`."""
+    """A choice between two values: `if condition { then } else { otherwise }`."""
 
     condition: Expr
     then: Expr
@@ -331,9 +357,10 @@ class Select(HashedOnce):
 @hashed_once
 @dataclass(frozen=True, slots=True)
 class Cast(HashedOnce):
-    """A conversion to `type` by WGSL's rules.
+    """A conversion to `type` by WGSL's rules: `f32(n)`.
 
-    One that `is_halved` rounds an f32 as a tensor of f16 does; only stages hold it.
+    One that `is_halved` rounds an f32 to f16 and back, as a tensor of f16 does.  Such are in
+    stages alone.
     """
 
     operand: Expr
@@ -380,8 +407,9 @@ class FunctionCall:
 class Reduce(HashedOnce):
     """A reduction of `body` over `indices`: `sum[j] x[j]`.
 
-    With a `condition`, `sum[j when j <= i] x[j]`, it is over those terms alone for which
-    that is true; the others are not evaluated.  An `argmax` is its one index's value.
+    With a `condition`, `sum[j when j <= i] x[j]`, only the terms for which it is true count,
+    and the others are not evaluated.  An `argmax` or `argmin` has one index, and its value
+    is an i32: that of the index.
     """
 
     kind: ReduceKind
@@ -392,7 +420,7 @@ class Reduce(HashedOnce):
 
     @property
     def finds_place(self) -> bool:
-        """Whether it returns a position (`argmax`), not a value."""
+        """Whether the result is a value of the index, as of `argmax` and `argmin`."""
         return self.kind in {"argmax", "argmin"}
 
 
@@ -419,9 +447,9 @@ Expr: TypeAlias = (
 
 
 def is_constant(expr: Expr) -> bool:
-    """Whether an expression is made of constants alone.
+    """Whether an expression has literals and `const` items as its only operands.
 
-    WGSL computes such an expression when it compiles.
+    WGSL evaluates such an expression when it compiles.
     """
     match expr:
         case Unary() | Binary() | Select() | Cast() | BuiltinCall():
@@ -453,10 +481,11 @@ class Parameter:
 @final
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A scalar computed on the host, in double unless it is an integer.
+    """A scalar that the host computes once for each call: `host rest = 1 - beta;`.
 
-    `type` is I32 or F32.  In `value`, scalars mix freely: operands keep their own types,
-    and a Binary of mixed types has type F32.  `text` is the user's own.
+    `type` is I32, computed exactly, or F32, computed in double.  In `value` number types
+    mix: operands keep their own types, and a `Binary` of mixed types has type F32.  `text`
+    is the value as the user wrote it.
     """
 
     name: str
@@ -468,10 +497,10 @@ class Host:
 @final
 @dataclass(frozen=True)
 class Function:
-    """One of the user's functions: lets in order, then the value.
+    """One of the user's functions: `lets` in order, then the value, `body`.
 
-    `partials` are the names of the functions that are its derivatives by each parameter,
-    if the user gave them; empty for a parameter that is no f32.
+    `partials` are the names of the functions that a `derivative of` item declares, one for
+    each parameter, and "" for a parameter that is no f32.
     """
 
     name: str
@@ -486,17 +515,17 @@ class Function:
 @final
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`target[indices] = value` for every value of `indices`, as if at once.
+    """A statement: `target[indices] = value` for every value of `indices`, as if at once.
 
-    With a `StoreAt` as value, the elements written are those at its places.
-    With `along`, the target is a let that reads itself: in that order, not at once.
+    - `value`: a `StoreAt` if the elements are written at a position
+    - `path`, `component`: the part of the element that is written, as in
+      `balls[i].pos.x = ...`, if it is not the whole; indices in the path are in `indices`,
+      after those of the tensor's axes
+    - `along`: the order in which elements are written, of a let that reads itself
+    - `text`: the statement as the user wrote it, on one line
 
-    With a `path`, only what that leads to in the element is written.  It may hold
-    indices of its own, which follow those of the tensor's axes in `indices`.
-    `component` is that of a vector there, or empty.
-
-    Compound assignments are already expanded.  A `let` is a statement whose target has
-    role LET.  `text` is the statement as the user wrote it, on one line.
+    Compound assignments are already expanded: `x[i] += 1` is `x[i] = x[i] + 1`.  A `let` is
+    a statement whose target has role LET.
     """
 
     target: Tensor
@@ -524,7 +553,7 @@ class Statement:
 @final
 @dataclass(frozen=True, slots=True)
 class DerivedDim:
-    """A length that the host computes, of an output's axis or an index's range.
+    """A length that the host computes, of an axis or of an index's range: `(d + 31) / 32`.
 
     `value` is an integer over dims and scalars, computed exactly; `text` is the user's.
     """
@@ -540,7 +569,8 @@ class Requirement:
     """A condition that every call must meet: `require d % 8 == 0;`.
 
     `condition` is over dims and integer scalars, computed exactly; `text` is the user's.
-    One that is `implied` by a derived kernel's lengths is no condition of its gradients.
+    One that is `implied` follows from the lengths of a kernel that was derived; gradients of
+    that kernel do not have it.
     """
 
     condition: Expr
@@ -552,9 +582,10 @@ class Requirement:
 @final
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A schedule: a strategy with options, for one stage or for every one that it fits.
+    """A schedule: a strategy with options, for one stage or for every stage that it fits.
 
-    `span` is that of the strategy and its options.
+    `schedule unit.length when m < 8 { reduce }` has the stage `length` and the guard
+    `m < 8`.  `span` is that of the strategy and its options.
     """
 
     stage: str | None
@@ -570,8 +601,12 @@ class Schedule:
 class Kernel:
     """A typed kernel.
 
-    `dims` are in order of first appearance; `derived` are the lengths computed from them.  `tensors` holds the tensor parameters in
-    order, then the outputs.  `signature` and each statement's text are the user's own.
+    - `dims`: the lengths that arguments have, in order of first appearance
+    - `derived`: the lengths that the host computes from them
+    - `tensors`: the tensor parameters in order, then the outputs
+    - `parameters`: the other parameters, the fields of the uniform struct
+    - `requires`: the conditions on calls
+    - `signature`: the kernel's head as the user wrote it
     """
 
     name: str
@@ -589,7 +624,7 @@ class Kernel:
     derived: tuple[DerivedDim, ...] = ()
     requires: tuple[Requirement, ...] = ()
     gradient: GradientOf | None = field(default=None, compare=False)
-    """What it was derived from."""
+    """The kernel and parameters that it is a gradient of, if it was derived."""
 
     @property
     def lengths(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""The verifier of the typed IR: invariants that every pass keeps.
+"""The verifier of the typed IR: invariants that hold after every pass.
 
-`verify_module` returns what is wrong as sentences, none for valid IR.  A fault here is
-a bug of kerngen's, never of a user's program.
+`verify_module` returns the violated invariants as sentences, none for valid IR.  Each is a
+bug of kerngen, never of a user's program.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ _ON_BITS = frozenset({"&", "|", "^"})
 @final
 @dataclass(frozen=True)
 class VisibleNames:
-    """The names that an expression may use; in a `free` one, number types mix."""
+    """The names that an expression may use.
+
+    In a `free` expression number types mix: those of hosts and derived lengths.
+    """
 
     functions: Mapping[str, ir.Function]
     dims: frozenset[str] = frozenset()
@@ -160,7 +163,7 @@ def _statement(statement: ir.Statement, reach: VisibleNames) -> Iterator[str]:
 def _positions(
     stored: StoreAt, target: ir.Tensor, indices: tuple[ir.Index, ...]
 ) -> Iterator[str]:
-    """Yield faults of a store's position: each index is in one place."""
+    """Yield the faults of a store's position: each index must be in one subscript."""
     if len(stored.places) != target.rank:
         yield f"'{target.name}' is stored at a wrong number of subscripts"
     if target.role is not ir.Role.UPDATE:

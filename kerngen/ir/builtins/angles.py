@@ -1,6 +1,6 @@
 """The rows of trigonometric and hyperbolic built-ins, which compute in f32.
 
-Sections named in `source` are those of the WGSL specification, as in `builtins_float`.
+Sections named in `source` are those of the WGSL specification, as in `floats.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from kerngen.ir.builtins.row import Accuracy, Builtin, Variation, same
 from kerngen.ir.types import Scalar
 
 _ONE, _TWO = same(1, Scalar.F32), same(2, Scalar.F32)
+# Intervals of arguments in which the error bounds below hold.
 _TURN = (-math.pi, math.pi)
 _TEN = (-10.0, 10.0)
 

@@ -1,7 +1,7 @@
 """The rows of built-ins on the bits of integers.
 
-The functions take an integer's value, which is never negative for u32.  Their callers cut
-results to 32 bits.
+The functions compute with Python's integers, negative ones for i32 alone.  Results may have
+more than 32 bits: `evaluate.py` wraps them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _reverse(value: int) -> int:
 
 
 def bit_field(offset: int, count: int) -> tuple[int, int]:
-    """Return the offset and the width of a bit field, both cut to 32 bits."""
+    """Return the offset and the width of a bit field, cut to 32 bits as WGSL does."""
     start = min(offset, 32)
     return start, min(count, 32 - start)
 
@@ -57,7 +57,7 @@ def _extract(value: int, offset: int, count: int) -> int:
 
 
 def _extract_signed(value: int, offset: int, count: int) -> int:
-    """Extract a field as a number in two's complement."""
+    """Return a bit field as a number in two's complement."""
     bits = _extract(value, offset, count)
     _, width = bit_field(offset, count)
     return bits - (1 << width) if width and bits >> (width - 1) else bits

@@ -1,8 +1,8 @@
 """The rows of built-ins that compute in f32, without those of angles.
 
-Sections named in `source` are those of the WGSL specification; where it states that an
-error is inherited from a formula, the bound is that formula's, worked out for arguments
-of moderate size.  Our own rows have what was measured.
+Sections named in `source` are those of the WGSL specification.  Where it states that an
+error is inherited from a formula, the bound is that of the formula for arguments in
+`domain`.  Functions that WGSL lacks have a measured bound.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _quantize(x: float) -> float:
 
 _PART = "saturate((z - x) / (y - x))"
 _RISE = f"6.0 * {_PART} * (1.0 - {_PART}) / (y - x)"
-"""How fast `smoothstep(x, y, z)` rises with z; 0 outside of the edges."""
+"""The derivative of `smoothstep(x, y, z)` by z; 0 outside of the edges."""
 
 FLOAT_ROWS = (
     Builtin(
