@@ -1,15 +1,8 @@
 """The nodes of the typed IR: the checker's result, and the input of every later pass.
 
-    y[i] = exp(x[i]) + eps;
-
-    Statement(                                          # without types
-        target=y, indices=(i,),
-        value=Binary("+", BuiltinCall("exp", (Load(x, (IndexValue(i),)),)),
-                     UniformValue("eps")))
-
-All nodes are frozen and hashable.  They compare by meaning: documentation, spans and texts
-do not count.  An expression is a scalar, a vector or a matrix, and has its `type`.  Names
-are the user's; the namer of an output language renames those that are reserved there.
+Nodes are frozen and hashable, and compare by meaning: documentation, spans and texts do not
+count.  An expression is a scalar, a vector or a matrix, and has its `type`.  Names are the
+user's; the namer of an output language renames those that are reserved there.
 """
 
 from __future__ import annotations
@@ -33,14 +26,8 @@ BinaryOp: TypeAlias = Literal[
     "or", "and", "==", "!=", "<", "<=", ">", ">=",
     "|", "^", "&", "<<", ">>", "+", "-", "*", "/", "%",
 ]  # fmt: skip
-"""The binary operators of the language, from the weakest to the strongest."""
-
 UnaryOp: TypeAlias = Literal["-", "~", "not"]
-"""The unary operators of the language."""
-
 ReduceKind: TypeAlias = Literal["sum", "prod", "max", "min", "argmax", "argmin"]
-"""The kinds of reductions."""
-
 REDUCE_KINDS: Final[tuple[ReduceKind, ...]] = get_args(ReduceKind)
 
 
@@ -61,8 +48,7 @@ class Tensor:
 
     - `element`: the type that elements are read as, or a struct, whose members are read
     - `extents`: the lengths of its axes
-    - `is_half`: whether its f32 values are stored as f16
-    - `narrow`: the storage type of integers of 8 or 4 bits, else None
+    - `is_half`, `narrow`: whether f32 is stored as f16, and integers in 8 or 4 bits
     """
 
     name: str
@@ -108,8 +94,7 @@ class Index:
 class Constant:
     """A literal value, or `inf`.
 
-    A float is never NaN.  If finite, it has the double that was written, which rounds to a
-    finite f32.
+    A float is never NaN; if finite, it is the double that was written, and finite in f32.
     """
 
     value: float | int | bool
@@ -155,10 +140,7 @@ class DimValue:
 @final
 @dataclass(frozen=True, slots=True)
 class UniformValue:
-    """The value of a scalar parameter or a host, or of the part of a parameter at `path`.
-
-    For `camera.pos`, the name is `camera` and the path `.pos`.
-    """
+    """The value of a parameter or host, or of a part of a parameter: `camera.pos`."""
 
     name: str
     type: ValueType
@@ -209,10 +191,7 @@ class Field:
 @final
 @dataclass(frozen=True, slots=True)
 class At:
-    """A step of a path into a fixed array: `[j]`; also the column or component of a `Part`.
-
-    `length` is the number of elements, columns or components.
-    """
+    """A step of a path into a fixed array, `[j]`; also a `Part`'s component or column."""
 
     place: Subscript
     length: int
@@ -314,12 +293,7 @@ class Unary:
 @hashed_once
 @dataclass(frozen=True, slots=True)
 class Binary(HashedOnce):
-    """A binary operation: `left op right`.
-
-    Both sides have one type; but shifts have a u32 on the right, and vectors and matrices
-    mix with others by WGSL's rules (`operators.py`).  `known` keeps the value of one that
-    `is_constant`, once `constant_value` has computed it; so it does in other nodes.
-    """
+    """A binary operation, `left op right`; shifts have a u32 on the right."""
 
     op: BinaryOp
     left: Expr
@@ -359,8 +333,7 @@ class Select(HashedOnce):
 class Cast(HashedOnce):
     """A conversion to `type` by WGSL's rules: `f32(n)`.
 
-    One that `is_halved` rounds an f32 to f16 and back, as a tensor of f16 does.  Such are in
-    stages alone.
+    One that `is_halved` rounds an f32 to f16 and back; such casts are in stages alone.
     """
 
     operand: Expr
@@ -407,9 +380,8 @@ class FunctionCall:
 class Reduce(HashedOnce):
     """A reduction of `body` over `indices`: `sum[j] x[j]`.
 
-    With a `condition`, `sum[j when j <= i] x[j]`, only the terms for which it is true count,
-    and the others are not evaluated.  An `argmax` or `argmin` has one index, and its value
-    is an i32: that of the index.
+    With a `condition`, `sum[j when j <= i] x[j]`, terms for which it is false are not
+    evaluated.  An `argmax` has one index, and the value of that index, an i32.
     """
 
     kind: ReduceKind
@@ -484,8 +456,7 @@ class Host:
     """A scalar that the host computes once for each call: `host rest = 1 - beta;`.
 
     `type` is I32, computed exactly, or F32, computed in double.  In `value` number types
-    mix: operands keep their own types, and a `Binary` of mixed types has type F32.  `text`
-    is the value as the user wrote it.
+    mix: a `Binary` of mixed types has type F32.  `text` is the user's own.
     """
 
     name: str
@@ -569,8 +540,7 @@ class Requirement:
     """A condition that every call must meet: `require d % 8 == 0;`.
 
     `condition` is over dims and integer scalars, computed exactly; `text` is the user's.
-    One that is `implied` follows from the lengths of a kernel that was derived; gradients of
-    that kernel do not have it.
+    One that a derived kernel's lengths have `implied` is no condition of its gradients.
     """
 
     condition: Expr
@@ -601,12 +571,9 @@ class Schedule:
 class Kernel:
     """A typed kernel.
 
-    - `dims`: the lengths that arguments have, in order of first appearance
-    - `derived`: the lengths that the host computes from them
-    - `tensors`: the tensor parameters in order, then the outputs
-    - `parameters`: the other parameters, the fields of the uniform struct
-    - `requires`: the conditions on calls
-    - `signature`: the kernel's head as the user wrote it
+    `dims` are the lengths that arguments have, in order of first appearance, `derived` those
+    that the host computes from them.  `tensors` has the tensor parameters in order, then the
+    outputs.  `signature` and each statement's text are the user's own.
     """
 
     name: str

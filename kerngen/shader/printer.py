@@ -228,7 +228,7 @@ def _side(expr: t.Expr, bare: frozenset[str]) -> str:
 
 
 def _operand(expr: t.Expr) -> str:
-    """Return what a sign, a member or a subscript applies to, in parentheses if needed."""
+    """Return the operand of a sign, member or subscript, in parentheses if needed."""
     if isinstance(expr, t.Ident):  # most are
         return expr.name
     text = expression(expr)

@@ -1,4 +1,9 @@
-"""Loops of recurrences: the values that are kept in registers between turns."""
+"""The loop of a recurrence in registers: what is carried from turn to turn, and read after.
+
+    let x[i, s < 9] = if s > 0 { x[i, s - 1] / 2.0 } else { a[i] };    y[i] = x[i, 8];
+
+Here `x[i, s - 1]` becomes the local `x_before`, and `x[i, 8]` the local `x_left`.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +21,17 @@ from kerngen.ir.types import Scalar, ValueType
 from kerngen.ir.walk import map_children
 
 Kept: TypeAlias = tuple[LocalValue, LocalValue | None]
-"""What is left of a loop, and in which turn it was computed: without that, in the last."""
+"""The local that has a value after the loop, and that of its turn; None for the last turn."""
 
 
 @final
 @dataclass(frozen=True)
 class Looping:
-    """The statements of a group with a loop: which run in it, which read its results.
+    """The statements of a group with a loop, rewritten to read locals.
 
-    The first `turns` members run in every turn. `before` are the values of earlier
-    turns, the latest first; `left` are the values that later members read, by their
-    step.
+    - `members`: the statements; the first `turns` of them run in every turn
+    - `before`: for each tensor, the locals with its values of earlier turns, latest first
+    - `left`: for each tensor and step that later members read, the locals of its value
     """
 
     members: tuple[Statement, ...]
@@ -36,7 +41,7 @@ class Looping:
 
     @property
     def keeps(self) -> frozenset[Tensor]:
-        """The tensors whose value in a turn must have a name."""
+        """The tensors whose value of a turn must be a local."""
         return frozenset(self.before) | {tensor for tensor, _ in self.left}
 
     @property
@@ -79,7 +84,7 @@ def looping(
 @final
 @dataclass(frozen=True)
 class _Registers:
-    """Gives registers to what the members of a group read of its loop."""
+    """Rewrites the members of a group to read its loop from registers."""
 
     loop: Statement
     computed: frozenset[Tensor]

@@ -52,19 +52,19 @@ def _stage(stage: Stage) -> Iterator[str]:
 
 
 def _registers(stage: Stage) -> Iterator[LocalValue]:
-    """Yield the local values that a loop defines, not a step."""
+    """Yield the locals that a loop defines, and no step."""
     if stage.loop:
         yield from (local for state in stage.loop.states for local in state.before)
         yield from (capture.local for capture in stage.loop.captures)
 
 
 def _is_of_earlier_turns(stage: Stage) -> bool:
-    """Whether each turn is a dispatch, so that it may read what those before wrote."""
+    """Whether each turn is a dispatch, and so may read what earlier turns have written."""
     return stage.loop is not None and not stage.loop.states
 
 
 def _clash(load: Load, write: Write, stage: Stage) -> bool:
-    """Whether a read may be of what another invocation writes."""
+    """Whether a read may be of an element or part that another invocation writes."""
     if isinstance(write.value, StoreAt) and load.tensor == write.tensor:
         return load.subscripts != write.value.places
     own = stage.domain[: load.tensor.rank]
