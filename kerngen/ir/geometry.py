@@ -99,6 +99,7 @@ def _square(given: Types) -> ValueType | None:
 
 def _cofactors(given: Types) -> tuple[str, ...]:
     """Return the adjoint of a determinant: minors with signs, column by column."""
+    # By Jacobi's formula, the derivative by an element is its cofactor.
     (type_,) = given
     assert isinstance(type_, Matrix)
     size = type_.columns
@@ -111,6 +112,7 @@ def _cofactors(given: Types) -> tuple[str, ...]:
 
 
 def _cofactor(column: int, row: int, size: int) -> str:
+    """Return the cofactor of an element: the minor without its column and row, signed."""
     sign = "-" if (column + row) % 2 else ""
     rest = "xyzw"[:size].replace("xyzw"[row], "")
     others = [f"x[{other}].{rest}" for other in range(size) if other != column]

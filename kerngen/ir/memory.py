@@ -48,6 +48,7 @@ class Leaf:
     @property
     def spelling(self) -> str:
         """The type as it is written: `vec3h`."""
+        # `vec3f` becomes `vec3h`, or `vec3f64` if it is wide.
         if not (self.is_half or self.narrow or self.wide):
             return self.type.spelling
         if isinstance(self.type, Scalar):

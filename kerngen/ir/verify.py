@@ -78,6 +78,7 @@ def verify_kernel(kernel: ir.Kernel, functions: Mapping[str, ir.Function]) -> li
     for host in kernel.hosts:
         faults += _host(host, VisibleNames(functions, dims, uniforms, free=True))
         uniforms = {**uniforms, host.name: Leaf(host.type)}
+    # A statement may read tensors and earlier lets; a recurrence also itself.
     tensors = set(kernel.tensors)
     for statement in kernel.body:
         itself = {statement.target} if statement.along else set[ir.Tensor]()
@@ -140,6 +141,7 @@ def _statement(statement: ir.Statement, reach: VisibleNames) -> Iterator[str]:
         yield f"input '{target.name}' is written"
     if target.role is not ir.Role.LET and target not in reach.tensors:
         yield f"'{target.name}' is no tensor of the kernel"
+    # The statement's indices: those of the tensor's axes, then those in its path.
     inner = [s for s in statement.path if isinstance(s, ir.At) and not _is_fixed(s)]
     own = statement.indices[: len(statement.indices) - len(inner)]
     lengths = tuple(index.extent for index in statement.indices[len(own) :])
@@ -256,6 +258,7 @@ def _uniform(expr: ir.UniformValue, reach: VisibleNames) -> Iterator[str]:
 
 
 def _constant(value: object, scalar: Scalar) -> Iterator[str]:
+    # Types are compared exactly: to Python, True is an int, too.
     match scalar:
         case Scalar.BOOL:
             fits = isinstance(value, bool)

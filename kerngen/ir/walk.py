@@ -156,6 +156,7 @@ def with_indices(expr: ir.Expr, by: Mapping[ir.Index, ir.Expr]) -> ir.Expr:
         moved = visit(value)
         if moved == value:
             return subscript
+        # A bare index that another one of the same length replaces needs no clamp.
         match value, moved:
             case ir.IndexValue(index=old), ir.IndexValue(index=new) if (
                 old.extent == new.extent

@@ -54,6 +54,7 @@ def conditional(reduce: ir.Reduce) -> ir.Reduce:
     """
     if reduce.finds_place:
         return reduce  # of no terms the place is -1, whatever the body is
+    # The neutral value may be in either branch; the body may be such an `if` again.
     match reduce.body:
         case ir.Select(condition, then, otherwise) if _is_identity(
             reduce.kind, otherwise

@@ -35,6 +35,7 @@ def order_of(reduce: Reduce) -> Order | None:
     counts = isinstance(reduce.body, Constant) and reduce.body.value == 1
     if not counts or reduce.kind != "sum" or len(reduce.indices) != 1:
         return None
+    # The two sides of `or`, and those of `and`, may be in any order.
     match reduce.condition:
         case Binary("or", Binary("and") as equal, unlike) | Binary(
             "or", unlike, Binary("and") as equal

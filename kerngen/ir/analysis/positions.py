@@ -37,6 +37,7 @@ def moving_index(place: Subscript) -> Index | None:
         return place.index
     if not free_indices(subscript_value(place)):
         return None
+    # Affine in one index, whatever the numbers are that only the device knows.
     form = affine_form(_without_unknowns(subscript_value(place)))
     if form is None or len(form.terms) != 1:
         raise ValueError(place)

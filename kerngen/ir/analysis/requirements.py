@@ -85,6 +85,7 @@ class Known:
 
         The greatest and the least value are among them, whatever the coefficients' signs.
         """
+        # Quotients in the offset and coefficients are of 32-bit integers.
         wrapping = replace(self._maker, wraps=True)
         offset = wrapping.size(form.offset)
         ends = [

@@ -71,6 +71,7 @@ def lies_within(expr: ir.Expr, extent: ir.Extent) -> bool:
     match expr:
         case ir.BuiltinCall(builtin="mod", arguments=(_, divisor)):
             pass
+        # The sign of `%` is that of its left side, which must not be negative.
         case ir.Binary(op="%", left=ir.IndexValue() | ir.DimValue(), right=divisor):
             pass
         case _:

@@ -98,6 +98,7 @@ def checked(
             is_guarded = True
         yield from checked(expr.body, inner, known, is_guarded=is_guarded)
         return
+    # The node's own subscripts, then its parts: behind a condition these are guarded.
     distinct = tuple(dict.fromkeys(around))
     for name, axis, extent, subscript in _subscripted(expr):
         check = _check(name, axis, extent, subscript, distinct, known)
@@ -168,6 +169,8 @@ def _check(
     """Return how to check a subscript; None where it can't leave its axis."""
     if isinstance(subscript, ir.IndexValue) and subscript.index.extent == extent:
         return None
+    # A clamped one: if an index around ranges over the same length, nothing is read where
+    # that is 0.
     form = subscript_form(subscript)
     if form is None:
         needed = may_be_empty(extent) and extent not in around

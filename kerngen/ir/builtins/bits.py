@@ -17,6 +17,7 @@ I32, U32 = Scalar.I32, Scalar.U32
 
 
 def _bits(value: int) -> int:
+    """Return the lower 32 bits of an integer, which are those of an i32 or u32."""
     return value & 0xFFFFFFFF
 
 
@@ -29,6 +30,7 @@ def _leading_zeros(value: int) -> int:
 
 
 def _trailing_zeros(value: int) -> int:
+    # `bits & -bits` is the lowest set bit.
     bits = _bits(value)
     return (bits & -bits).bit_length() - 1 if bits else 32
 

@@ -48,6 +48,7 @@ def as_f32(value: float) -> float:
         raise NotFiniteError from None
     if not math.isfinite(rounded):
         raise NotFiniteError
+    # A double just above the largest f32 rounds to it: then it is that number.
     return max(-F32_MAX, min(F32_MAX, value))
 
 

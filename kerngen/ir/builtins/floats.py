@@ -28,8 +28,13 @@ from kerngen.plan import hostmath
 F32, I32, BOOL = Scalar.F32, Scalar.I32, Scalar.BOOL
 
 BY_RULE = "WGSL 15.7.4.1"
-INHERITED = "WGSL 15.7.4.2, inherited from "
+"""The source of errors that WGSL states."""
 
+INHERITED = "WGSL 15.7.4.2, inherited from "
+"""The source of errors that WGSL derives from a formula, which follows."""
+
+# Intervals of arguments: not negative; and positive without subnormal numbers, which WGSL
+# lets an implementation flush to 0.
 _NATURAL = (0.0, F32_MAX)
 _NORMAL = (2.0**-126, F32_MAX)
 
@@ -196,6 +201,7 @@ FLOAT_ROWS = (
         host="hostmath.exp",
         partials=("f",),
         accuracy=Accuracy(ulps=3.0, ulps_per_argument=2.0, source=BY_RULE),
+        # e^88 is still finite in f32, e^89 is not.
         domain=((-2 * F32_MAX, 88.0),),
     ),
     Builtin(

@@ -69,6 +69,7 @@ NUMBER_ROWS = (
         overloads=same(1, F32, I32),
         doc="-1, 0 or 1.",
         numpy="np.sign({0})",
+        # `+ 0` makes 0 of the -0 that `Math.sign(-0)` is.
         javascript="Math.sign({0}) + 0",
         javascript_of_integers="BigInt(({0} > 0n) - ({0} < 0n))",
         scalar=_sign,

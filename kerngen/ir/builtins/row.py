@@ -227,6 +227,7 @@ class Builtin:
         Of vectors of one width, each component is computed from those beside it; what
         is true or false holds for all of them.
         """
+        # The overload is that of the components' types; all vectors have one width.
         scalars = tuple(map(scalar_of, given))
         found = next((o for o in self.overloads if o.parameters == scalars), None)
         if found is None or any(isinstance(type_, Matrix) for type_ in given):

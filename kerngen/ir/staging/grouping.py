@@ -148,6 +148,7 @@ class _Grouping:
         joined = _Joined()
         fitting, uncrossed, place = start + 1, start, start
         while place < len(self.body) and len(joined.bound) <= MAX_TENSORS:
+            # A statement that does not fit ends the group, unless that would bind too many.
             if reason := joined.refusal(self.body[place]):
                 if fitting == place:
                     return self._without_last_lets(start, place), reason
@@ -262,15 +263,18 @@ class _Joined:
             fits_loop(each) for each in (loop, statement) if each and each.along
         ):
             return "each step of one is a dispatch of its own"
+        # A statement without an order joins a loop only if it is a let, or reads the loop.
         if along is None:
             is_let = statement.target.role is ir.Role.LET
             follows = is_let or self.written.intersection(tensors_read(statement.value))
             return "" if follows else "its elements need no order"
+        # A loop joins members without an order only if they are lets without reductions.
         if loop is None:
             if any(holds_reduce(m.value) for m in self.members):
                 return "its elements are computed in an order, and reductions need none"
             are_lets = all(m.target.role is ir.Role.LET for m in self.members)
             return "" if are_lets else "its elements are computed in an order"
+        # Two loops need the same axis and direction.
         same = (loop.along.axis, loop.along.descending) if loop.along else None
         is_along = same == (along.axis, along.descending) and not self._is_past(loop)
         return "" if is_along else "its elements are computed in another order"
@@ -282,11 +286,13 @@ class _Joined:
         """
         target, repeats = statement.target, self._computes(statement)
         read = set(tensors_read(statement.value)) - _itself(statement)
+        # Reads of the group's own lets bind nothing; a let with readers elsewhere is bound.
         self.bound.update(read - self.lasts.keys())
         if life is None or life.is_stored:
             self.bound.add(target)
         if life is not None:
             self.lasts[target] = life.last
+        # A let is waiting until its last reader has joined.
         for tensor in read & self.lasts.keys() | {target}:
             needed = self.lasts.get(tensor, 0) > place and tensor not in self.bound
             (self.waiting.add if needed else self.waiting.discard)(tensor)

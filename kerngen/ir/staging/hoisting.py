@@ -66,6 +66,7 @@ def _hoisted(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
     def hoist(reduce: ir.Reduce) -> ir.Expr:
         if reduce in known:  # both branches of an `if` may need it
             return known[reduce]
+        # The let is over those of the statement's indices on which the reduction depends.
         free = free_indices(reduce)
         indices = tuple(index for index in statement.indices if index in free)
         name = fresh.name(f"{statement.target.name}_{reduce.kind}")
@@ -74,6 +75,8 @@ def _hoisted(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
         known[reduce] = ir.Load(let.target, tuple(map(ir.IndexValue, indices)))
         return known[reduce]
 
+    # `bound` are the indices of the reductions around an expression: one that uses them
+    # can't be computed before.
     def visit(expr: ir.Expr, bound: frozenset[ir.Index]) -> ir.Expr:
         if not isinstance(expr, ir.Reduce):
             return map_children(expr, lambda child: visit(child, bound))
@@ -125,6 +128,7 @@ def _split(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
         own = tuple(i for i in statement.indices if i in free_indices(value))
         return ir.Clamped(named("at", value, own))
 
+    # A store at a position also computes the position first, if that reads the target.
     lets: list[ir.Statement] = []
     match statement.value:
         case StoreAt(value, places):

@@ -124,6 +124,7 @@ class _Inliner:
 
     def _prepared(self, let: ir.Statement) -> _Inlined:
         """Return a let with its neighbours, its whole value and what it reads."""
+        # What the let reads through other inlined lets counts, too.
         read = set(tensors_read(let.value))
         through = [self.inlined[tensor] for tensor in read if tensor in self.inlined]
         return _Inlined(
@@ -198,6 +199,7 @@ class _Inliner:
             )
             if inlined is None or not isinstance(expr, ir.Load):
                 return map_children(expr, visit)
+            # At the own element: a neighbour, by the statement's indices.  Else: the value.
             renaming = _renaming(inlined.let, expr)
             if neighbours and is_at(expr, statement.indices):
                 for tensor, part in inlined.chain.items():

@@ -130,6 +130,7 @@ def keyed_place(reduce: ir.Reduce) -> Keyed | None:
 
 
 def _by_keys(reduce: ir.Reduce) -> Keyed | None:
+    # One key for each index; all other conditions are the rest.
     keys: dict[ir.Index, Key] = {}
     rest: list[ir.Expr] = []
     for part in conjuncts(reduce.condition):
@@ -138,9 +139,11 @@ def _by_keys(reduce: ir.Reduce) -> Keyed | None:
             rest.append(part)
         else:
             keys[key.index] = key
+    # A key must not depend on an index that a key sets.
     used = frozenset[ir.Index]().union(*(free_indices(k.value) for k in keys.values()))
     if not keys or not used.isdisjoint(keys):
         return None
+    # In the rest and the body, keys replace the indices that they set.
     by = {key.index: _as_index(key.value) for key in keys.values()}
     kept = map_children(_under(reduce, rest), lambda child: with_indices(child, by))
     assert isinstance(kept, ir.Reduce)
@@ -159,6 +162,7 @@ def _key(part: ir.Expr, indices: tuple[ir.Index, ...]) -> Key | None:
         or not part.left.type.is_integer
     ):
         return None
+    # The key varies with the reduction's indices, and the index is none of them.
     for value, other in ((part.left, part.right), (part.right, part.left)):
         index = _index_of(other)
         varies = not free_indices(value).isdisjoint(indices)
@@ -213,6 +217,7 @@ def ranges_read(reduce: ir.Reduce) -> Ragged | None:
         if bound is None:
             rest.append(part)
         else:
+            # `p > b` begins at b + 1; `p <= e` ends before e + 1.
             op, value = bound
             added = 1 if op in {">", "<="} else 0
             (begins if op in {">", ">="} else ends).append((value, added))
@@ -262,6 +267,7 @@ def _bound(
         (part.op, part.left, part.right),
         (_FLIPPED[part.op], part.right, part.left),
     )
+    # `high - low` must be `i - j + offset`, of a result's index i and the own index j.
     for op, low, high in ways:
         form = affine_form(ir.Binary("-", high, low, Scalar.I32))
         if form is None or own not in form.terms or len(form.terms) != 2:

@@ -72,6 +72,7 @@ def looping(
     loop = next((member for member in members if member.along), None)
     if loop is None or not fits_loop(loop):
         return None
+    # Members with as many indices as the loop run in its turns, the others after it.
     turns = [m for m in members if len(m.indices) == len(loop.indices)]
     registers = _Registers(loop, frozenset(m.target for m in turns), fresh, lengths)
     changed = [

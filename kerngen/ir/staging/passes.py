@@ -70,6 +70,7 @@ def form_stages(kernel: ir.Kernel) -> StagedKernel:
         body = join_places(body, fresh)
     body = tuple(map(_with_conditions, inline_lets(body)))
     body = split_packed(split_self_reads(body, fresh), fresh)
+    # From statements to stages.
     groups = list(group(body))
     outliving = _outliving(groups)
     builder = _Builder(fresh, kernel, outliving)
@@ -172,6 +173,7 @@ class _Builder:
                 steps.append(Define(local, value, member.text))
                 current[member.target] = local
                 value = local
+            # The text is shown once: with the local, or else with the store.
             if stored:
                 text = "" if isinstance(value, ir.LocalValue) else member.text
                 steps.append(Write(member.target, value, text))

@@ -56,12 +56,14 @@ def _split(statement: ir.Statement, fresh: Fresh) -> Body:
         inner = bound | {*expr.indices}
         expr_ = map_children(expr, lambda child: visit(child, inner))
         assert isinstance(expr_, ir.Reduce)
+        # One that depends on an index of a reduction around it stays as it is.
         free = free_indices(expr_)
         if not expr_.finds_place or not free.isdisjoint(bound):
             return expr_
         extreme = replace(expr_, kind=_EXTREME[expr_.kind], type=expr_.body.type)
         if keyed(extreme) is None:
             return expr_
+        # let y_max[q] = ...;    let y_min[q] = ...;
         indices = tuple(index for index in statement.indices if index in free)
         top = name(extreme.kind, extreme, indices)
         first = name("min", _first(extreme, top), indices)
@@ -126,6 +128,7 @@ class _Joiner:
                     continue
             if found is None:
                 continue
+            # Several statements may read one extreme: it gets one `argmax`.
             at, top = found
             place = places.get(at) or self._place(self.body[at])
             places[at] = place
@@ -203,6 +206,7 @@ def _is_extreme(
         return False
     if not all(isinstance(s, ir.IndexValue) for s in top.subscripts):
         return False
+    # By the same indices, both compare the same values under the same conditions.
     by: dict[ir.Index, ir.Expr] = {reduce.indices[0]: ir.IndexValue(index)}
     for own, subscript in zip(statement.indices, top.subscripts, strict=True):
         assert isinstance(subscript, ir.IndexValue)

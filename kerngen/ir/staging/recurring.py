@@ -90,6 +90,7 @@ def _is_end(
     end: ir.Expr = ir.Constant(0, Scalar.I32)
     if not descending:
         end = ir.Binary("-", length_of(extent), _ONE, Scalar.I32)
+    # Equal, as neither difference is ever negative.
     sides = ir.Binary("-", place, end, Scalar.I32), ir.Binary(
         "-", end, place, Scalar.I32
     )

@@ -26,6 +26,7 @@ def _stage(stage: Stage) -> Iterator[str]:
     for reduce in reductions:
         if any(_locals(reduce.body)) and stage.loop is None:
             yield f"{stage.name}: a reduction reads a local"
+    # Step by step: locals are defined before they are read, and tensors read before written.
     defined: set[LocalValue] = set(_registers(stage))
     written: set[Tensor] = set()
     writes = [step for step in stage.steps if isinstance(step, Write)]
@@ -81,6 +82,7 @@ def _order(staged: StagedKernel) -> Iterator[str]:
     """Yield temporaries that are read too early or of bool, and outputs never written."""
     written: set[Tensor] = set()
     for stage in staged.stages:
+        # Where each turn is a dispatch, a stage reads its own writes of earlier turns.
         if _is_of_earlier_turns(stage):
             written.update(s.tensor for s in stage.steps if isinstance(s, Write))
         for step in stage.steps:

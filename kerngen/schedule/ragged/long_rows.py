@@ -125,12 +125,14 @@ def list_row(
     room, rows = to_wgsl(found.room, shader), to_wgsl(found.rows, shader)
     length = t.Binary("-", end, begin)
 
+    # The buffer is one of atomics in this shader, so that stores are atomic, too.
     def store(address: t.Expr, value: t.Expr) -> t.Stmt:
         return t.Evaluate(t.call("atomicStore", t.Unary("&", tasks[address]), value))
 
     def add(word: int, value: t.Expr) -> t.Expr:
         return t.call("atomicAdd", t.Unary("&", tasks[word]), value)
 
+    # The first parts that have no room any more are counted, but not stored.
     task = (at + part) * 2 + rows + HEAD
     has_room = t.Binary("<=", t.call("atomicLoad", t.Unary("&", tasks[0])), room)
     stores = t.count_up(
@@ -255,6 +257,7 @@ def finishing(found: RaggedRows) -> DispatchShader:
     shader, reduce, inner = task.shader, found.reduce, list[t.Stmt]()
     to = found.lowerer(shader, task.row, inner)
     begin, end = found.bounds(to)
+    # As many parts as `list_row` has listed of the row; one if there was no room.
     count = t.Ident(shader.fresh("count"))
     number = ceil_division(t.Binary("-", end, begin), to_wgsl(found.part, shader))
     inner.append(t.Let(count.name, t.call("select", t.ONE, number, task.has_room)))

@@ -174,6 +174,7 @@ def _take_long(rows: _Rows, is_long: t.Ident, bits: t.Expr) -> tuple[t.Stmt, ...
         t.Binary("<<", t.ONE, shader.lane // found.lanes),
     )
     load = t.call("atomicLoad", t.Unary("&", bits))
+    # The body of the loop: a long row, its range, its reduction by all lanes, its steps.
     block: list[t.Stmt] = [
         t.Let(number.name, t.call("firstTrailingBit", left)),
         t.Let(row.name, rows.first + number),

@@ -52,6 +52,7 @@ def in_vectors(stage: Stage) -> set[str]:
     index = stage.domain[loop.axis]
     if index != stage.domain[-1]:
         return set()
+    # Reads: by vectors along t, at the stage's own indices, and only within the loop.
     steps = turns_of(stage)
     writes = [step for step in steps if isinstance(step, Write)]
     others = [
@@ -64,6 +65,8 @@ def in_vectors(stage: Stage) -> set[str]:
         for load in _odd(step.value, stage.domain, index)
     }
     found -= {load.tensor.name for v in others for load in loads(v)}
+    # Writes: whole elements of a tensor over the domain.  If the tensor is read, too, that
+    # must be by vectors at the own element, as a block's vector is stored at its end.
     read = {load.tensor.name for load in stage.reads}
     own = tuple(i.extent for i in stage.domain)
     for write in writes:

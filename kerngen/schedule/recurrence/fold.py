@@ -65,6 +65,7 @@ def lower_fold(task: Task, options: Options) -> Iterator[Variant]:
             yield Variant(form.name, when, (fold_shader(task, found, form),))
         if when == ALWAYS:
             return
+    # More states than lanes: in rounds, with the sums so far in a scratch buffer.
     words = value_bytes(found.reduce.type) // 4
     length = domain_size(found.sums.domain) * words
     scratch = Scratch(task.scratch_name("sums"), length)

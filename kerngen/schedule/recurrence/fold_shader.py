@@ -113,6 +113,7 @@ class _Fold:
         self._found = found
         self._form = form
         self._shader = shader = ShaderBuilder(task, dict.fromkeys(form.names, LANES))
+        # The fewer indices a workgroup's elements differ in, the more reads they share.
         differ = found.elements[-1:] if form.aligned else found.elements
         self._reads = TurnReads.of(found, differ)
         each = LANES if form.names else 1
@@ -186,6 +187,7 @@ class _Fold:
     def _along(self, to: Lowerer, lane: Lane) -> None:
         """Write the loop over blocks of turns: store tiles, read ahead, take turns, join."""
         found, length = self._found, self._shader.extent(self._found.along.extent)
+        # With four states each, registers are vectors along the states' index.
         if self._group.each > 1:
             to = replace(to, vector=found.own)
         declare_registers(to, loop_of(found.steps))
@@ -193,6 +195,8 @@ class _Fold:
         tiles.keep()
         to.block.extend(tiles.read(t.ZERO))
         block = to.nested({})
+        # Behind the first barrier tiles are complete, behind the second one the terms are.
+        # The next block's tiles are stored only when all lanes have passed the second one.
         block.block.extend((*tiles.store(), t.BARRIER))
         block.block.extend(tiles.read(self._block + self._group.turns))
         self._take_turns(block, tiles, lane)

@@ -95,6 +95,7 @@ def _folded(task: Task, steps: Stage, sums: Stage) -> Folded | str:
     if len(read) != 1 or not isinstance(reduce.type, Scalar):
         return f"'{sums.name}' reads other states than one for each term"
     (load,) = read
+    # Its subscripts are the second stage's indices, each once, in any order.
     places = [s.index if isinstance(s, IndexValue) else None for s in load.subscripts]
     if {*places} != {*sums.domain, *reduce.indices} or len({*places}) < len(places):
         return f"'{sums.name}' reads other states than its own"
@@ -104,8 +105,10 @@ def _folded(task: Task, steps: Stage, sums: Stage) -> Folded | str:
     written = {s.tensor for s in sums.steps if isinstance(s, Write)}
     if written & steps.tensors_read:
         return f"'{sums.name}' writes what it reads"
+    # One binding is left for the scratch buffer of many states.
     if len((steps.tensors_read | sums.tensors_read | written) - {state}) >= MAX_TENSORS:
         return f"together they bind more than {MAX_TENSORS - 1} tensors"
+    # The reduced value, by the recurrence's indices, and with the state's local.
     term = _with_state(reduce.body, load, writes[0].value)
     term = with_indices(term, {i: IndexValue(j) for i, j in names.items()})
     return Folded(steps, sums, reduce, term, names)

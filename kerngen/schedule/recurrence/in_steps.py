@@ -75,6 +75,7 @@ def _shader(task: Task, *, first: int) -> DispatchShader:
     loop = stage.loop
     assert loop is not None, "the strategy fits recurrences alone"
     along = stage.domain[loop.axis]
+    # The step's element is stored last, at another place if the tensor is a ring.
     *before, write = stage.steps
     assert isinstance(write, Write), "what goes through memory is stored"
     write_steps(lowerer, replace(stage, steps=tuple(before), loop=None))
@@ -114,6 +115,7 @@ def _place(
     counts = shader.scratch(_COUNTS, Scalar.U32, written=True)
     group, slot, turn = (t.Ident(shader.fresh(x)) for x in ("group", "slot", "turn"))
     last = to_wgsl(_groups(task), shader)
+    # All lanes read the count, then lane 0 changes it.
     body += (
         t.Let(group.name, linear_group(shader)),
         t.Let(slot.name, t.call("min", group, last)),
@@ -125,6 +127,7 @@ def _place(
             (counts.store(slot, turn + 1),),
         ),
     )
+    # Only now may lanes past the last element return: all must reach the barrier.
     element = t.Ident(shader.fresh("element"))
     body += (
         t.Let(element.name, group * SIZE + shader.lane),

@@ -129,6 +129,7 @@ def _parts_shader(task: Task, names: set[str]) -> DispatchShader:
             y_sum += x[i * u.n + j];
         }
     """
+    # A workgroup's lanes: `across` lanes for 64 columns, in as many slices as are left.
     width = LANES if names else 1
     across = COLUMNS // width
     slices = LANES_PER_GROUP // across
@@ -150,6 +151,7 @@ def _parts_shader(task: Task, names: set[str]) -> DispatchShader:
         ),
         t.Let(slice_.name, shader.lane // across),
     ]
+    # The workgroup's number is outer row, part, block of columns, from high to low.
     line = group // blocks
     row, part = (line // count, line % count) if outer else (t.ZERO, line)
     at = unravel(shader, body, tuple(outer), row)
@@ -187,6 +189,7 @@ def _join_slices(
     distance to the next; `line` the number of the row of `parts` that has the total.
     """
     shader, width = lowerer.shader, LANES if lowerer.vector else 1
+    # Lanes past the last column have no terms, but take part in the barriers.
     (own, slices), extent = slice_, shader.extent(column.extent)
     at, lane = lowerer.at[column], shader.lane
     shared = shared_array(shader, reduce, LANES_PER_GROUP, width)
@@ -264,6 +267,7 @@ def finish_shader(task: Task, split: Split) -> DispatchShader:
     count, first, total, part = (
         t.Ident(shader.fresh(name)) for name in ("count", "first", "total", "part")
     )
+    # The parts of a column lie a row of columns apart: parts[row][part][column].
     columns = shader.extent(column.extent)
     row = element // columns if outer else t.ZERO
     parts = shader.scratch("parts", partial_type(reduce), written=False)

@@ -120,6 +120,7 @@ def _parts_shader(task: Task, names: set[str], *, subgroups: bool) -> DispatchSh
     row, part = (group // count, group % count) if task.domain else (t.ZERO, group)
     at = unravel(shader, body, task.domain, row)
     lowerer = Lowerer(shader, at, body, label=reduction_label(task))
+    # Each lane's terms, the components of its total, then all lanes of the workgroup.
     total = _accumulate(lowerer, reduce, part, count, width)
     joiner = Joiner(shader, PART_LANES, PART_LANES, subgroups=subgroups)
     own = own_total(reduce, total, width)
@@ -166,6 +167,7 @@ def _accumulate(
     step = PART_LANES * width
     first = part * AT_ONCE * PART_LANES + shader.lane
     start, end = first * width, shader.size(indices)
+    # A condition such as `j <= i` bounds the loop, if there is one index.
     if single:
         along = terms_along(lowerer, reduce, indices[0], width)
         start, end = along.begin + start, along.end

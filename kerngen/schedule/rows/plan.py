@@ -251,6 +251,7 @@ class _Planner:
         reduce = next(outer_reductions(value), None)
         local = value if isinstance(value, ir.LocalValue) else self._local(step)
         if reduce is not None:
+            # The reduction's result is the local itself, if the step computes nothing else.
             result = local
             if value != reduce:
                 result = self._name(f"{local.name}_{reduce.kind}", reduce)
@@ -303,6 +304,7 @@ class _Planner:
         self, stage: Stage, value: ir.Expr, locals_: dict[ir.LocalValue, ir.LocalValue]
     ) -> ir.Expr:
         """Return a stage's value with the run's indices, and locals for what the run wrote."""
+        # The stage's rows and columns are the run's, in order, by other names.
         theirs = (*stage.domain[: len(self.run.rows)], *own_columns(self.run, stage))
         ours = (*self.run.rows, *self.run.columns)
         renamed = dict(zip(theirs, ours, strict=False))
@@ -318,6 +320,7 @@ class _Planner:
                 case ir.Load(tensor=tensor) if tensor in self._current:
                     return self._current[tensor]
                 case ir.Reduce(indices=indices, body=body, condition=condition):
+                    # Reductions inside of others have indices of their own.
                     if expr != own:
                         for index in indices:
                             name = _free(index.name, taken)

@@ -84,6 +84,7 @@ def run_of(task: Task) -> Run | str:
     found = replace(empty, stages=_that_join(task, empty, following))
     if first not in found.stages:
         return "it holds no reduction, and none over its rows follows it"
+    # The run ends earlier if a shader can't bind all of its tensors.
     found = replace(found, stages=found.stages[: _few_enough(task, found)])
     if first not in found.stages:
         return f"it takes more than {MAX_TENSORS} tensors up to its reduction"

@@ -228,6 +228,7 @@ class RowWriter:
         self._place: t.Expr = shader.lane
         self._writes_row: tuple[t.Expr, ...] = (shader.lane.equals(0),)
         row = t.Ident(position_name(shader, rows, "row"))
+        # A workgroup for each row, a lane for each row, or several lanes for each row.
         if shape.rows == 1 and self._ladder is None:
             self._let(row, linear_group(shader))
             self._body.append(t.If(row >= total, (t.Return(),)))
@@ -325,6 +326,7 @@ class RowWriter:
         if in_front is None:
             further = t.lift(self._lanes) * (number * shape.width)
             named_places.append(t.Let(at.name, start + further))
+        # With several column indices, `at` is the number of the element in its row.
         indices: dict[Index, t.Expr] = {columns[0]: at}
         if len(columns) > 1:
             found = places(shader, columns, at)
@@ -376,6 +378,7 @@ class RowWriter:
         """Write the reads and actions of all spans, in a loop if there are blocks."""
         shape, outer = self._shape, self._body
         self._body = [*self._places()] if self._block is not None else []
+        # First the reads of all spans, then the actions of all spans.
         for actions in (pass_.reads, pass_.each):
             for span in self._spans if actions else ():
                 self._write_span(actions, span, totals)

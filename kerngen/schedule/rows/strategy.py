@@ -175,6 +175,8 @@ class _RowTask:
     @classmethod
     def of(cls, task: Task, run: Run, wanted: RowOptions) -> _RowTask:
         """Return the task of several stages that share one pass over their rows."""
+        # One stage with the steps of all; its files are named after the kernel alone if the
+        # run has all of the kernel's stages.
         stages = task.staged.stages
         written = (tensor for stage in run.stages for tensor in writes(stage))
         kept = frozenset(x for x in written if run.outlives(x, stages))
@@ -198,6 +200,7 @@ class _RowTask:
             all_divisible(self._last_extents(names), LANES) if names else host.NEVER
         )
         columns = self.plan.columns
+        # A shape is for rows up to its length, and by vectors where all rows are such.
         for shape in shapes(self.wanted, self.held):
             wide = shape.width > 1
             short = host.ALWAYS if shape.most is None else at_most(columns, shape.most)

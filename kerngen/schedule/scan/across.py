@@ -209,6 +209,7 @@ class _Lane:
             let j = element % beside * 4u;
             var total = vec4f(0.0);
         """
+        # Where tensors are vectors of four rows, so are the totals of parts.
         bound = {*of.names, of.parts_name} if of.names else of.names
         shader = ShaderBuilder(of.task, dict.fromkeys(bound, LANES))
         beside, part, start, end, size, count, total = (
@@ -230,6 +231,7 @@ class _Lane:
             lanes = lanes * count
         started, number = start_invocation(shader, GROUP, lanes)
         body = [*named, *started]
+        # The lane's number is outer row, part, place in memory, from high to low.
         line, place = number // beside, number % beside * of.width
         length = shader.extent(of.scan.index.extent)
         if cut is not None:
@@ -245,6 +247,7 @@ class _Lane:
         to = Lowerer(shader, at, body, label=reduction_label(of.task))
         terms = ScanTerms(to, of.scan, column if of.width > 1 else None)
         body.append(t.Var(total.name, terms.nothing))
+        # A whole row is part 0, from 0 to its length.
         if cut is None:
             return cls(terms, body, number, t.ZERO, beside, t.ZERO, length, total)
         return cls(terms, body, number, part, beside, start, end, total)

@@ -251,6 +251,7 @@ class AffineTiles:
             other = shared[t.Binary("-", mine, distance)]
             return t.If(lane >= distance, (t.Assign(own, self.then(other, own)),))
 
+        # One step of the scan: note large factors, share, join three lanes, change sides.
         step = (
             *self._check(t.Member(own, "x"), MOST_GROWTH),
             t.Assign(shared[mine], own),
@@ -259,6 +260,7 @@ class AffineTiles:
             t.Assign(side, t.Binary("-", t.u32(self.lanes), side)),
         )
         further = t.Assign(apart, t.u32(JOINED), "*=")
+        # At the end, `before` is the left neighbour's step, `whole` that of the last lane.
         earlier = t.Assign(before, shared[t.Binary("-", mine, t.ONE)])
         body += (
             t.Var(side.name, t.ZERO),

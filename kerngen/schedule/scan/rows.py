@@ -221,6 +221,7 @@ class ScannedRows:
         def term(place: t.Ident, block: list[t.Stmt]) -> t.Expr:
             return terms.term(terms.element(place, length), block)
 
+        # Each lane adds up its runs of the part, four runs in a turn.
         total = t.Ident(shader.fresh("total"))
         blocks = Blocks(
             shader.fresh("place"),
@@ -232,6 +233,7 @@ class ScannedRows:
         )
         reduced = scan.reduce.kind, scan.reduce.type, width
         body += accumulate_blocks(shader, total, reduced, blocks, term)
+        # The lanes join their totals, and lane 0 stores the part's.
         whole = t.Ident(shader.fresh("whole"))
         own = own_total(scan.reduce, total, width)
         body.append(t.Let(whole.name, self._joined(shader, shape, own)))
@@ -259,6 +261,7 @@ class ScannedRows:
         to = self._lowerer(shader, body, part.row)
         parts = shader.scratch("parts", reduce.type, written=False)
         first = part.row * part.count
+        # `carried`: the sum of the totals of the row's parts before this one.
         total = t.Ident(shader.fresh("total"))
         blocks = Blocks(
             shader.fresh("earlier"),
@@ -276,6 +279,7 @@ class ScannedRows:
             lambda at, _: parts.load(first + at),
         )
         carried = self._joined(shader, shape, total)
+        # The scan itself, as for whole rows, but from `start` to `end`.
         length = shader.extent(self.scan.index.extent)
         line = RowPart(part.start, part.end, length, shader.lane)
         self._writer(to, shape, t.u32(shape.lanes)).write(line, carried)

@@ -73,6 +73,7 @@ def lower_atomics(found: Scatter, *, private: bool) -> Iterator[Variant]:
     bins = found.result_count
     scratch = (Scratch(found.task.scratch_name("bins"), bins),)
     names, aligned = _read_by_four(found)
+    # Only the most bins of a workgroup are cut into slices.
     for number in PRIVATE_BINS if private else ():
         most = number * (MOST_SLICES if number == PRIVATE_BINS[-1] else 1)
         few = host.compare("<=", bins, most)
@@ -158,6 +159,7 @@ def _taking_privately(
         *_fill(found, shader, own, count),
         t.BARRIER,
     ]
+    # The loop's body: the indices of a term, or of four, and its way to its bin.
     at = Lowerer(shader, {}, [], label=reduction_label(found.task))
     at.at.update(unravel(shader, at.block, indices, element * width))
     take = _take_four if names else _take

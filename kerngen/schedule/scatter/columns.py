@@ -90,6 +90,7 @@ class ColumnShader:
             let j = column * 4u;
         """
         task, self.found, self.lanes = found.task, found, LANES if names else 1
+        # Where columns are read by four, so are the results of bins.
         kept = task.scratch_name("bins")
         lanes_of = dict.fromkeys((*names, kept), LANES) if names else {}
         self.shader = shader = ShaderBuilder(task, lanes_of)

@@ -214,6 +214,7 @@ class _Few:
             body.append(t.Let(numbers.name, begin + offsets))
         pairs = zip(self._terms, self._own, self._before, strict=True)
         for term, own, before in pairs:
+            # less = select(0, 1, bins < own + select(0, 1, is earlier))
             less = self._fresh("less")
             each = numbers < t.call("vec4u", term)
             earlier = each if is_own else self._start < term
@@ -235,6 +236,7 @@ class _Few:
             at = self._slice * OWN + self._side + number * SIDE
             yield t.Assign(self._counts[at], before)
         yield t.BARRIER
+        # The sum of the counts of all slices is the term's place.
         place, term, block = self._fresh("to"), self._fresh("term"), list[t.Stmt]()
         total = self._counts[shader.lane]
         for number in range(1, SLICES):

@@ -139,6 +139,7 @@ def _shaders(
     else:
         where = sorted_into(found, 1)
         yield sorting_few(found)
+    # These are the same shaders for any number of passes, with other buffers.
     rest = (
         once((joining_runs, names), lambda: joining_runs(found, names)),
         _of_many(
@@ -176,6 +177,7 @@ def _keying(found: Scatter) -> DispatchShader:
     keys = shader.scratch("keys", Scalar.U32, written=True)
     bins = shader.size(found.bins)
     body.append(t.If(element < bins, (filled.store(element, t.ZERO),)))
+    # A term that counts nowhere has the number of bins as its key, and so is sorted last.
     block: list[t.Stmt] = []
     lowerer = Lowerer(shader, {}, block, label=reduction_label(found.task))
     lowerer.at.update(unravel(shader, block, found.terms, element))

@@ -95,6 +95,8 @@ def joining_runs(found: Scatter, names: frozenset[str]) -> DispatchShader:
     first, number, key, carries = map(to.fresh, ("first", "number", "key", "carries"))
     count, place = to_wgsl(level.count, to.shader), first + number
     to.let(first, to.part * RUN)
+    # In the ninth turn, `key` is that of the next part's first term: if it is the same, the
+    # run goes on there.
     own = to.keys.load(t.call("min", place, count - 1))
     last = number.equals(RUN)
     goes_on = t.all_of(last, key.equals(to.run))
@@ -218,6 +220,7 @@ def joining_carried(found: Scatter, names: frozenset[str]) -> DispatchShader:
         own = to.keys.load(at * stride)
         return t.call("select", to.limit, own, to.continues(at * stride))
 
+    # The end of one run and the beginning of the next.
     flush = _flush_carried(to, carries, bins)
     begin = (
         *flush,
@@ -341,6 +344,7 @@ def finishing(found: Scatter, names: frozenset[str]) -> DispatchShader:
 
     body.append(t.Let(bin_.name, found.bin_at(shader, at)))
     body.append(t.Let(mark.name, filled.load(bin_)))
+    # Results that `runs` has written are left alone.
     if _writes_at_once(found, names):
         body.append(t.If(mark.equals(1), (t.Return(),)))
     nothing = identity(shader, reduce.kind, reduce.type, lanes)

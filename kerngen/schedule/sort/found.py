@@ -169,6 +169,7 @@ def _move(stage: Stage, index: Index, places: Tensor) -> Move | str:
             pass
         case _:
             return "it does more"
+    # A reduction by one key, which is the place of the own element.
     reduce = None if stage.loop else stage.reduction
     by = None if reduce is None else keyed(conditional(reduce))
     if by is None or len(by.keys) != 1 or len(by.reduce.indices) != 1:
@@ -179,10 +180,12 @@ def _move(stage: Stage, index: Index, places: Tensor) -> Move | str:
             pass
         case _:
             return "its key is no place"
+    # It moves every element, over as many places as there are elements.
     if by.reduce.condition is not None:
         return "it moves some elements alone"
     if stage.domain != (key.index,) or {own.extent, key.index.extent} != {index.extent}:
         return "it is of other lengths"
+    # The value is a word of 32 bits, and stays one in the target.
     is_exact = by.reduce.kind in {"max", "min"} or (
         by.reduce.kind == "sum" and body.type is not Scalar.F32
     )
