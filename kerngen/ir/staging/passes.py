@@ -1,8 +1,8 @@
 """Staging: turn a kernel's statements into stages, each of which one dispatch can run.
 
-    m[i] = (sum[j] x[i, j]) / f32(n);              stage m: m_sum, then m
-    let d[i, j] = x[i, j] - m[i];                  inlined
-    y[i, j] = d[i, j] * d[i, j];                   stage y
+    m[i] = (sum[j] x[i, j]) / f32(n);      stage m[i]       write m = (sum ...) / f32(n)
+    let d[i, j] = x[i, j] - m[i];          stage y[i, j]    define d = x[i, j] - m[i]
+    y[i, j] = d[i, j] * d[i, j];                            write y = d * d
 
 A statement reads the state before it, over its whole domain, as if at once.  These passes,
 in this order, keep that meaning:

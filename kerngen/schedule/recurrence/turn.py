@@ -1,10 +1,10 @@
 """A turn of a recurrence's loop, and the registers that carry values to the next turns.
 
-A state has a register for each turn that is read back: of `h[t - 1]` and `h[t - 2]`, these
-are `h_before` and another one, which move on at the end of a turn:
+A state has a register for each turn that is read back: for `h[t - 1]` and `h[t - 2]`, these
+are `h_before` and `h_before_2`, which move on at the end of a turn:
 
     let h = ...;                    // reads both registers
-    h_before2 = h_before;
+    h_before_2 = h_before;
     h_before = h;
 """
 

@@ -23,7 +23,7 @@ RUNS: Final = 4
 """How many runs a lane has: their totals are the components of one vector."""
 
 INVOCATIONS: Final = 256
-"""How many lanes share a row that is longer than `MEDIUM_ROW`, without the option `lanes`."""
+"""How many lanes share a row longer than `MEDIUM_ROW`, or the only row of a kernel."""
 
 ALONE: Final = 64
 """From this many lanes on, a row has a workgroup of its own."""

@@ -55,7 +55,7 @@ in storage are faster.
 """
 
 TERMS_PER_LANE: Final = 16
-"""How many terms a lane takes at least, while there are fewer than `MOST_GROUPS`."""
+"""How many terms a lane takes at most, while there are fewer workgroups than `MOST_GROUPS`."""
 
 MOST_GROUPS: Final = 1024
 """The most workgroups for a slice: enough for a large device.

@@ -42,7 +42,7 @@ MOST_ROUNDS: Final = 8
 """The most tiles of a block, one for each round of its loop.
 
 Blocks have as few tiles as leave 256 blocks or less, as 256 lanes then scan the counts of a
-digit in one turn; from 2^22 terms on they have eight.
+digit in one turn; with 2^22 terms or more they have eight.
 """
 
 FEW_BLOCKS: Final = 8
@@ -129,8 +129,9 @@ def sort_passes(
 ) -> Iterator[DispatchShader]:
     """Yield the dispatches of `count` passes: three each, for the next bits of the keys.
 
-    Terms are moved from the buffers of one side to those of the other, then back.  The
-    shaders are written for the first of these directions, `begins_back` is for the other.
+    Terms are moved from the buffers of one side to those of the other, then back.  Shaders
+    name the buffers for the first of these directions; with `begins_back`, pass 0 has the
+    other one.  So passes in both directions share their shaders.
     """
     there, back = sides
     turned = dict(zip((*there, *back), (*back, *there), strict=True))

@@ -6,10 +6,10 @@
 Each pass sorts by eight bits of the key, the lowest first, and moves the words of an element
 from one set of scratch buffers to the other:
 
-    pass 0      tensors      -> moved_back      bits 0 to 7
-    pass 1      moved_back   -> moved           bits 8 to 15
-    pass 2      moved        -> moved_back      bits 16 to 23
-    pass 3      moved_back   -> results         bits 24 to 31
+    pass 0      tensors      -> moved           bits 0 to 7
+    pass 1      moved        -> moved_back      bits 8 to 15
+    pass 2      moved_back   -> moved           bits 16 to 23
+    pass 3      moved        -> results         bits 24 to 31
 
 Places are not stored.
 """
