@@ -76,7 +76,7 @@ def _fold_binary(expr: ir.Binary) -> ir.Expr:
 
 
 def _is_plain(expr: ir.Binary) -> bool:
-    """Whether WGSL accepts a constant expression: one of floats, or one that does not wrap."""
+    """Whether WGSL accepts a constant expression: of floats, or without overflow."""
     if not expr.type.is_integer:
         return True
     left, right = constant_value(expr.left), constant_value(expr.right)

@@ -109,7 +109,7 @@ def _under(reduce: ir.Reduce, condition: ir.Expr, body: ir.Expr) -> ir.Reduce:
 
 
 def _is_identity(kind: ir.ReduceKind, expr: ir.Expr) -> bool:
-    """Whether an expression is the neutral value of a kind; -0.0 is one of sums, too."""
+    """Whether an expression is the neutral value of a reduction; of sums, -0.0 is, too."""
     if isinstance(expr, ir.Construct):
         return all(_is_identity(kind, part) for part in expr.parts)
     identity = identity_of(kind, expr.type)

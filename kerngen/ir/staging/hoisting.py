@@ -101,7 +101,7 @@ def _kept_reduction(statement: ir.Statement) -> ir.Reduce | None:
 
 
 def split_self_reads(body: Iterable[ir.Statement], fresh: Fresh) -> Body:
-    """Return statements, of which those that read other elements of their target use a let.
+    """Return statements that read no other elements of their targets: lets are read instead.
 
     Before:  x[i] = sum[j] w[i, j] * x[j];
     After:   let x_next[i] = sum[j] w[i, j] * x[j];    x[i] = x_next[i];
@@ -142,7 +142,7 @@ def _split(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
 
 def split_packed(body: Iterable[ir.Statement], fresh: Fresh) -> Body:
     """
-    Return statements, of which reductions that are written as narrow integers use a let.
+    Return statements that write no reduction as a narrow integer: lets are read instead.
 
     An element of 8 or 4 bits shares its word with others, so that an invocation writes whole
     words; only the strategy for single elements does so.

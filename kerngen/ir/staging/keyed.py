@@ -172,7 +172,7 @@ def _key(part: ir.Expr, indices: tuple[ir.Index, ...]) -> Key | None:
 
 
 def _index_of(expr: ir.Expr) -> ir.Index | None:
-    """Return the index that an integer is, whatever its type."""
+    """Return the index whose value an expression is, `i` or `u32(i)`, or None."""
     match expr:
         case ir.IndexValue(index=index):
             return index
@@ -289,7 +289,7 @@ def _moved(offset: ir.Expr, step: int) -> ir.Expr:
 
 
 def _is_near(shift: ir.Expr) -> bool:
-    """Whether a shift has small literals and dims alone, so that no sum with it overflows."""
+    """Whether a shift is a sum of small literals and dims, so that it can't overflow."""
     return all(
         isinstance(part, ir.DimValue)
         or (isinstance(part, ir.Binary | ir.Unary) and part.op in {"+", "-"})

@@ -115,7 +115,7 @@ class _Registers:
         return _replaced(member, earlier)
 
     def afterwards(self, member: Statement) -> Statement:
-        """Return a member that reads what is left of the loop."""
+        """Return a member behind the loop that reads its results from locals."""
 
         def left(load: Load) -> Expr | None:
             if load.tensor not in self.computed:

@@ -46,7 +46,7 @@ def distance(load: ir.Load, statement: ir.Statement) -> int:
 def place_read(
     load: ir.Load, let: ir.Statement, indices: tuple[ir.Index, ...]
 ) -> ir.Expr | None:
-    """Return the step of a recurrence that a later statement reads, or None if not one alone.
+    """Return the only step of a recurrence that a later read is of, or None.
 
     `indices` are those of the reading statement, which has the let's but for the
     recurrence's.  The step may depend on them, as in `x[i, last[i]]`.

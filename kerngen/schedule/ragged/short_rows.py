@@ -206,7 +206,7 @@ def _finished(
     variant: str,
     turns: Size,
 ) -> DispatchShader:
-    """Return the finished shader; `turns` are those of its loops beside the short rows'."""
+    """Return the finished shader; `turns` bounds the loop over long rows, or their parts."""
     count = found.rows_at_once
     rows = "one row" if count == 1 else f"{count} rows"
     rest = "long ones by all lanes" if variant else "long ones are listed"

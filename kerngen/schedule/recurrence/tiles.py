@@ -44,7 +44,7 @@ MOST_TURNS: Final = 16
 @final
 @dataclass(frozen=True)
 class TurnReads:
-    """The reads of a turn, by what they depend on.
+    """The reads of a turn, by the indices on which they depend.
 
     - `fixed`: the same in all turns, as `a[i, k]`
     - `of_element`: the same for all lanes of an element, as `x[n, t, i]`

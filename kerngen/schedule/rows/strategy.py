@@ -80,7 +80,7 @@ def fits_rows(task: Task) -> str:
 
 
 def rows_run(task: Task) -> tuple[Stage, ...]:
-    """Return the stages that run together, from the task's on; it alone if there is no run."""
+    """Return the stages of the task's run; only the task's own stage if there is none."""
     run = run_of(task)
     return (task.stage,) if isinstance(run, str) else run.stages
 

@@ -351,7 +351,7 @@ class AffineTiles:
     def _take(
         self, steps: Lowerer, place: t.Expr, end: t.Expr, whole: dict[Load, t.Expr]
     ) -> None:
-        """Write the four steps themselves, with what the stage computes of each and stores."""
+        """Write the four steps themselves: compute each state, and store the results."""
         written = dict[str, t.Expr]()
         if self.names:
             self._at_block(steps, place)

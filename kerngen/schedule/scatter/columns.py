@@ -119,7 +119,7 @@ class ColumnShader:
         self.body.append(t.Let(name.name, value))
 
     def bins(self) -> StorageBinding:
-        """Return the buffer of the bins' results, behind which are those that parts carry."""
+        """Return the buffer with the bins' results, then the results that parts carry."""
         return self.shader.scratch("bins", self.found.reduce.type, written=True)
 
     def place(self, bin_: t.Expr) -> t.Expr:

@@ -273,7 +273,7 @@ def _add(to: ColumnShader, bins: StorageBinding, place: t.Expr) -> t.Stmt:
 
 
 def joining_rest(found: Scatter, names: frozenset[str]) -> DispatchShader:
-    """Return the shader that adds what 1,024 terms each still carry to the bins.
+    """Return the shader that adds the rest to the bins: the sums that `carries` carries.
 
     The invocation of the first of these groups that continues a run adds those of all
     later groups, in a loop.
@@ -375,7 +375,7 @@ def _later_parts(
     sum_of: Callable[[t.Expr], t.Expr],
     lanes: int,
 ) -> tuple[t.Stmt, ...]:
-    """Return the loop that adds what later parts carry of a bin's run to `rest`.
+    """Return the loop that adds the sums that later parts of a bin's run carry to `rest`.
 
     `bin_` is the bin's number and its mark; with mark p + 2 the run goes on from part
     p + 1.  Eight parts are read before any is added: one at a time, an H200 took 0.35 us
