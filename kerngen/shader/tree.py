@@ -109,9 +109,10 @@ class Call(Expr):
 @final
 @dataclass(frozen=True, slots=True)
 class Template(Expr):
-    """A call whose text is a format template, as a built-in's row has: `exp({0}) - 1.0`.
+    """A call whose text is a format template, from the row of a built-in.
 
-    `{0}`, `{1}` are the arguments, and `{T}` is `type`: f32 or vec4f.
+    That of `tanh` is `tanh(clamp({0}, {T}(-15.0), {T}(15.0)))`: `{0}` is the first argument,
+    and `{T}` is `type`, f32 or vec4f.
     """
 
     template: str

@@ -15,7 +15,7 @@ from kerngen.ir.fold import fold
 from kerngen.ir.walk import children, map_children, walk
 
 LONGEST: Final = 200
-"""The most nodes of a value that is substituted, as chains of lets double in each step."""
+"""The most nodes of a value that is substituted: text must not grow without bound."""
 
 MOST_NEIGHBOURS: Final = 16
 """The most lets that an inlined let needs as neighbours: all are moved to each of its uses."""
