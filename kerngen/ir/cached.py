@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
 _KEPT = "_found_once"
+"""The attribute of an object in which results are, by function and other arguments."""
 
 _Of = TypeVar("_Of")
 _More = ParamSpec("_More")
@@ -16,11 +17,11 @@ _Result = TypeVar("_Result")
 def cached_on_instance(
     find: Callable[Concatenate[_Of, _More], _Result],
 ) -> Callable[Concatenate[_Of, _More], _Result]:
-    """Cache a function's results in its first argument, the object itself.
+    """Cache a function's results in its first argument, the object itself: a decorator.
 
-    It is a `cached_property` for functions outside of the class.  `functools.cache` would keep every
-    object for ever, and give one the result of its equal, whose docs may be others: docs
-    and places are not compared.
+    It is what `cached_property` is for methods.  `functools.cache` would keep every object
+    for ever; and it would return the result of an equal object, though documentation and
+    spans, which are not compared, may differ.
     """
 
     @wraps(find)
@@ -34,17 +35,17 @@ def cached_on_instance(
     return ask
 
 
-# Expressions that compute their hash only once.
+# Nodes that compute their hash once.
 #
-# An expression's hash is of its fields, and so of all the expressions below it.  Derivation
-# looks expressions up again and again: without this, a fifth of its time is hashing.
+# The hash of an expression depends on all expressions below it.  Derivation looks
+# expressions up again and again: without this, it would spend a fifth of its time on hashes.
 
 
 class HashedOnce:
-    """A frozen dataclass with a slot for its hash.
+    """The base of frozen dataclasses that keep their hash, in a slot.
 
-    The slot is no field, so a copy in another process, where strings have other hashes,
-    computes its own.
+    The slot is no field, so that it is not pickled: in another process strings have other
+    hashes.
     """
 
     __slots__ = ("kept_hash",)
@@ -55,7 +56,7 @@ _Node = TypeVar("_Node", bound=type[HashedOnce])
 
 
 def hashed_once(node: _Node) -> _Node:
-    """Make instances of a class compute their hash once; a decorator."""
+    """Make the instances of a class compute their hash once: a class decorator."""
     of_fields: Callable[[HashedOnce], int] = vars(node)["__hash__"]
 
     def kept(self: HashedOnce) -> int:

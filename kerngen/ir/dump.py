@@ -1,7 +1,10 @@
 """The typed IR as text, for tests and for reading.
 
-Expressions are in full parentheses, indices with their extents where they are bound;
-`1` is an i32, `1u` a u32 and `1.0` an f32.
+Expressions are in full parentheses, and indices have their extents where they are bound:
+
+    output y[i < n]: f32 = (sum[j < k] (a[i, j] * x[j]))
+
+`1` is an i32, `1u` a u32 and `1.0` an f32; `~` marks a clamped subscript, as in `x[~ids[i]]`.
 """
 
 from __future__ import annotations
@@ -152,7 +155,7 @@ def _statement(statement: ir.Statement) -> str:
 
 
 def _order(statement: ir.Statement) -> str:
-    """Return along which index a let reads itself, and how far back: ` along t - 1`."""
+    """Return the order of a let that reads itself: ` along t - 1`, or ` along t + 1`."""
     along = statement.along
     assert along is not None, "asked for lets that read themselves"
     sign = "+" if along.descending else "-"

@@ -1,8 +1,8 @@
-"""Constant folding, just where a shader would have an invalid constant expression.
+"""Constant folding, only where a shader would have an invalid constant expression.
 
 WGSL evaluates constant expressions when it compiles, and refuses those that overflow,
-divide by zero or have no value.  What would be refused is computed here instead, by the
-rules that hold at run time; what is fine is left as the user wrote it.
+divide by zero or have no value.  These are folded here, by the rules that hold at run time;
+all others stay as the user wrote them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kerngen.ir.types import Scalar, ValueType
 
 
 def fold(expr: ir.Expr) -> ir.Expr:
-    """Fold the top node of an expression whose parts are folded.
+    """Return an expression with its top node folded; its parts must be folded already.
 
     Raises `NotFiniteError` where a float constant expression has no finite value.
 
@@ -48,7 +48,7 @@ def _constant(value: Value, scalar: ValueType) -> ir.Constant:
 
 
 def _fold_unary(expr: ir.Unary) -> ir.Expr:
-    """Make a negated literal a literal; `-i` may wrap for the lowest i32."""
+    """Return a negated literal as a literal; `-i` wraps for the lowest i32."""
     value = constant_value(expr)
     if value is None or expr.op == "not":
         return expr
@@ -64,8 +64,8 @@ def _fold_binary(expr: ir.Binary) -> ir.Expr:
     right = constant_value(expr.right)
     if right is None or not expr.type.is_integer:
         return expr
-    # By WGSL's rules at run time x / 0 is x, x % 0 is 0, and counts of shifts are taken
-    # modulo 32.  With constants all three are errors.
+    # At run time, WGSL has x / 0 = x and x % 0 = 0, and takes shift counts modulo 32.  With
+    # a constant on the right all three are errors when it compiles.
     if expr.op == "/" and right == 0:
         return expr.left
     if expr.op == "%" and right == 0:
@@ -76,7 +76,7 @@ def _fold_binary(expr: ir.Binary) -> ir.Expr:
 
 
 def _is_plain(expr: ir.Binary) -> bool:
-    """Whether WGSL computes the constant expression as it is."""
+    """Whether WGSL accepts a constant expression: of floats, or without overflow."""
     if not expr.type.is_integer:
         return True
     left, right = constant_value(expr.left), constant_value(expr.right)
@@ -106,7 +106,10 @@ def _fold_call(expr: ir.BuiltinCall) -> ir.Expr:
 
 
 def _fold_field(expr: ir.BuiltinCall) -> ir.Expr:
-    """Cut a constant bit field to 32 bits, as happens at run time."""
+    """Return a call with a constant bit field cut to 32 bits, as at run time.
+
+    `extractBits(x, 30u, 8u)` becomes `extractBits(x, 30u, 2u)`.
+    """
     *rest, offset, count = expr.arguments
     start, width = constant_value(offset), constant_value(count)
     if start is not None:

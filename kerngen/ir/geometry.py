@@ -1,8 +1,8 @@
-"""The built-ins on whole vectors and matrices, one row each.
+"""The table of built-ins on whole vectors and matrices, as `dot` and `cross`.
 
-Those of scalars (`kerngen.ir.builtins.table`) work on each component of a vector; these don't.
-Every row is a function of WGSL's of the same name (WGSL 17.5, Numeric Built-in
-Functions), and of `kerngen.runtime.geometry`'s.
+The built-ins of `kerngen.ir.builtins.table` work on each component of a vector; these don't.
+Each is a function of WGSL of the same name (WGSL 17.5, Numeric Built-in Functions), and one
+of `kerngen.runtime.geometry`, in snake case.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ Types: TypeAlias = tuple[ValueType, ...]
 @final
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """A built-in on whole vectors: `typing` returns the result's type, or None.
+    """A built-in on whole vectors or matrices: its row in the table.
 
-    `adjoints` are its derivative in reverse, one for each argument: expressions of the
-    language for how a scalar rises with the argument, over the arguments `x`, `y`, `z`,
-    the result `f`, and `d`, how the scalar rises with the result. Where they depend on
-    the types of the arguments, a function of those returns them.
+    - `accepted`: its arguments in words, for messages
+    - `typing`: a function of the arguments' types that returns the result's, or None
+    - `adjoints`: its vector-Jacobian products, one for each argument, as expressions of the
+      language over the arguments `x`, `y`, `z`, the result `f`, and `d`, the gradient by
+      the result; or a function of the arguments' types that returns them
+
+    So `dot(x, y)` has the adjoints `d * y` and `d * x`.
     """
 
     name: str
@@ -96,6 +99,7 @@ def _square(given: Types) -> ValueType | None:
 
 def _cofactors(given: Types) -> tuple[str, ...]:
     """Return the adjoint of a determinant: minors with signs, column by column."""
+    # By Jacobi's formula, the derivative by an element is its cofactor.
     (type_,) = given
     assert isinstance(type_, Matrix)
     size = type_.columns
@@ -108,6 +112,7 @@ def _cofactors(given: Types) -> tuple[str, ...]:
 
 
 def _cofactor(column: int, row: int, size: int) -> str:
+    """Return the cofactor of an element: the minor without its column and row, signed."""
     sign = "-" if (column + row) % 2 else ""
     rest = "xyzw"[:size].replace("xyzw"[row], "")
     others = [f"x[{other}].{rest}" for other in range(size) if other != column]
@@ -120,10 +125,11 @@ def _cofactor(column: int, row: int, size: int) -> str:
 _ONE = "(vecNf)"
 _TWO = "(vecNf, vecNf)"
 
-# A distance has a kink where it is 0: what it rises by on one side it falls by on the other.
+# A length of 0 has a kink, with slopes of both signs: their mean, 0, is taken.
 _AT_NO_DISTANCE = "if f == 0.0 { 0.0 * x } else"
 
-# Of `refract(x, y, z)`: `z * x - bent * y`, and zeros where the square is negative.
+# `refract(x, y, z)` is `z * x - bent * y`, and 0 where the square is negative (total
+# reflection).  Here, x is the direction, y the normal and z the ratio of the indices.
 _COSINE = "dot(y, x)"
 _SINE_SQUARED = f"(1.0 - {_COSINE} * {_COSINE})"
 _SQUARE = f"1.0 - z * z * {_SINE_SQUARED}"
@@ -216,4 +222,4 @@ _ROWS = (
 )
 
 GEOMETRY: Final = {row.name: row for row in _ROWS}
-"""Every such function by its name."""
+"""Every built-in on whole vectors or matrices by its name."""

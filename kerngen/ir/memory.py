@@ -1,7 +1,7 @@
-"""Memory types: elements of tensors, fields of structs, parameters.
+"""Memory types: those of tensor elements, struct fields and parameters.
 
-Values have fewer types (`kerngen.ir.types`): what memory keeps as f16 is read as f32,
-and of arrays and structs only the parts are read.
+Values have fewer types (`kerngen.ir.types`): an f16 in memory is read as an f32, and of
+arrays and structs only the parts are read.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from kerngen.source.text import Span
 class Leaf:
     """A scalar, vector or matrix in memory: its value's `type`, and how it is stored.
 
-    A `narrow` integer is kept in 8 or 4 bits, several to a word; a `wide` number takes 64
-    bits, which no kernel reads: only `kerngen bind` meets it.
+    - `is_half`: as f16, each component
+    - `narrow`: as an integer of 8 or 4 bits, several to a word
+    - `wide`: as a number of 64 bits, which no kernel reads: for `kerngen bind` alone
     """
 
     type: ValueType
@@ -47,6 +48,7 @@ class Leaf:
     @property
     def spelling(self) -> str:
         """The type as it is written: `vec3h`."""
+        # `vec3f` becomes `vec3h`, or `vec3f64` if it is wide.
         if not (self.is_half or self.narrow or self.wide):
             return self.type.spelling
         if isinstance(self.type, Scalar):
@@ -116,7 +118,7 @@ class Struct:
     span: Span | None = field(default=None, compare=False, repr=False)
 
     def __hash__(self) -> int:
-        """Return the name's hash: structs are looked up at each read of a part."""
+        """Return the hash of the name, as structs are looked up at each read of a part."""
         return hash(self.name)
 
     @property
@@ -171,11 +173,11 @@ WIDE = {
     if scalar_of(type_) is scalar
     for leaf in (Leaf(type_, wide=storage),)
 }
-"""The types of 64 bits by our names: naga's `vec2<u64>` is `vec2u64`."""
+"""The types of 64 bits by their names here: naga's `vec2<u64>` is `vec2u64`."""
 
 
 def lowest_and_highest(storage: Storage) -> tuple[int, int]:
-    """Return the least and the greatest number that a narrow integer holds."""
+    """Return the least and the greatest value of a narrow integer: -8 and 7 of i4."""
     if storage in {Storage.I8, Storage.I4}:
         return -(1 << (storage.bits - 1)), (1 << (storage.bits - 1)) - 1
     return 0, (1 << storage.bits) - 1

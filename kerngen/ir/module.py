@@ -13,10 +13,10 @@ from kerngen.source.diagnostic import Diagnostic
 @final
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A checked `.kern` file: its kernels, functions and constants.
+    """A checked `.kern` file: its kernels, functions and structs.
 
-    `functions` holds those in scope and all that they call, callees before callers.
-    `imported` are the names of constants that other files define.
+    - `functions`: those in scope and all that they call, callees before callers
+    - `imported`: the names of constants that other files define
     """
 
     path: str
@@ -29,4 +29,4 @@ class Module:
     origins: tuple[Module, ...] = field(default=(), compare=False)
     """The files whose kernels have gradients in this one."""
     warnings: tuple[Diagnostic, ...] = field(default=(), compare=False)
-    """What is legal in the file, and probably not meant."""
+    """The warnings about legal parts of the file that are probably mistakes."""

@@ -1,8 +1,8 @@
-"""The typed IR: the checker's result, and the input of every later pass.
+"""The nodes of the typed IR: the checker's result, and the input of every later pass.
 
-All nodes are frozen and hashable, and compare by meaning.  Expressions are scalars,
-vectors and matrices; each knows its type.  Names are the user's; what is legal here but reserved in an output
-language is renamed by that output's namer.
+Nodes are frozen and hashable, and compare by meaning: documentation, spans and texts do not
+count.  An expression is a scalar, a vector or a matrix, and has its `type`.  Names are the
+user's; the namer of an output language renames those that are reserved there.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Role(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor of a kernel.
+    """A tensor of a kernel: a parameter, an output or a let.
 
-    `element` is the type that elements are read as, or a struct, of which the members
-    are read.  Values in a tensor that `is_half` are f32, kept as f16; those of one that
-    is `narrow` are integers, kept in 8 or 4 bits.
+    - `element`: the type that elements are read as, or a struct, whose members are read
+    - `extents`: the lengths of its axes
+    - `is_half`, `narrow`: whether f32 is stored as f16, and integers in 8 or 4 bits
     """
 
     name: str
@@ -61,7 +61,7 @@ class Tensor:
     narrow: Storage | None = None
 
     def __hash__(self) -> int:
-        """Return the name's hash: passes look tensors up all the time."""
+        """Return the hash of the name, as passes look tensors up all the time."""
         return hash(self.name)
 
     @property
@@ -94,7 +94,7 @@ class Index:
 class Constant:
     """A literal value, or `inf`.
 
-    Floats are finite in f32 and kept as written, in double, or infinite; never NaN.
+    A float is never NaN; if finite, it is the double that was written, and finite in f32.
     """
 
     value: float | int | bool
@@ -140,7 +140,7 @@ class DimValue:
 @final
 @dataclass(frozen=True, slots=True)
 class UniformValue:
-    """A parameter or host, or what `path` leads to in a parameter that is a struct."""
+    """The value of a parameter or host, or of a part of a parameter: `camera.pos`."""
 
     name: str
     type: ValueType
@@ -159,9 +159,9 @@ class LocalValue:
 @final
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """A subscript affine in the indices: the host checks that it stays in its axis.
+    """A subscript that is affine in the indices, as `2 * i + u`: the host checks its range.
 
-    `text` is the user's own.
+    `text` is the subscript as the user wrote it.
     """
 
     value: Expr
@@ -171,13 +171,13 @@ class Affine:
 @final
 @dataclass(frozen=True, slots=True)
 class Clamped:
-    """Any other subscript: what lies outside of the axis becomes its nearest element."""
+    """Any other subscript, as `ids[t]` or `i / 2`: it is clamped to the axis."""
 
     value: Expr
 
 
 Subscript: TypeAlias = IndexValue | Affine | Clamped
-"""How a read addresses one axis: a bare index directly, all else by its value."""
+"""The subscript of an axis: a bare index, or an expression that is checked or clamped."""
 
 
 @final
@@ -191,7 +191,7 @@ class Field:
 @final
 @dataclass(frozen=True, slots=True)
 class At:
-    """A step of a path into a fixed array, a matrix's column or a vector's component."""
+    """A step of a path into a fixed array, `[j]`; also a `Part`'s component or column."""
 
     place: Subscript
     length: int
@@ -206,7 +206,7 @@ Path: TypeAlias = tuple[Step, ...]
 @hashed_once
 @dataclass(frozen=True, slots=True)
 class Load(HashedOnce):
-    """A read: one element of a tensor, or the part of it that `path` leads to."""
+    """A read of one element of a tensor, `x[i, j]`, or of a part of it: `balls[i].pos`."""
 
     tensor: Tensor
     subscripts: tuple[Subscript, ...]
@@ -293,7 +293,7 @@ class Unary:
 @hashed_once
 @dataclass(frozen=True, slots=True)
 class Binary(HashedOnce):
-    """`left op right`; shifts have a u32 right side, all else two sides of one type."""
+    """A binary operation, `left op right`; shifts have a u32 on the right."""
 
     op: BinaryOp
     left: Expr
@@ -312,7 +312,7 @@ class Binary(HashedOnce):
 @hashed_once
 @dataclass(frozen=True, slots=True)
 class Select(HashedOnce):
-    """`if condition { then } else { otherwise }`."""
+    """A choice between two values: `if condition { then } else { otherwise }`."""
 
     condition: Expr
     then: Expr
@@ -331,9 +331,9 @@ class Select(HashedOnce):
 @hashed_once
 @dataclass(frozen=True, slots=True)
 class Cast(HashedOnce):
-    """A conversion to `type` by WGSL's rules.
+    """A conversion to `type` by WGSL's rules: `f32(n)`.
 
-    One that `is_halved` rounds an f32 as a tensor of f16 does; only stages hold it.
+    One that `is_halved` rounds an f32 to f16 and back; such casts are in stages alone.
     """
 
     operand: Expr
@@ -380,8 +380,8 @@ class FunctionCall:
 class Reduce(HashedOnce):
     """A reduction of `body` over `indices`: `sum[j] x[j]`.
 
-    With a `condition`, `sum[j when j <= i] x[j]`, it is over those terms alone for which
-    that is true; the others are not evaluated.  An `argmax` is its one index's value.
+    With a `condition`, `sum[j when j <= i] x[j]`, terms for which it is false are not
+    evaluated.  An `argmax` has one index, and the value of that index, an i32.
     """
 
     kind: ReduceKind
@@ -392,7 +392,7 @@ class Reduce(HashedOnce):
 
     @property
     def finds_place(self) -> bool:
-        """Whether it returns a position (`argmax`), not a value."""
+        """Whether the result is a value of the index, as of `argmax` and `argmin`."""
         return self.kind in {"argmax", "argmin"}
 
 
@@ -419,9 +419,9 @@ Expr: TypeAlias = (
 
 
 def is_constant(expr: Expr) -> bool:
-    """Whether an expression is made of constants alone.
+    """Whether an expression has literals and `const` items as its only operands.
 
-    WGSL computes such an expression when it compiles.
+    WGSL evaluates such an expression when it compiles.
     """
     match expr:
         case Unary() | Binary() | Select() | Cast() | BuiltinCall():
@@ -453,10 +453,10 @@ class Parameter:
 @final
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A scalar computed on the host, in double unless it is an integer.
+    """A scalar that the host computes once for each call: `host rest = 1 - beta;`.
 
-    `type` is I32 or F32.  In `value`, scalars mix freely: operands keep their own types,
-    and a Binary of mixed types has type F32.  `text` is the user's own.
+    `type` is I32, computed exactly, or F32, computed in double.  In `value` number types
+    mix: a `Binary` of mixed types has type F32.  `text` is the user's own.
     """
 
     name: str
@@ -468,10 +468,10 @@ class Host:
 @final
 @dataclass(frozen=True)
 class Function:
-    """One of the user's functions: lets in order, then the value.
+    """One of the user's functions: `lets` in order, then the value, `body`.
 
-    `partials` are the names of the functions that are its derivatives by each parameter,
-    if the user gave them; empty for a parameter that is no f32.
+    `partials` are the names of the functions that a `derivative of` item declares, one for
+    each parameter, and "" for a parameter that is no f32.
     """
 
     name: str
@@ -486,17 +486,17 @@ class Function:
 @final
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`target[indices] = value` for every value of `indices`, as if at once.
+    """A statement: `target[indices] = value` for every value of `indices`, as if at once.
 
-    With a `StoreAt` as value, the elements written are those at its places.
-    With `along`, the target is a let that reads itself: in that order, not at once.
+    - `value`: a `StoreAt` if the elements are written at a position
+    - `path`, `component`: the part of the element that is written, as in
+      `balls[i].pos.x = ...`, if it is not the whole; indices in the path are in `indices`,
+      after those of the tensor's axes
+    - `along`: the order in which elements are written, of a let that reads itself
+    - `text`: the statement as the user wrote it, on one line
 
-    With a `path`, only what that leads to in the element is written.  It may hold
-    indices of its own, which follow those of the tensor's axes in `indices`.
-    `component` is that of a vector there, or empty.
-
-    Compound assignments are already expanded.  A `let` is a statement whose target has
-    role LET.  `text` is the statement as the user wrote it, on one line.
+    Compound assignments are already expanded: `x[i] += 1` is `x[i] = x[i] + 1`.  A `let` is
+    a statement whose target has role LET.
     """
 
     target: Tensor
@@ -524,7 +524,7 @@ class Statement:
 @final
 @dataclass(frozen=True, slots=True)
 class DerivedDim:
-    """A length that the host computes, of an output's axis or an index's range.
+    """A length that the host computes, of an axis or of an index's range: `(d + 31) / 32`.
 
     `value` is an integer over dims and scalars, computed exactly; `text` is the user's.
     """
@@ -540,7 +540,7 @@ class Requirement:
     """A condition that every call must meet: `require d % 8 == 0;`.
 
     `condition` is over dims and integer scalars, computed exactly; `text` is the user's.
-    One that is `implied` by a derived kernel's lengths is no condition of its gradients.
+    One that a derived kernel's lengths have `implied` is no condition of its gradients.
     """
 
     condition: Expr
@@ -552,9 +552,10 @@ class Requirement:
 @final
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A schedule: a strategy with options, for one stage or for every one that it fits.
+    """A schedule: a strategy with options, for one stage or for every stage that it fits.
 
-    `span` is that of the strategy and its options.
+    `schedule unit.length when m < 8 { reduce }` has the stage `length` and the guard
+    `m < 8`.  `span` is that of the strategy and its options.
     """
 
     stage: str | None
@@ -570,8 +571,9 @@ class Schedule:
 class Kernel:
     """A typed kernel.
 
-    `dims` are in order of first appearance; `derived` are the lengths computed from them.  `tensors` holds the tensor parameters in
-    order, then the outputs.  `signature` and each statement's text are the user's own.
+    `dims` are the lengths that arguments have, in order of first appearance, `derived` those
+    that the host computes from them.  `tensors` has the tensor parameters in order, then the
+    outputs.  `signature` and each statement's text are the user's own.
     """
 
     name: str
@@ -589,7 +591,7 @@ class Kernel:
     derived: tuple[DerivedDim, ...] = ()
     requires: tuple[Requirement, ...] = ()
     gradient: GradientOf | None = field(default=None, compare=False)
-    """What it was derived from."""
+    """The kernel and parameters that it is a gradient of, if it was derived."""
 
     @property
     def lengths(self) -> tuple[str, ...]:

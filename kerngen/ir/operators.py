@@ -1,6 +1,6 @@
-"""The types of operators on vectors and matrices, by WGSL's rules.
+"""The result types of operators on vectors and matrices, by WGSL's rules.
 
-Of scalars, the checker decides itself: both sides have one type.
+Operators on scalars are not here: both sides have one type, which the checker compares.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _SHIFTS: Final = frozenset[BinaryOp](("<<", ">>"))
 def composite_type(
     op: BinaryOp, left: ValueType, right: ValueType
 ) -> Vector | Matrix | None:
-    """Return the type of `left op right`, one of which is a vector or matrix.
+    """Return the type of `left op right`, where a side is a vector or matrix.
 
-    None if there is no such operation (WGSL 8.7, Arithmetic Expressions).
+    Return None if there is no such operation (WGSL 8.7, Arithmetic Expressions).
     """
     match left, right:
         case Vector(), Vector():
@@ -50,7 +50,7 @@ def _mixes(op: BinaryOp, vector: Vector, scalar: Scalar) -> bool:
 
 
 def _product(left: ValueType, right: ValueType) -> Vector | Matrix | None:
-    """Return the type of a product with a matrix in it."""
+    """Return the type of a product with a matrix: by a scalar, a vector or a matrix."""
     match left, right:
         case (Matrix(), Scalar.F32) | (Scalar.F32, Matrix()):
             return left if isinstance(left, Matrix) else _matrix(right)
@@ -74,7 +74,7 @@ def is_composite(type_: ValueType) -> bool:
 
 
 def swizzle_type(type_: ValueType, components: str) -> Scalar | Vector | None:
-    """Return the type of components of a vector, named by letters of `xyzw`."""
+    """Return the type of a swizzle, as `xy` or `zyx`, of a vector; None if it has none."""
     if not isinstance(type_, Vector) or not 1 <= len(components) <= 4:
         return None
     if not set(components) <= set("xyzw"[: type_.width]):
@@ -84,7 +84,7 @@ def swizzle_type(type_: ValueType, components: str) -> Scalar | Vector | None:
 
 
 def part_type(type_: ValueType) -> tuple[int, Scalar | Vector] | None:
-    """Return how many numbered parts a value has, and their type; None for a scalar."""
+    """Return the number and the type of a value's components or columns; None for a scalar."""
     match type_:
         case Vector(scalar=scalar, width=width):
             return width, scalar
@@ -97,7 +97,7 @@ def part_type(type_: ValueType) -> tuple[int, Scalar | Vector] | None:
 
 
 def fits_construct(type_: Vector | Matrix, parts: tuple[ValueType, ...]) -> bool:
-    """Whether parts of these types make a vector or matrix of a type."""
+    """Whether a vector or matrix of a type can be constructed of parts of these types."""
     if isinstance(type_, Matrix):
         return parts == (type_.column,) * type_.columns
     if any(isinstance(p, Matrix) or scalar_of(p) is not type_.scalar for p in parts):

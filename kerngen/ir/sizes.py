@@ -1,8 +1,8 @@
-"""From typed host expressions to sizes of the plan: lengths, guards, offsets.
+"""Turn typed host expressions into sizes of the plan: lengths, guards and offsets.
 
-A size is of integers.  What passes through floats, the user's functions or built-ins of
-bits is computed by the generated module, as the values of hosts are: in a size it is a
-symbol, `computed1`.
+A size is made of integers.  An expression with floats, functions of the user or built-ins
+on bits can't be one: the generated module computes it, as it computes hosts, and in the
+size it is a symbol, `computed1`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FOLDING: Final[Mapping[str, Callable[[host.Size, host.Size], host.Size]]] = {
     "min": host.minimum,
     "max": host.maximum,
 }
-"""Operators and built-ins of two integers that fold."""
+"""Operators and built-ins of two integers, each with the plan's function that simplifies it."""
 
 _NAMES: Final = {
     "/": "/",
@@ -38,20 +38,23 @@ _NAMES: Final = {
     "|": "bit_or",
     "^": "bit_xor",
 }
-"""What plans call the other operators; built-ins have their own names there."""
+"""The names of the other operators in plans; built-ins keep theirs."""
 
 _PASS_32_BITS: Final = frozenset(("/", "%", "<<", ">>"))
-"""Operators whose result depends on whether an operand wrapped before."""
+"""Operators whose lower 32 bits depend on more than the lower 32 bits of their operands.
+
+For others, such as `+`, it makes no difference if an operand has wrapped before.
+"""
 
 _MOST: Final = 2**53
-"""Integers beyond this are not exact in every language that reads plans."""
+"""The largest integer of a size: beyond it, JavaScript's numbers are not exact."""
 
 _DEEPEST: Final = 60
-"""Sizes nest at most so deep, so that any reader's stack holds them."""
+"""The most levels of a size, so that no reader of plans runs out of stack."""
 
 
 class _NotASizeError(Exception):
-    """An expression that no size can hold."""
+    """An expression can't be a size."""
 
 
 @final
@@ -59,9 +62,11 @@ class _NotASizeError(Exception):
 class SizeMaker:
     """Turns host expressions of a kernel into sizes and guards.
 
-    `hosts` are the values of its hosts; `name` spells a parameter.  `computed` collects
-    the expressions that the generated module computes, by their symbols.  With `wraps`,
-    quotients are those of 32-bit integers, as a kernel computes them.
+    - `hosts`: the values of the kernel's hosts by name
+    - `name`: a function that returns the name of a parameter in sizes
+    - `taken`: the names that symbols must not have
+    - `wraps`: whether quotients are those of 32-bit integers, as a shader computes them
+    - `computed`: the expressions that the generated module computes, with their symbols
     """
 
     hosts: Mapping[str, ir.Expr]
@@ -81,7 +86,7 @@ class SizeMaker:
         return _as_guard(self._whole(expr))
 
     def _whole(self, expr: ir.Expr) -> Result:
-        """Return a result that plans can hold: not too deep, of numbers not too large."""
+        """Return an expression's size, or its symbol if that is too deep or too large."""
         result = self._result(expr)
         parts = list(_nested(result, 0))
         if any(d > _DEEPEST or n > _MOST for d, n in parts):
@@ -95,7 +100,7 @@ class SizeMaker:
             return self._computed(expr)
 
     def _computed(self, expr: ir.Expr) -> Result:
-        """Return the symbol of what the generated module computes."""
+        """Return the symbol of an expression that the generated module computes."""
         if (expr, self.wraps) not in self.computed:
             name = f"computed{len(self.computed) + 1}"
             while name in self.taken:
@@ -105,6 +110,7 @@ class SizeMaker:
         return host.compare("!=", symbol, 0) if expr.type is Scalar.BOOL else symbol
 
     def _of_integers(self, expr: ir.Expr) -> Result:
+        """Return the size or guard of an expression, or raise `_NotASizeError`."""
         match expr:
             case ir.Constant(value=bool(value)) | ir.ConstRef(value=bool(value)):
                 return host.Truth(value)
@@ -123,6 +129,7 @@ class SizeMaker:
             case ir.Unary(op="not", operand=operand):
                 return host.negate(self._guard(operand))
             case ir.Unary(op=op, operand=operand) if _are_integers(expr, operand):
+                # ~x is -x - 1 in two's complement.
                 negated = host.multiply(self._size(operand), -1)
                 return negated if op == "-" else host.add(negated, -1)
             case ir.Binary(op="and" | "or" as op, left=left, right=right):
@@ -150,7 +157,7 @@ class SizeMaker:
         return _as_guard(self._result(expr))
 
     def _uniform(self, value: ir.UniformValue, parts: tuple[int, ...]) -> Result:
-        """Return a scalar, or a part of one: `camera.width`, `v.0`."""
+        """Return the symbol of a scalar, or of a part of a parameter: `camera.width`, `v.0`."""
         if value.name in self.hosts:
             if parts:
                 raise _NotASizeError

@@ -1,4 +1,4 @@
-"""Stores at a position, as values of statements."""
+"""The node of stores at a position: `cache[at + i, g] = k[i, g]`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 class StoreAt:
     """A value, and the position in the target where it is stored: `m[row, j] = value`.
 
-    It is the whole value of a statement. Each axis of the target has a subscript: an
-    index of the statement; an affine one, which the host checks; or one read from the
-    device, which is `Clamped` in the IR. A store outside of the axis is left out. No
-    two elements have the same position.
+    It is the whole value of a statement.  `places` has a subscript for each axis of the
+    target: an index of the statement; an affine one, which the host checks; or one that
+    the device computes, which is `Clamped` in the IR, though it is not clamped: a store
+    outside of the axis is left out.  No two elements have the same position.
     """
 
     value: Expr

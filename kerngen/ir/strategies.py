@@ -1,6 +1,6 @@
 """The names of strategies that schedules may ask for, and their options.
 
-`kerngen.schedule.strategies` has a row for each; a test holds the two together.
+`kerngen.schedule.strategies` has a row for each strategy; a test compares the two tables.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Final, final
 class OptionRule:
     """The values that an option takes: how they are written, and their range.
 
-    `tried` are the values that a search tries, the likelier ones first.
+    - `usage`: how it is written: `tile(m, n, k)`
+    - `count`: how many numbers it has; each is from `lowest` to `highest`
+    - `tried`: the values that a search tries, the likelier ones first
     """
 
     usage: str
@@ -180,4 +182,4 @@ REPLACED: Final[Mapping[tuple[str, str], str]] = {
         "device's multiprocessors is a good number."
     ),
 }
-"""What to write instead of options that strategies had once."""
+"""For options that strategies had once, the hint what to write instead."""

@@ -39,8 +39,9 @@ class Scalar(Enum):
 class Storage(Enum):
     """The type of a tensor's elements in memory, by its name in `.kern` and WGSL.
 
-    f16 is for storage only: its elements are read as f32, and rounded when written.  So
-    are the integers of 8 and 4 bits, packed into words, which keep the lower bits.
+    Elements of f16 are read as f32, and rounded when written.  Integers of 8 and 4 bits are
+    packed into words; they are read as i32 or u32, and keep the lower bits of what is
+    written.  Types of 64 bits are for `kerngen bind` alone.
     """
 
     F32 = "f32"
@@ -62,7 +63,7 @@ class Storage(Enum):
 
     @property
     def size(self) -> int:
-        """The bytes of an element, or of the word that it shares with others."""
+        """The number of bytes of an element, or of the word that it shares with others."""
         return max(self.bits, 16 if self is Storage.F16 else 32) // 8
 
     @property
@@ -72,7 +73,7 @@ class Storage(Enum):
 
     @property
     def per_word(self) -> int:
-        """How many elements are in a word of 32 bits."""
+        """The number of elements in a word of 32 bits: 8 of u4."""
         return 32 // self.bits
 
 

@@ -1,7 +1,7 @@
-"""The verifier of the typed IR: invariants that every pass keeps.
+"""The verifier of the typed IR: invariants that hold after every pass.
 
-`verify_module` returns what is wrong as sentences, none for valid IR.  A fault here is
-a bug of kerngen's, never of a user's program.
+`verify_module` returns the violated invariants as sentences, none for valid IR.  Each is a
+bug of kerngen, never of a user's program.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ _ON_BITS = frozenset({"&", "|", "^"})
 @final
 @dataclass(frozen=True)
 class VisibleNames:
-    """The names that an expression may use; in a `free` one, number types mix."""
+    """The names that an expression may use.
+
+    In a `free` expression number types mix: those of hosts and derived lengths.
+    """
 
     functions: Mapping[str, ir.Function]
     dims: frozenset[str] = frozenset()
@@ -75,6 +78,7 @@ def verify_kernel(kernel: ir.Kernel, functions: Mapping[str, ir.Function]) -> li
     for host in kernel.hosts:
         faults += _host(host, VisibleNames(functions, dims, uniforms, free=True))
         uniforms = {**uniforms, host.name: Leaf(host.type)}
+    # A statement may read tensors and earlier lets; a recurrence also itself.
     tensors = set(kernel.tensors)
     for statement in kernel.body:
         itself = {statement.target} if statement.along else set[ir.Tensor]()
@@ -137,6 +141,7 @@ def _statement(statement: ir.Statement, reach: VisibleNames) -> Iterator[str]:
         yield f"input '{target.name}' is written"
     if target.role is not ir.Role.LET and target not in reach.tensors:
         yield f"'{target.name}' is no tensor of the kernel"
+    # The statement's indices: those of the tensor's axes, then those in its path.
     inner = [s for s in statement.path if isinstance(s, ir.At) and not _is_fixed(s)]
     own = statement.indices[: len(statement.indices) - len(inner)]
     lengths = tuple(index.extent for index in statement.indices[len(own) :])
@@ -160,7 +165,7 @@ def _statement(statement: ir.Statement, reach: VisibleNames) -> Iterator[str]:
 def _positions(
     stored: StoreAt, target: ir.Tensor, indices: tuple[ir.Index, ...]
 ) -> Iterator[str]:
-    """Yield faults of a store's position: each index is in one place."""
+    """Yield the faults of a store's position: each index must be in one subscript."""
     if len(stored.places) != target.rank:
         yield f"'{target.name}' is stored at a wrong number of subscripts"
     if target.role is not ir.Role.UPDATE:
@@ -253,6 +258,7 @@ def _uniform(expr: ir.UniformValue, reach: VisibleNames) -> Iterator[str]:
 
 
 def _constant(value: object, scalar: Scalar) -> Iterator[str]:
+    # Types are compared exactly: to Python, True is an int, too.
     match scalar:
         case Scalar.BOOL:
             fits = isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Walking expressions: children, and rebuilding a node with other children."""
+"""Traversals of expressions: their children, and copies with other children."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def children(expr: ir.Expr) -> tuple[ir.Expr, ...]:
 def map_children(expr: ir.Expr, f: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
     """Return `expr` with `f` applied to each direct subexpression.
 
-    The node itself comes back where nothing changed.
+    The node itself is returned if nothing changed, so that unchanged parts are shared.
     """
     before = children(expr)
     after = tuple(map(f, before))
@@ -137,7 +137,7 @@ def map_path(path: ir.Path, f: Callable[[ir.Expr], ir.Expr]) -> ir.Path:
 
 
 def with_value(subscript: ir.Subscript, value: ir.Expr) -> ir.Subscript:
-    """Return a subscript with another value."""
+    """Return a subscript of the same kind with another value."""
     if isinstance(subscript, ir.IndexValue):
         assert isinstance(value, ir.IndexValue), "a bare index stays one"
         return value
@@ -156,12 +156,13 @@ def with_indices(expr: ir.Expr, by: Mapping[ir.Index, ir.Expr]) -> ir.Expr:
         moved = visit(value)
         if moved == value:
             return subscript
+        # A bare index that another one of the same length replaces needs no clamp.
         match value, moved:
             case ir.IndexValue(index=old), ir.IndexValue(index=new) if (
                 old.extent == new.extent
             ):
                 return moved
-            case _:  # An index of another length may be beyond the axis.
+            case _:  # an index over another length may be outside of the axis
                 return ir.Clamped(moved)
 
     def along(path: ir.Path) -> ir.Path:
@@ -191,8 +192,8 @@ def with_indices(expr: ir.Expr, by: Mapping[ir.Index, ir.Expr]) -> ir.Expr:
 
 def walk(expr: ir.Expr) -> Iterator[ir.Expr]:
     """Yield `expr` and every expression below it, parents first."""
-    # Not by recursion: each node would be handed through as many generators as it lies
-    # deep.
+    # A stack, not recursion: by `yield from`, each node would pass through as many
+    # generators as it is deep.
     waiting = [expr]
     while waiting:
         node = waiting.pop()

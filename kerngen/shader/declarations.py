@@ -31,7 +31,7 @@ class Struct:
 @final
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A constant declaration: `const name: type = value;`."""
+    """A constant that WGSL computes when it compiles: `const name: type = value;`."""
 
     name: str
     type: str
@@ -41,7 +41,7 @@ class Const:
 @final
 @dataclass(frozen=True, slots=True)
 class Override:
-    """An override declaration: `override name: u32;`, set when a pipeline is made."""
+    """A constant that each pipeline of the shader sets: `override name: u32;`."""
 
     name: str
 
@@ -49,7 +49,10 @@ class Override:
 @final
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A uniform or storage buffer binding in group 0."""
+    """A binding of a uniform or storage buffer, in group 0.
+
+    `space` is `uniform`, `storage, read` or `storage, read_write`.
+    """
 
     binding: int
     space: str
@@ -60,7 +63,7 @@ class Buffer:
 @final
 @dataclass(frozen=True, slots=True)
 class WorkgroupVar:
-    """A workgroup variable: `var<workgroup> name: type;`."""
+    """A variable in workgroup memory, `var<workgroup> name: type;`, of `size` bytes."""
 
     name: str
     type: str
@@ -70,7 +73,7 @@ class WorkgroupVar:
 @final
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function declaration."""
+    """A function declaration below a comment; `parameters` are (name, type)."""
 
     name: str
     parameters: tuple[tuple[str, str], ...]
@@ -90,9 +93,10 @@ class Verbatim:
 @final
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
-    """The compute entry point; `builtins` are (builtin, name, type).
+    """The compute entry point, `@compute @workgroup_size(64) fn main(...)`.
 
-    `workgroup_size` is a number, or the name of an override.
+    `builtins` are its parameters: (built-in value, name, type).  `workgroup_size` is the
+    number of lanes, or the name of an override.
     """
 
     workgroup_size: int | str
@@ -108,7 +112,7 @@ Declaration: TypeAlias = (
 @final
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A WGSL module: extensions, then declarations in order."""
+    """A WGSL module: the extensions that it enables, then its declarations in order."""
 
     declarations: tuple[Declaration, ...]
     enables: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
-"""The nesting limit of WGSL parsers: deeper expressions are split by `let`.
+"""Split expressions that are nested deeper than WGSL parsers allow.
 
-naga gives up at 256 levels of its own, of which a call takes two and a sign in
-parentheses four.
+naga refuses expressions of more than 256 of its levels, of which a call takes two, and a
+sign with its parentheses four.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Final, assert_never, final
 from kerngen.shader import tree as t
 
 DEEPEST: Final = 100
-"""The levels that an expression may take, counted as naga does."""
+"""The most levels of an expression, counted as naga does."""
 
+# The levels of an operation; a template's text may have calls of its own around arguments.
 _CALL, _SIGN, _TEMPLATE = 2, 4, 6
 _LEAVES: Final = (t.Ident, t.Literal)
 
@@ -22,15 +23,15 @@ _LEAVES: Final = (t.Ident, t.Literal)
 def named_where_deep(
     body: Iterable[t.Stmt], fresh: Callable[[str], str]
 ) -> tuple[t.Stmt, ...]:
-    """Name inner parts of expressions that are nested too deep.
+    """Return statements in which inner parts of too deep expressions are named by `let`.
 
     Before:  y[i] = exp(exp(... exp(x[i]) ...));
     After:   let inner = exp(... exp(x[i]) ...);
              y[i] = exp(... inner ...);
     """
     statements = tuple(body)
-    # Rebuilding every expression took a sixth of a build, and hardly one is too deep.
-    # Half of them are there several times, as loops are unrolled.
+    # Most often there is nothing to do: to rebuild every expression took a sixth of a build.
+    # Half of the expressions occur several times, as loops are unrolled.
     distinct = {id(expr): expr for expr in _expressions(statements)}
     if all(_levels(expr) <= DEEPEST for expr in distinct.values()):
         return statements
@@ -61,7 +62,8 @@ def _expressions(body: Iterable[t.Stmt]) -> Iterator[t.Expr]:
 
 def _levels(expr: t.Expr) -> int:
     """Return the levels that an expression takes."""
-    # Half of all are leaves, and a third operators; a `match` takes 0.2 us for each case.
+    # Half of all expressions are leaves, and a third operators: these are tested first, and
+    # not by `match`, which takes 0.2 us for each case.
     if isinstance(expr, _LEAVES):
         return 0
     if isinstance(expr, t.Binary):
@@ -86,6 +88,7 @@ def _levels(expr: t.Expr) -> int:
 
 
 def _statement(statement: t.Stmt, fresh: Callable[[str], str]) -> Iterator[t.Stmt]:
+    """Yield a statement behind the lets that its expressions need."""
     names = _Names(fresh)
     match statement:
         case t.Let(_, value) | t.Assign(_, value):
@@ -111,7 +114,7 @@ def _statement(statement: t.Stmt, fresh: Callable[[str], str]) -> Iterator[t.Stm
 @final
 @dataclass(frozen=True)
 class _Names:
-    """Takes one expression apart; `lets` are to precede its statement."""
+    """Splits the expressions of one statement; `lets` must precede it."""
 
     fresh: Callable[[str], str]
     lets: list[t.Let] = field(default_factory=list[t.Let])
@@ -143,7 +146,10 @@ class _Names:
         return tuple(self._below(argument, levels) for argument in arguments)
 
     def _below(self, expr: t.Expr, levels: int) -> t.Expr:
-        """Return an expression some levels down, or its name if that is too deep."""
+        """Return an operand, or the name of its `let` if it would be too deep.
+
+        `levels` is how much deeper the operand is than the operation.
+        """
         inner = self.shallow(expr)
         if _levels(inner) + levels <= DEEPEST:
             return inner
@@ -153,4 +159,5 @@ class _Names:
 
 
 def _is_chain(expr: t.Binary) -> bool:
+    """Whether the left side has the same operator, as in `a + b + c`: no parentheses."""
     return isinstance(expr.left, t.Binary) and expr.left.op == expr.op

@@ -1,6 +1,7 @@
 """WGSL helper functions besides those of built-ins, as text templates.
 
-They are templates like those of `kerngen.ir.builtins.helpers`.
+A shader declares those that it calls.  As in `kerngen.ir.builtins.helpers`, {T}, {I} and
+{U} are f32, i32 and u32, or vectors of four, and {S} is "" or "4" accordingly.
 """
 
 from __future__ import annotations
@@ -149,13 +150,16 @@ _OWN: Final = {
     "max_value": _VALUE.format(kind="max", nothing="-2139095041"),
     "min_value": _VALUE.format(kind="min", nothing="0x7f800000"),
 }
-"""The text of each by its name.
+"""The text of each helper function by its name, which is used for:
 
-`infinity` is for `inf` and reductions of nothing, `remainder` for `%`, `nearest_f16` for what is written to an f16 and read again, and
-`to_i32` and `to_u32` convert floats that may be NaN.  Those of ranks and of the best find
-the place of a greatest or least number.  `max_rank` and `min_rank` make what `max` and
-`min` of floats compare, and `max_value` and `min_value` floats of it again.
-`affine_then` joins steps of a recurrence.
+- `infinity`: the literal `inf`, and reductions of nothing
+- `remainder`: the operator `%` of integers
+- `nearest_f16`: a value that is stored as f16 and read again in the same stage
+- `to_i32`, `to_u32`: conversions of floats, which may be NaN
+- `float_rank`, `unsigned_rank`, `better` and the like: `argmax` and `argmin`
+- `max_rank`, `min_rank`: the integers that `max` and `min` of floats compare; `max_value`
+  and `min_value` are their inverses
+- `affine_then`: steps of a recurrence that strategy `scan` joins
 """
 
 

@@ -1,7 +1,7 @@
-"""Valid WGSL names for users' names.
+"""Valid WGSL names for users' names: `filter` becomes `filter_`.
 
-Every rule of WGSL about names is kept here: keywords and reserved words (WGSL 3.7 and
-15.3), predeclared types and functions, which a user's name would shadow.
+All rules of WGSL about names are here: keywords and reserved words (WGSL 3.7 and 15.3),
+and predeclared types and functions, which a user's name would shadow.
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ BUILTIN_FUNCTIONS = frozenset(
 ENUMERANTS = frozenset(
     "function private read read_write storage uniform workgroup write".split()
 )
-"""Address spaces and access modes: a buffer's name would hide them from declarations."""
+"""Address spaces and access modes: a declaration of one of these names would hide them."""
 
 ENTRY_POINT = "main"
 
+# Members of structs are not in a scope, so that they shadow nothing.
 _NOT_FOR_MEMBERS = KEYWORDS | RESERVED_WORDS
 _NOT_FOR_VALUES = (
     _NOT_FOR_MEMBERS | PREDECLARED_TYPES | BUILTIN_FUNCTIONS | {ENTRY_POINT}
@@ -67,7 +68,7 @@ _NOT_FOR_VALUES = (
 
 @final
 class Namer:
-    """Hands out unused names in one scope: `x`, then `x_`, `x_2`, `x_3`."""
+    """A supply of unused names in one scope: `x`, then `x_`, `x_2`, `x_3`."""
 
     def __init__(self, reserved: Iterable[str]) -> None:
         self._taken = set(reserved)
@@ -75,6 +76,7 @@ class Namer:
 
     def claim(self, wanted: str) -> str:
         """Return `wanted` or the nearest free name, and take it."""
+        # WGSL allows `_a`, but not `_` or `__a`, and no digit in front.
         name = wanted.lstrip("_")
         if not name[:1].isalpha():
             name = f"value{name}"
@@ -88,12 +90,12 @@ class Namer:
 
 
 def unlike_enumerants(wanted: str) -> str:
-    """Return a name, with a `_` added if it would hide an address space."""
+    """Return a name, with a `_` added if it would hide an address space or access mode."""
     return f"{wanted}_" if wanted in ENUMERANTS else wanted
 
 
 def value_namer(helpers: Iterable[str] = ()) -> Namer:
-    """Return the namer for a shader's variables and functions."""
+    """Return the namer for a shader's variables and functions, without those of `helpers`."""
     return Namer(_NOT_FOR_VALUES | set(helpers))
 
 

@@ -1,8 +1,13 @@
-"""WGSL structs of a shader, declared from laid-out types.
+"""The struct declarations of a shader, from laid-out types.
 
-Padding is in plain sight: a member with unused bytes behind it has an `@size`.  There is
-never an `@align`, which naga forgets of a struct in a struct; what the user aligned is
-realised by the padding in front of it.
+    struct Camera {
+        @size(16) pos: vec3f,  // offset 0
+        view: mat4x4f,  // offset 16
+    }
+
+A member with unused bytes behind it has an `@size`, so that offsets are visible.  There is
+no `@align`, which naga ignores for a struct in a struct: a user's `@align` becomes padding
+behind the member before.
 """
 
 from __future__ import annotations
@@ -17,14 +22,14 @@ from kerngen.shader import declarations as wgsl
 from kerngen.shader.names import Namer, member_names, unlike_enumerants
 
 UNIFORM: Final = "Uniform"
-"""The uniform struct of every kernel, so that equal shaders are equal to the letter."""
+"""The name of every kernel's uniform struct, so that equal shaders have equal texts."""
 
 
 @final
 class StructDeclarations:
-    """The struct declarations of one shader; `namer` names them.
+    """The struct declarations of one shader, named by `namer`.
 
-    Two layouts of a struct share a declaration if their texts are equal.
+    Layouts of a struct in two address spaces share a declaration if their texts are equal.
     """
 
     def __init__(self, namer: Namer) -> None:
@@ -38,15 +43,16 @@ class StructDeclarations:
         return tuple(self._declared)
 
     def declare_uniform(self, laid: layout.StructLayout) -> str:
-        """Declare a kernel's uniform struct, the same in every shader; return its name.
+        """Declare a kernel's uniform struct; return its name, `Uniform`.
 
-        If another struct has that name, the uniform's gets a `_`.
+        If another struct has that name, it is `Uniform_`.
         """
         return self._struct(replace(laid, name=UNIFORM))
 
     def type_of(self, laid: layout.Laid) -> str:
-        """Return the WGSL type of a laid-out type, and declare its structs."""
+        """Return the WGSL type of a laid-out type, after declaring its structs."""
         match laid:
+            # Integers of 8 and 4 bits are in words, which the shader takes apart.
             case layout.LeafLayout(leaf=leaf):
                 return "u32" if leaf.narrow else leaf.spelling
             case layout.ArrayLayout(carrier=carrier, length=length):
@@ -59,6 +65,7 @@ class StructDeclarations:
                 assert_never(laid)
 
     def _struct(self, laid: layout.StructLayout) -> str:
+        """Return the name of a struct's declaration, made at its first use."""
         form = layout.declared_form(laid)
         if form not in self._names:
             names = members_of(laid)

@@ -1,7 +1,7 @@
-"""A syntax tree of WGSL's expressions and statements, as far as schedules need it.
+"""A syntax tree of WGSL's expressions and statements, as far as schedules need them.
 
-Expressions overload Python's operators, so that shader arithmetic reads like arithmetic:
-`row * k + column`.  Python ints become u32 literals, the type of every address.
+Expressions overload Python's operators, so that `row * k + column` is the tree of that sum.
+Python ints become u32 literals, as all addresses are u32: `lane // 4` is `lane >> 2u`.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class Expr:
 
 
 Operand: TypeAlias = Expr | int
+"""An expression, or a Python int that becomes a u32 literal."""
 
 
 @final
@@ -108,7 +109,11 @@ class Call(Expr):
 @final
 @dataclass(frozen=True, slots=True)
 class Template(Expr):
-    """A call whose text is a format template over its arguments (see `builtins`)."""
+    """A call whose text is a format template, from the row of a built-in.
+
+    That of `tanh` is `tanh(clamp({0}, {T}(-15.0), {T}(15.0)))`: `{0}` is the first argument,
+    and `{T}` is `type`, f32 or vec4f.
+    """
 
     template: str
     arguments: tuple[Expr, ...]
@@ -166,7 +171,10 @@ def any_of(first: Expr, *others: Expr) -> Expr:
 
 
 ZERO = u32(0)
+"""The literal `0u`."""
+
 ONE = u32(1)
+"""The literal `1u`."""
 
 
 def as_int(expr: Expr) -> int | None:
@@ -208,9 +216,9 @@ def multiply(left: Expr, right: Expr) -> Expr:
 
 
 def divide(left: Expr, right: Expr) -> Expr:
-    """Return `left / right`; a shift where `right` is a literal power of two.
+    """Return `left / right`, or a shift where `right` is a literal power of two.
 
-    naga turns a division into a call that tests for zero; a shift stays a shift.
+    naga writes a division as a call of a function that tests for zero.
     """
     match as_int(left), as_int(right):
         case int(a), int(b):
@@ -224,7 +232,7 @@ def divide(left: Expr, right: Expr) -> Expr:
 
 
 def modulo(left: Expr, right: Expr) -> Expr:
-    """Return `left % right`; a mask where `right` is a literal power of two."""
+    """Return `left % right`, or a mask where `right` is a literal power of two."""
     match as_int(left), as_int(right):
         case int(a), int(b):
             return u32(a % b)
@@ -237,6 +245,7 @@ def modulo(left: Expr, right: Expr) -> Expr:
 
 
 def _shift_right(left: Expr, count: int) -> Expr:
+    """Return `left >> count`; of two shifts by literals, one by their sum."""
     match left:
         case Binary(">>", inner, Literal() as before) if as_int(before) is not None:
             return Binary(">>", inner, add(before, u32(count)))
@@ -245,7 +254,7 @@ def _shift_right(left: Expr, count: int) -> Expr:
 
 
 def _mask(left: Expr, bits: int) -> Expr:
-    """Return `left & bits`, `bits` being all ones; of two masks the narrower stays."""
+    """Return `left & bits`, where `bits` is 2^n - 1; of two such masks, the narrower one."""
     match left:
         case Binary("&", inner, Literal() as before):
             width = as_int(before)
@@ -271,7 +280,7 @@ class Let:
 @final
 @dataclass(frozen=True, slots=True)
 class Var:
-    """A variable: `var name = value;`, or `var name: type;`, which is zero."""
+    """A variable: `var name = value;`, or `var name: type;`, which WGSL sets to zero."""
 
     name: str
     value: Expr | None = None
@@ -281,7 +290,7 @@ class Var:
 @final
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """An assignment: `target op value;` with `=`, `+=` or `*=`."""
+    """An assignment, `target op value;`, where `op` is `=`, `+=`, `*=` or the like."""
 
     target: Expr
     value: Expr
@@ -325,7 +334,7 @@ class For:
 @final
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block `{ body }` with a scope of its own, below a comment."""
+    """A block with a scope of its own: `{  // comment`, then the body."""
 
     comment: str
     body: tuple[Stmt, ...]
@@ -364,10 +373,11 @@ Stmt: TypeAlias = (
 )
 
 BARRIER = Evaluate(Call("workgroupBarrier", ()))
+"""The statement `workgroupBarrier();`, at which all lanes of a workgroup meet."""
 
 
 def count_up(name: str, start: Operand, end: Expr, step: Operand, *body: Stmt) -> For:
-    """Return a loop over `start <= name < end` in steps of `step`."""
+    """Return the loop `for (var name = start; name < end; name += step) { body }`."""
     counter = Ident(name)
     return For(
         name, lift(start), counter < end, Assign(counter, lift(step), "+="), body

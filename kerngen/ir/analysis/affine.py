@@ -1,7 +1,9 @@
 """Affine forms: integer expressions as a sum of indices with fixed coefficients.
 
-A form holds modulo 2^32, as the arithmetic of i32 and u32 does; so casts between the two
-drop out, and where the sum lies inside of an axis, it is exact.
+    2 * (i + 1) - j + n     offset 2 + n, coefficients i: 2, j: -1
+
+A form holds modulo 2^32, as the arithmetic of i32 and u32 does.  So casts between the two
+are left out, and where the sum is inside of an axis, it is exact.
 """
 
 from __future__ import annotations
@@ -20,9 +22,11 @@ _RING: Final[Mapping[ir.BinaryOp, Callable[[int, int], int]]] = {
     "-": int.__sub__,
     "*": int.__mul__,
 }
-"""The operators that agree modulo 2^32, whatever overflows on the way."""
+"""The operators whose results are right modulo 2^32, even if operands have overflowed."""
+
 _QUOTIENTS: Final = frozenset[ir.BinaryOp](("/", "%"))
 _NEUTRAL: Final[Mapping[ir.BinaryOp, int]] = {"+": 0, "*": 1}
+"""The operand of each operator that changes nothing."""
 
 _ZERO: Final = ir.Constant(0, Scalar.I32)
 _ONE: Final = ir.Constant(1, Scalar.I32)
@@ -31,9 +35,10 @@ _ONE: Final = ir.Constant(1, Scalar.I32)
 @final
 @dataclass(frozen=True)
 class AffineForm:
-    """`offset + sum of coefficient * index`; no coefficient is the literal 0.
+    """An affine form: `offset` plus a coefficient times each index in `terms`.
 
-    Coefficients and the offset are of constants, dims and integer scalars.
+    Coefficients and the offset have constants, dims and integer scalars alone; no
+    coefficient is the literal 0.
     """
 
     offset: ir.Expr
@@ -53,8 +58,7 @@ def affine_form(expr: ir.Expr) -> AffineForm | None:
             return AffineForm(_ZERO, {index: _ONE})
         case ir.Unary(op="-", operand=operand):
             return _scaled(ir.Constant(-1, Scalar.I32), affine_form(operand))
-        # i32 and u32 have the same bits, and sums and products the same remainder of
-        # 2^32.
+        # Sums and products of i32 and u32 have the same bits.
         case ir.Cast(operand=operand) if operand.type.is_integer:
             return affine_form(operand)
         case ir.Binary(op="+" | "-" as op, left=left, right=right):
@@ -83,7 +87,7 @@ def subscript_form(subscript: ir.Subscript) -> AffineForm | None:
 
 
 def is_fixed(expr: ir.Expr) -> bool:
-    """Whether an integer is the same for all elements, so that the host knows it."""
+    """Whether an integer is the same for all elements, and the host can compute it."""
     match expr:
         case ir.Constant() | ir.ConstRef() | ir.DimValue():
             return expr.type.is_integer
@@ -100,7 +104,7 @@ def is_fixed(expr: ir.Expr) -> bool:
         case ir.BuiltinCall(builtin=name, arguments=arguments):
             return name in TRUNCATING and all(map(is_fixed, arguments))
         case _:
-            # Of anything else the host knows nothing: such a subscript is clamped.
+            # The host can't compute anything else: such a subscript is clamped.
             return False
 
 
@@ -134,7 +138,7 @@ def _present(terms: Mapping[ir.Index, ir.Expr]) -> dict[ir.Index, ir.Expr]:
 
 
 def _simple(op: ir.BinaryOp, left: ir.Expr, right: ir.Expr) -> ir.Expr:
-    """Return `left op right` without what changes nothing."""
+    """Return `left op right`, simplified: `x + 0` is x, `x * 0` is 0, `x * -1` is -x."""
     first, second = as_literal(left), as_literal(right)
     if first is not None and second is not None:
         return ir.Constant(wrap_i32(_RING[op](first, second)), Scalar.I32)

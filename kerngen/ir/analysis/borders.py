@@ -1,8 +1,10 @@
 """Proofs that the condition around a read keeps it inside its axis.
 
-`if t > 0 { h[t - 1] } else { 0.0 }` reads `h` where `t - 1 >= 0`.  The proof takes one
-condition at a time: `t - 1`, less what the condition makes no less than 0, is a sum that
-is never negative, whatever the lengths.
+    if t > 0 { h[t - 1] } else { 0.0 }
+
+From `t > 0` follows the fact that `t - 1` is at least 0.  The read needs `t - 1 >= 0`: the
+proof is that the needed expression less the fact, here 0, is never negative, whatever the
+lengths (`linear.py`).  One condition at a time is used.
 """
 
 from __future__ import annotations
@@ -29,8 +31,10 @@ _NEGATED: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
 }
 _MINUS_ONE: Final = ir.Constant(-1, Scalar.I32)
 _SMALL: Final = 1 << 16
+"""Numbers up to it are taken not to overflow beside an index or a length."""
+
 ONE: Final = ir.Constant(1, Scalar.I32)
-"""The number 1 of subscripts."""
+"""The literal 1, as an i32."""
 
 
 def reads_under(
@@ -67,7 +71,11 @@ class Borders:
     def excludes(
         self, load: ir.Load, axis: int, under: tuple[Condition, ...], shift: int
     ) -> bool:
-        """Whether conditions keep a read inside of the axis along which it is shifted."""
+        """Whether conditions keep a read inside of the axis along which it is shifted.
+
+        A read that is shifted back, as `h[t - 1]`, must not be below 0; one that is shifted
+        forward, as `h[t + 1]`, not above the last element.
+        """
         wanted = place = subscript_value(load.subscripts[axis])
         if shift > 0:
             last = difference(length_of(load.tensor.extents[axis]), ONE)
@@ -76,14 +84,15 @@ class Borders:
         return any(self._follows(wanted, fact) for fact in facts)
 
     def follows(self, condition: ir.Expr, fact: ir.Expr) -> bool:
-        """Whether a condition is true wherever an expression is not negative.
+        """Whether a condition is true wherever the expression `fact` is not negative.
 
-        `t > 0` is true where `t - 3` is not negative.  Of sums that may wrap, as that of
-        `t * 1000000000 > 0`, nothing follows.
+        `t > 0` is true where `t - 3` is not negative.  A condition with sums that may wrap,
+        as `t * 1000000000 > 0`, is not proven.
         """
         if not _never_wraps(condition):
             return False
-        # Were it false, two numbers would not be negative whose sum is at most -1.
+        # By contradiction: if it were false, `other` and `fact` would not be negative, but
+        # their sum is at most -1, as -1 - fact - other is never negative.
         below = difference(_MINUS_ONE, fact)
         return any(
             self.lengths.never_negative(difference(below, other))
@@ -91,9 +100,10 @@ class Borders:
         )
 
     def _all_facts(self, under: tuple[Condition, ...]) -> tuple[ir.Expr, ...]:
-        """Return the expressions that conditions make non-negative, repeatedly applied.
+        """Return the expressions that some conditions together keep from being negative.
 
-        `t - 1` is not where `t != 0`, and so `t - 2` is not if `t != 1` as well.
+        From `t != 0` follows `t - 1`, and from that and `t != 1` follows `t - 2`: so the
+        conditions are applied until there are no new facts.
         """
         known: tuple[ir.Expr, ...] = ()
         while True:
@@ -108,7 +118,10 @@ class Borders:
     def _facts(
         self, condition: ir.Expr, holds: bool, known: tuple[ir.Expr, ...]
     ) -> Iterator[ir.Expr]:
-        """Yield expressions that a condition keeps from being negative: `t - 1` of `t > 0`."""
+        """Yield expressions that a condition keeps from being negative: `t - 1` for `t > 0`.
+
+        `holds` is whether the condition is true or false.
+        """
         match condition:
             case ir.Unary(op="not", operand=operand):
                 yield from self._facts(operand, not holds, known)
@@ -142,7 +155,7 @@ class Borders:
             case "==":
                 yield from (up, down)
             case "!=":
-                # At an end of its range, not equal is beyond.
+                # A difference that is at least 0, and is not 0, is at least 1.
                 for each in (up, down):
                     at_end = any(self._follows(each, fact) for fact in known)
                     if at_end or self.lengths.never_negative(each):
@@ -157,7 +170,7 @@ def difference(left: ir.Expr, right: ir.Expr) -> ir.Expr:
 
 
 def _never_wraps(expr: ir.Expr) -> bool:
-    """Whether an expression has nothing but indices and lengths, and small numbers beside them."""
+    """Whether a condition compares indices and lengths alone, plus or minus small numbers."""
     match expr:
         case ir.IndexValue() | ir.DimValue():
             return True

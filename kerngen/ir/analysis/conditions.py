@@ -1,8 +1,10 @@
-"""Conditions of reductions: moved out of the reduced value, or back into it.
+"""Conditions of reductions: moved out of the body, or back into it.
 
-`sum[j when j <= i] x[j]` and `sum[j] if j <= i { x[j] } else { 0.0 }` are one reduction:
-what a reduction of nothing gives changes none.  Typed kernels and stages have the first
-form alone, by `conditional`.  A strategy that knows no conditions gets the second one, by
+    sum[j when j <= i] x[j]                       `conditional`
+    sum[j] if j <= i { x[j] } else { 0.0 }        `unconditional`
+
+Both are the same reduction, as the neutral value changes no sum.  Typed kernels and stages
+have the first form alone.  A strategy without a case for conditions gets the second one, by
 `without_conditions`.
 """
 
@@ -28,7 +30,7 @@ _OF_FLOATS: Final[dict[ir.ReduceKind, float]] = {
 
 
 def identity_of(kind: ir.ReduceKind, type_: ValueType) -> ir.Expr:
-    """Return the neutral value of a reduction: 0 for a sum."""
+    """Return the neutral value of a reduction: 0 for a sum, -inf for a maximum of floats."""
     match type_:
         case Scalar.F32:
             return ir.Constant(_OF_FLOATS[kind], type_)
@@ -45,13 +47,14 @@ def identity_of(kind: ir.ReduceKind, type_: ValueType) -> ir.Expr:
 
 
 def conditional(reduce: ir.Reduce) -> ir.Reduce:
-    """Move conditions out of the value of a reduction.
+    """Return a reduction with conditions moved out of its body.
 
     Before:  sum[j] if j <= i { x[j] } else { 0.0 }
     After:   sum[j when j <= i] x[j]
     """
     if reduce.finds_place:
         return reduce  # of no terms the place is -1, whatever the body is
+    # The neutral value may be in either branch; the body may be such an `if` again.
     match reduce.body:
         case ir.Select(condition, then, otherwise) if _is_identity(
             reduce.kind, otherwise
@@ -65,23 +68,21 @@ def conditional(reduce: ir.Reduce) -> ir.Reduce:
 
 
 def is_conditional(reduce: ir.Reduce) -> bool:
-    """Whether terms of a reduction may be left out, in either form."""
+    """Whether a reduction may leave out terms, in either form."""
     return reduce.condition is not None or isinstance(reduce.body, ir.Select)
 
 
 def with_conditions(expr: ir.Expr) -> ir.Expr:
-    """Move conditions out of the values of all reductions in an expression."""
+    """Return an expression with conditions moved out of the bodies of all reductions."""
     inner = map_children(expr, with_conditions)
     return conditional(inner) if isinstance(inner, ir.Reduce) else inner
 
 
 def unconditional(reduce: ir.Reduce) -> ir.Reduce:
-    """Move the condition of a reduction into its value.
+    """Return a reduction with its condition moved into its body.
 
-    An `argmax` keeps its condition as well, as no value of a term means that it is left
-    out.
-
-    That of a place stays too: no number that is left out is what a term can't be.
+    An `argmax` has the condition in both places: a term may be -inf itself, so that this
+    value alone does not mean that the term is left out.
     """
     condition = reduce.condition
     if condition is None:
@@ -95,20 +96,20 @@ def unconditional(reduce: ir.Reduce) -> ir.Reduce:
 
 
 def without_conditions(expr: ir.Expr) -> ir.Expr:
-    """Move the conditions of all reductions in an expression into their values."""
+    """Return an expression with the conditions of all reductions moved into their bodies."""
     inner = map_children(expr, without_conditions)
     return unconditional(inner) if isinstance(inner, ir.Reduce) else inner
 
 
 def _under(reduce: ir.Reduce, condition: ir.Expr, body: ir.Expr) -> ir.Reduce:
-    """Return a reduction of what is chosen under a condition, beside those it has."""
+    """Return a reduction of `body` under a condition, in addition to its own."""
     if reduce.condition is not None:
         condition = ir.Binary("and", reduce.condition, condition, Scalar.BOOL)
     return replace(reduce, condition=condition, body=body)
 
 
 def _is_identity(kind: ir.ReduceKind, expr: ir.Expr) -> bool:
-    """Whether a value changes no reduction of a kind: as sums begin at 0, -0.0 is one."""
+    """Whether an expression is the neutral value of a reduction; of sums, -0.0 is, too."""
     if isinstance(expr, ir.Construct):
         return all(_is_identity(kind, part) for part in expr.parts)
     identity = identity_of(kind, expr.type)

@@ -1,7 +1,10 @@
 """Bounds of affine subscripts that hold for all lengths.
 
-An affine form is greatest and least where each index is at an end of its range.  There,
-its value is a sum of dims: what holds of it for all lengths is read off its coefficients.
+An affine form is greatest and least where each index is at an end of its range: a corner.
+There, its value is a sum of dims, whose coefficients prove bounds for all lengths:
+
+    x[n - 1 - i], i over n      corners: n - 1 and 0       inside an axis of length n
+    x[i + 1],     i over n      corners: 1 and n           n is past the end
 """
 
 from __future__ import annotations
@@ -19,13 +22,13 @@ Linear: TypeAlias = Mapping[str, int]
 """Coefficients by the dim or scalar that they are multiplied with; "" has the constant."""
 
 _MOST_INDICES: Final = 6
-"""Of more indices, the corners are not all looked at."""
+"""Forms of more indices have no corners here, as n indices have 2^n."""
 
 
 @final
 @dataclass(frozen=True)
 class Corner:
-    """The value of an affine form with each index at one end of its range."""
+    """The value of an affine form with each index at an end of its range, `at`."""
 
     value: Linear
     at: tuple[tuple[ir.Index, Linear], ...]
@@ -56,9 +59,9 @@ class Corner:
 
 
 def corners(form: AffineForm) -> tuple[Corner, ...]:
-    """Return the values of a form at all ends of its indices' ranges.
+    """Return the corners of a form.
 
-    There are none if the coefficients are not sums of dims.
+    There are none if a coefficient is no literal, or the offset is no sum of dims.
     """
     offset = _linear(form.offset)
     factors = {index: as_literal(c) for index, c in form.terms.items()}
@@ -71,7 +74,7 @@ def corners(form: AffineForm) -> tuple[Corner, ...]:
 
 
 def _corners(offset: Linear, factors: Mapping[ir.Index, int]) -> Iterator[Corner]:
-    # A linear form is extreme at the corners: each index is 0 or its length - 1.
+    # Each index is 0 or its length - 1.
     ends = [({"": 0}, _sum(_length(index.extent), {"": -1})) for index in factors]
     for places in product(*ends):
         at = tuple(zip(factors, places, strict=True))
@@ -80,7 +83,10 @@ def _corners(offset: Linear, factors: Mapping[ir.Index, int]) -> Iterator[Corner
 
 
 def stays_inside(form: AffineForm, extent: ir.Extent) -> bool | None:
-    """Whether a subscript stays inside its axis; None if that depends on the lengths."""
+    """Whether a subscript stays inside its axis.
+
+    False if it is outside for all lengths at one corner; None if it depends on the lengths.
+    """
     found = corners(form)
     if any(corner.is_below() or corner.is_beyond(extent) for corner in found):
         return False
@@ -110,18 +116,18 @@ def _is_known(value: Linear) -> bool:
 
 
 def _never_negative(value: Linear, ranged: frozenset[str]) -> bool:
-    """Whether a sum is at least 0 for all lengths; those of `ranged` are at least 1."""
+    """Whether a sum is at least 0 for all lengths, of which those of `ranged` are 1 or more."""
     least = value.get("", 0)
     for name, factor in value.items():
         if name and factor < 0:
             return False
-        # A length is 0 at least, or 1 if an index ranges over it: then the sum is least.
+        # The sum is least where each length is: 0, or 1 if an index ranges over it.
         least += factor if name in ranged else 0
     return least >= 0
 
 
 def _linear(expr: ir.Expr) -> Linear | None:
-    """Return a fixed integer as a sum of dims, None if it is none."""
+    """Return an integer expression as a sum of dims, or None if it is none."""
     known = as_literal(expr)
     if known is not None:
         return {"": known}

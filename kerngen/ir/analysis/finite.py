@@ -1,4 +1,4 @@
-"""Which floats are certainly finite, from how they are computed."""
+"""Proofs that a float is finite, by bounds of what it is computed from."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ _LARGEST: Final = {
 
 def is_finite(expr: ir.Expr) -> bool:
     """Whether a float is neither infinite nor NaN, whatever the arguments are."""
-    return _largest(expr) < F32_MAX / 2  # so that no rounding on the way counts
+    # Half of the largest f32 leaves room for the rounding of all operations.
+    return _largest(expr) < F32_MAX / 2
 
 
 def _largest(expr: ir.Expr) -> float:
-    """Return a bound of the size of a value; infinity where none is known."""
+    """Return a bound of the absolute value; infinity if none is known."""
     match expr:
         case ir.Constant(value=value) | ir.ConstRef(value=value):
             return abs(float(value))

@@ -1,6 +1,6 @@
 """Proofs that sums of indices, lengths and scalars are never negative.
 
-`t - 1` may be negative, `t + 1` and `n - 1 - t` are not, where `t` ranges over `n`.
+Where `t` ranges over `n`, `t + 1` and `n - 1 - t` are never negative, but `t - 1` may be.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.types import Scalar
 
 Atom: TypeAlias = ir.IndexValue | ir.DimValue | ir.UniformValue | None
+"""What a sum has a coefficient for; None is the number 1."""
+
 Sum: TypeAlias = Counter[Atom]
-"""Coefficients of indices, dims and scalars; that of None is the number beside them."""
+"""A sum as coefficients: `2 * i - 3` is `{i: 2, None: -3}`."""
 
 
 def length_of(extent: ir.Extent) -> ir.Expr:
@@ -29,7 +31,7 @@ def length_of(extent: ir.Extent) -> ir.Expr:
 @final
 @dataclass(frozen=True)
 class Lengths:
-    """The kernel's lengths, with those that the host computes from others."""
+    """The lengths of a kernel: `derived` are those that the host computes from others."""
 
     derived: Mapping[str, ir.Expr]
 
@@ -39,14 +41,14 @@ class Lengths:
         return cls({dim.name: dim.value for dim in derived})
 
     def never_negative(self, expr: ir.Expr) -> bool:
-        """Whether an integer is at least 0 for all lengths, and all values of indices.
+        """Whether an integer is at least 0 for all lengths, and for all values of indices.
 
-        The range of an index is taken to have length 1 or more, as there is no value of
-        it otherwise.
+        Lengths over which indices range are 1 or more, as there is no value otherwise.
         """
         found = self._sum(expr)
         if found is None:
             return False
+        # Replace each index by the end of its range at which the sum is least.
         ranged: set[str] = set()
         for atom, factor in [*found.items()]:
             if isinstance(atom, ir.IndexValue):
@@ -62,6 +64,7 @@ class Lengths:
         return self._is_natural(found, ranged)
 
     def _is_natural(self, found: Sum, ranged: set[str]) -> bool:
+        """Whether a sum without indices is at least 0; lengths in `ranged` are 1 or more."""
         least = found.pop(None, 0)
         for atom, factor in found.items():
             is_signed = isinstance(atom, ir.UniformValue) and atom.type is Scalar.I32
@@ -72,6 +75,7 @@ class Lengths:
         return least >= 0
 
     def _sum(self, expr: ir.Expr) -> Sum | None:
+        """Return an integer expression as a sum, or None if it is none."""
         literal = as_literal(expr)
         if literal is not None:
             return Counter({None: literal})
@@ -103,7 +107,7 @@ class Lengths:
 
 
 def _joined(one: Sum, other: Sum, factor: int) -> Sum:
-    """Return `one + factor * other`, without what cancels out."""
+    """Return `one + factor * other`, without coefficients of 0."""
     total = Counter(one)
     for atom, coefficient in other.items():
         total[atom] += factor * coefficient

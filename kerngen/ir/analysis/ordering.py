@@ -1,9 +1,9 @@
-"""Recognise sorted positions: sums that count how many elements come before.
+"""Recognise sorted positions: sums that count the elements before each one in order.
 
     place[i] = sum[j when key[j] < key[i] or key[j] == key[i] and j < i] 1
 
-Elements with smaller keys come before, and of those with the same key the first ones: a
-stable sort.  So no element need be compared with each other one.
+Elements with smaller keys come before an element, and those with the same key and a smaller
+number: so the places are those of a stable sort, which need not compare all pairs.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _FLIPPED = {"<": ">", ">": "<"}
 @final
 @dataclass(frozen=True)
 class Order:
-    """A sorted position: that of element `index` by key, `descending` if so marked.
+    """An order of elements: by `key`, an expression of `index`, upwards or `descending`.
 
-    The key is an integer; floats have NaN, which is not ordered.
+    The key is an integer, as floats have NaN, which has no place in an order.
     """
 
     key: Expr
@@ -35,6 +35,7 @@ def order_of(reduce: Reduce) -> Order | None:
     counts = isinstance(reduce.body, Constant) and reduce.body.value == 1
     if not counts or reduce.kind != "sum" or len(reduce.indices) != 1:
         return None
+    # The two sides of `or`, and those of `and`, may be in any order.
     match reduce.condition:
         case Binary("or", Binary("and") as equal, unlike) | Binary(
             "or", unlike, Binary("and") as equal
@@ -45,7 +46,10 @@ def order_of(reduce: Reduce) -> Order | None:
 
 
 def _order(own: Index, equal: Binary, unlike: Expr) -> Order | None:
-    """Return the order by two conditions: of elements of one key, and of others."""
+    """Return the order by two conditions, or None.
+
+    `equal` is `key[j] == key[i] and j < i`, `unlike` is `key[j] < key[i]`.
+    """
     for same, earlier in ((equal.left, equal.right), (equal.right, equal.left)):
         index = _follows(own, earlier)
         if index is None or index.extent != own.extent:
@@ -71,7 +75,7 @@ def _follows(own: Index, earlier: Expr) -> Index | None:
 
 
 def _compared(own: Index, unlike: Expr) -> tuple[Expr, Expr, str] | None:
-    """Return the two keys of a comparison, that of the other element first, and how."""
+    """Return the keys of a comparison, the other element's first, and its operator."""
     if not isinstance(unlike, Binary) or unlike.op not in _FLIPPED:
         return None
     left, right = unlike.left, unlike.right
@@ -81,6 +85,6 @@ def _compared(own: Index, unlike: Expr) -> tuple[Expr, Expr, str] | None:
 
 
 def _is_key(own: Index, index: Index, other: Expr, key: Expr) -> bool:
-    """Whether two integers are the same value of two elements."""
+    """Whether two integers are the same key, of element `own` and of element `index`."""
     there = with_indices(other, {own: IndexValue(index)})
     return key.type.is_integer and there == key and other != key

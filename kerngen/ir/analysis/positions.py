@@ -1,7 +1,7 @@
-"""Positions of stores: `cache[at + i, g]` is one per element of the statement's domain.
+"""Positions of stores, as `cache[at + i, g]`: no two elements have the same one.
 
-A subscript of a position holds one index of the statement, or none.  The others are the
-same for all elements, so that two elements never have the same position.
+So each index of the statement must be in one subscript, alone or with a factor.  Everything
+else in the subscripts, as `at`, must be the same for all elements.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, subscript_value
 
 _UNKNOWN: Final = UniformValue("", Scalar.I32)
-"""Any number that is the same for all elements."""
+"""Represents any number that is the same for all elements."""
 
 
 def moving_index(place: Subscript) -> Index | None:
-    """Return the index that a subscript of a position depends on, if there is one.
+    """Return the index that a subscript of a position depends on, or None.
 
-    Raises `ValueError` where two elements may have the same place: of several indices,
-    of `i / 2`, and of one that a number from the device is added to a multiple of, as the
-    host does not check that it stays inside of the axis.
+    Raises `ValueError` where two elements may have the same position: with several indices,
+    with `i / 2`, and with a multiple of an index plus a number from the device, `2 * i +
+    at[0]`, as the host can't check that such a sum stays inside of the axis.
     """
     if isinstance(place, IndexValue):
         return place.index
     if not free_indices(subscript_value(place)):
         return None
+    # Affine in one index, whatever the numbers are that only the device knows.
     form = affine_form(_without_unknowns(subscript_value(place)))
     if form is None or len(form.terms) != 1:
         raise ValueError(place)
@@ -48,7 +49,7 @@ def moving_index(place: Subscript) -> Index | None:
 
 
 def _without_unknowns(expr: Expr) -> Expr:
-    """Replace what has no index, and is not known to the host."""
+    """Return an expression in which `_UNKNOWN` replaces parts that only the device knows."""
     if is_fixed(expr):
         return expr
     if expr.type.is_integer and not free_indices(expr):

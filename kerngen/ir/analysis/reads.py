@@ -1,4 +1,4 @@
-"""The reads of expressions and statements: tensors, elements and indices."""
+"""The reads of expressions and statements: of which tensors, elements and indices."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kerngen.ir.walk import children, subscript_value, walk
 
 
 def loads(expr: ir.Expr) -> Iterator[ir.Load]:
-    """Yield every read, those in subscripts and reductions included."""
+    """Yield all reads, those in subscripts and reductions included."""
     return (node for node in walk(expr) if isinstance(node, ir.Load))
 
 
 def is_within(load: ir.Load) -> bool:
-    """Whether each subscript is an index that ranges over that axis, no less and no more."""
+    """Whether each subscript is a bare index whose range is exactly that axis."""
     places = zip(load.subscripts, load.tensor.extents, strict=True)
     return not load.path and all(
         isinstance(place, ir.IndexValue) and place.index.extent == extent
@@ -39,11 +39,11 @@ def is_at(load: ir.Load, indices: tuple[ir.Index, ...]) -> bool:
 
 
 def read_elsewhere(statement: ir.Statement) -> set[ir.Tensor]:
-    """Return the tensors that a statement reads at elements other than its own.
+    """Return the tensors that a statement reads at other elements than its own.
 
-    A statement with indices in its path writes one part of an element, and its
-    neighbours write the rest; so reads of the element outside of the own part count as
-    elsewhere.
+    Where the path of a statement has indices, as in `lights[i].color[j] = ...`, each
+    invocation writes one part of an element.  Then reads of the element's other parts count,
+    too, as other invocations write those.
     """
     return {
         load.tensor for load in loads(statement.value) if not _is_own(load, statement)
@@ -53,7 +53,7 @@ def read_elsewhere(statement: ir.Statement) -> set[ir.Tensor]:
 def clashes(statement: ir.Statement) -> bool:
     """Whether a statement reads other elements of the tensor that it writes.
 
-    Members that the statement does not write do not count.
+    Reads of struct members that the statement does not write do not count.
     """
     return any(
         load.tensor == statement.target
@@ -64,7 +64,7 @@ def clashes(statement: ir.Statement) -> bool:
 
 
 def are_apart(one: ir.Path, other: ir.Path) -> bool:
-    """Whether two paths lead to parts of an element that do not overlap."""
+    """Whether two paths lead to parts of an element that do not overlap: `.pos`, `.mass`."""
     for mine, yours in zip(one, other, strict=False):
         match mine, yours:
             case ir.Field(name), ir.Field(other_name) if name != other_name:
@@ -120,7 +120,7 @@ def outer_reductions(expr: ir.Expr) -> Iterator[ir.Reduce]:
 
 
 def free_indices(expr: ir.Expr) -> frozenset[ir.Index]:
-    """Return the indices that the expression uses and does not bind."""
+    """Return the indices that an expression uses and no reduction in it binds."""
     match expr:
         case ir.IndexValue(index):
             return frozenset({index})

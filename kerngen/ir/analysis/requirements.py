@@ -1,4 +1,4 @@
-"""Facts from the `require`s of a kernel: conditions, and subscripts inside axes."""
+"""Facts from the `require`s of a kernel, and the subscripts that they keep inside axes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kerngen.plan.size import (
 )
 
 _MOST_INDICES: Final = 6
-"""Of more indices, the corners are not all looked at."""
+"""Subscripts of more indices are not proven, as n indices have 2^n corners."""
 
 
 @final
@@ -32,7 +32,9 @@ _MOST_INDICES: Final = 6
 class Known:
     """The facts about lengths and scalars that hold in every call of a kernel.
 
-    `dims` and `unsigned` are never negative; `hosts` are the values of integer hosts.
+    - `requires`: its conditions
+    - `dims`, `unsigned`: the names of lengths and of u32 scalars, which are not negative
+    - `derived`, `hosts`: the lengths and numbers that the host computes
     """
 
     requires: Sequence[Requirement] = ()
@@ -43,7 +45,7 @@ class Known:
 
     @cached_property
     def _maker(self) -> SizeMaker:
-        """One for all, so that what it can't express has a name of its own each."""
+        """One maker for all, so that different expressions have different symbols."""
         return SizeMaker(self.hosts, str)
 
     @cached_property
@@ -63,13 +65,14 @@ class Known:
     def keeps_inside(self, form: AffineForm, extent: Extent) -> bool:
         """Whether the requirements keep a subscript inside its axis in every call.
 
-        A sum inside of the axis is exact in 32 bits, even if steps to it wrap;
-        quotients are computed as the kernel does.
+        The proof is over integers without bounds.  It holds in 32 bits, too: a sum inside of
+        the axis is exact there, even if parts of it wrap, and quotients are computed as the
+        shader does.
         """
         if not self.requires or len(form.terms) > _MOST_INDICES:
             return False
         ranged = [self._length(index.extent) for index in form.terms]
-        # Over an empty range nothing is read.
+        # Each index ranges over 1 or more: over an empty range nothing is read.
         facts = self.facts.with_more(Compare(">=", each, Literal(1)) for each in ranged)
         last = add(self._length(extent), -1)
         return all(
@@ -78,10 +81,11 @@ class Known:
         )
 
     def _corners(self, form: AffineForm) -> Iterator[Size]:
-        """Yield the value of a form where each index is at an end of its range.
+        """Yield the value of a form for all choices of an end of each index's range.
 
-        It is greatest and least at two of these, whatever the signs of coefficients.
+        The greatest and the least value are among them, whatever the coefficients' signs.
         """
+        # Quotients in the offset and coefficients are of 32-bit integers.
         wrapping = replace(self._maker, wraps=True)
         offset = wrapping.size(form.offset)
         ends = [
@@ -95,7 +99,7 @@ class Known:
         return add(self._length(index.extent), -1)
 
     def _length(self, extent: Extent) -> Size:
-        """Return a length; one that the host derives is what it is derived from."""
+        """Return a length as a size; a derived one by the sizes that it is derived from."""
         if isinstance(extent, int):
             return Literal(extent)
         values = (dim.value for dim in self.derived if dim.name == extent)
@@ -106,8 +110,8 @@ class Known:
 def facts_of(kernel: Kernel) -> Facts:
     """Return the facts that hold in every call of a kernel, from its requirements.
 
-    They include the lengths that the host derives; a kernel without requirements has
-    none.
+    They include equations of the lengths that the host derives.  A kernel without
+    requirements has no facts.
     """
     if not kernel.requires:
         return Facts()

@@ -1,7 +1,7 @@
 """Ring buffers for recurrences: only the steps that are read again stay in memory.
 
-A recurrence that reads other elements of the step before goes through memory.  Where only
-its last step is read afterwards, two steps in turn are enough:
+A recurrence that reads other elements of the step before is stored in memory.  Where only
+its last step is read afterwards, two steps are enough, which take turns:
 
     Before:  x[i, s] = ... x[j, s - 1] ...;          v[i] = x[i, n - 1];
     After:   x[i, s % 2] = ... x[j, (s - 1) % 2] ...;    v[i] = x[i, (n - 1) % 2];
@@ -24,7 +24,7 @@ from kerngen.ir.walk import map_children, subscript_value
 
 
 def with_rings(staged: StagedKernel, fresh: Fresh) -> StagedKernel:
-    """Return the stages with recurrences' tensors shortened to the steps that are read."""
+    """Return stages in which recurrences' temporaries have only the steps that are read."""
     lengths = Lengths.of(staged.kernel.derived)
     for stage in staged.stages:
         ring = _ring(stage, staged.stages, lengths)
@@ -36,7 +36,10 @@ def with_rings(staged: StagedKernel, fresh: Fresh) -> StagedKernel:
 
 
 def _ring(stage: Stage, stages: Iterable[Stage], lengths: Lengths) -> _Ring | None:
-    """Return the ring of what a stage computes step by step; None if all is read."""
+    """Return the ring of a stage's recurrence, or None if it needs none.
+
+    It has as many steps as a step reads back, and its own.
+    """
     loop = stage.loop
     if loop is None or loop.states:
         return None
@@ -58,14 +61,14 @@ def _ring(stage: Stage, stages: Iterable[Stage], lengths: Lengths) -> _Ring | No
 @final
 @dataclass(frozen=True)
 class _Ring:
-    """A temporary of which an axis holds `length` steps in turn."""
+    """A temporary whose `axis` has `length` steps in turn: step s is at `s % length`."""
 
     tensor: ir.Tensor
     axis: int
     length: int
 
     def kept(self, tensor: ir.Tensor) -> ir.Tensor:
-        """Return a tensor; the ring with its shorter axis."""
+        """Return a tensor, with its shorter axis if it is the ring's."""
         if tensor != self.tensor:
             return tensor
         extents = list(tensor.extents)

@@ -1,4 +1,4 @@
-"""Which integers can be negative, and which remainders lie inside an axis."""
+"""Signs of integer expressions, and remainders that are inside of an axis."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from kerngen.ir.types import Scalar
 
 
 def is_natural(expr: ir.Expr, *, wraps: bool) -> bool:
-    """Whether an integer can't be negative, judged by its form and type.
+    """Whether an integer can't be negative, by its form and type.
 
-    With `wraps`, it can't be negative even if 32-bit arithmetic overflows; then `i + 1`
-    may be.
+    With `wraps`, 32-bit arithmetic may overflow, so that `i + 1` may be negative.
     """
     match expr:
         case ir.Constant(value=value) | ir.ConstRef(value=value):
@@ -31,9 +30,9 @@ def is_natural(expr: ir.Expr, *, wraps: bool) -> bool:
 
 
 def may_be_negative(expr: ir.Expr) -> bool:
-    """Whether an integer is negative in some call, leaving overflow aside.
+    """Whether an integer may be negative in some call, if nothing overflows.
 
-    Lengths are taken to be 1 or more, as nothing is read of an empty axis.
+    Lengths are taken to be 1 or more, as nothing is read from an empty axis.
     """
     if expr.type is not Scalar.I32:
         return False
@@ -46,7 +45,7 @@ def may_be_negative(expr: ir.Expr) -> bool:
         case ir.IndexValue() | ir.DimValue():
             return False
         case ir.Load(tensor=tensor):
-            # What a let holds is in sight of whoever reads the kernel.
+            # Of a let nothing is reported: the kernel's author sees how it is computed.
             return tensor.role is not ir.Role.LET
         case ir.Cast(operand=operand):
             return not operand.type.is_integer or may_be_negative(operand)
@@ -65,10 +64,14 @@ def may_be_negative(expr: ir.Expr) -> bool:
 
 
 def lies_within(expr: ir.Expr, extent: ir.Extent) -> bool:
-    """Whether an integer is a remainder by the length of a non-empty axis."""
+    """Whether an integer is a remainder by the axis' length or less: `mod(i - 1, n)`.
+
+    Then it is inside of the axis, if that is not empty.
+    """
     match expr:
         case ir.BuiltinCall(builtin="mod", arguments=(_, divisor)):
             pass
+        # The sign of `%` is that of its left side, which must not be negative.
         case ir.Binary(op="%", left=ir.IndexValue() | ir.DimValue(), right=divisor):
             pass
         case _:

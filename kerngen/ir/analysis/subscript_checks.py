@@ -1,8 +1,10 @@
 """The checks of subscripts that the host makes before a kernel runs.
 
-A bare index may range over more than the axis that it subscripts, and an affine
-subscript may leave it.  A clamped one can't, but there is nothing to clamp to in an
-empty axis.  An empty domain reads nothing, and so checks nothing.
+    x[i]          i may range over more than the axis       `BoundedSubscript`
+    x[2 * i]      may leave the axis                        `BoundedSubscript`
+    x[ids[i]]     is clamped, so the axis must not be empty    `ClampedRead`
+
+Where an index around a read ranges over nothing, nothing is read, and nothing is checked.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ from kerngen.ir.walk import children
 @final
 @dataclass(frozen=True, slots=True)
 class ClampedRead:
-    """A read at clamped subscripts, whose axis must not be empty."""
+    """A read at a clamped subscript, whose axis must not be empty.
+
+    `around` are the lengths over which the indices around the read range.
+    """
 
     tensor: str
     axis: int
@@ -35,8 +40,9 @@ class ClampedRead:
 class BoundedSubscript:
     """A subscript that must stay inside an axis, of length `extent`.
 
-    Its value is the offset, plus a coefficient times each index; `text` is the user's.
-    One that `is_guarded` is read under a condition, which the check does not know.
+    Its value is `offset`, plus for each of `terms`, the length of an index's range and a
+    coefficient, that coefficient times the index.  `text` is the user's.  One that
+    `is_guarded` is read under a condition, which the check does not evaluate.
     """
 
     tensor: str
@@ -55,8 +61,8 @@ Check: TypeAlias = ClampedRead | BoundedSubscript
 def checks_of(kernel: ir.Kernel) -> tuple[Check, ...]:
     """Return the subscript checks of a kernel, each once, in order.
 
-    Only statements are looked at: stages make the same reads, or some for an empty
-    statement, whose result nobody reads.
+    They are those of statements.  Stages make the same reads; where they make others, it is
+    for a statement over nothing, whose result nothing reads.
     """
     known = known_of(kernel)
     checks = (check for statement in kernel.body for check in _of(statement, known))
@@ -72,7 +78,7 @@ def _of(statement: ir.Statement, known: Known) -> Iterator[Check]:
         for axis, place in enumerate(statement.value.places):
             extent = target.extents[axis]
             needed = _check(target.name, axis, extent, place, around, known)
-            # What is read from the device is dropped where it is outside.
+            # A position that the device computes is not checked: such stores are left out.
             if isinstance(needed, BoundedSubscript):
                 yield needed
 
@@ -92,6 +98,7 @@ def checked(
             is_guarded = True
         yield from checked(expr.body, inner, known, is_guarded=is_guarded)
         return
+    # The node's own subscripts, then its parts: behind a condition these are guarded.
     distinct = tuple(dict.fromkeys(around))
     for name, axis, extent, subscript in _subscripted(expr):
         check = _check(name, axis, extent, subscript, distinct, known)
@@ -112,7 +119,7 @@ def _guards(expr: ir.Expr) -> bool:
 
 
 def _subscripted(expr: ir.Expr) -> Iterator[tuple[str, int, ir.Extent, ir.Subscript]]:
-    """Yield (what, axis, extent, subscript) for each subscript of a node itself."""
+    """Yield the tensor's name, axis, extent and subscript, for each of a node's subscripts."""
     match expr:
         case ir.Load(tensor=tensor, subscripts=subscripts, path=path):
             for axis, subscript in enumerate(subscripts):
@@ -162,6 +169,8 @@ def _check(
     """Return how to check a subscript; None where it can't leave its axis."""
     if isinstance(subscript, ir.IndexValue) and subscript.index.extent == extent:
         return None
+    # A clamped one: if an index around ranges over the same length, nothing is read where
+    # that is 0.
     form = subscript_form(subscript)
     if form is None:
         needed = may_be_empty(extent) and extent not in around

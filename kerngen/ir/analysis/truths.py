@@ -1,4 +1,4 @@
-"""Bools in memory: WGSL can't store them, so temporaries have u32 instead."""
+"""Bools in memory: WGSL can't store them in buffers, so temporaries have u32 instead."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The rows of trigonometric and hyperbolic built-ins, which compute in f32.
 
-Sections named in `source` are those of the WGSL specification, as in `builtins_float`.
+Sections named in `source` are those of the WGSL specification, as in `floats.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from kerngen.ir.builtins.row import Accuracy, Builtin, Variation, same
 from kerngen.ir.types import Scalar
 
 _ONE, _TWO = same(1, Scalar.F32), same(2, Scalar.F32)
+# Intervals of arguments in which the error bounds below hold.
 _TURN = (-math.pi, math.pi)
 _TEN = (-10.0, 10.0)
 
@@ -134,6 +135,7 @@ ANGLE_ROWS = (
         name="tanh",
         overloads=_ONE,
         doc="The hyperbolic tangent; some drivers overflow unless |x| is kept small.",
+        # From |x| = 9.02 on, tanh(x) is 1 or -1 in f32.
         wgsl="tanh(clamp({0}, {T}(-15.0), {T}(15.0)))",
         numpy="np.tanh({0})",
         javascript="Math.tanh({0})",

@@ -1,7 +1,7 @@
 """The rows of built-ins on the bits of integers.
 
-The functions take an integer's value, which is never negative for u32.  Their callers cut
-results to 32 bits.
+The functions compute with Python's integers, negative ones for i32 alone.  Results may have
+more than 32 bits: `evaluate.py` wraps them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ I32, U32 = Scalar.I32, Scalar.U32
 
 
 def _bits(value: int) -> int:
+    """Return the lower 32 bits of an integer, which are those of an i32 or u32."""
     return value & 0xFFFFFFFF
 
 
@@ -29,6 +30,7 @@ def _leading_zeros(value: int) -> int:
 
 
 def _trailing_zeros(value: int) -> int:
+    # `bits & -bits` is the lowest set bit.
     bits = _bits(value)
     return (bits & -bits).bit_length() - 1 if bits else 32
 
@@ -46,7 +48,7 @@ def _reverse(value: int) -> int:
 
 
 def bit_field(offset: int, count: int) -> tuple[int, int]:
-    """Return the offset and the width of a bit field, both cut to 32 bits."""
+    """Return the offset and the width of a bit field, cut to 32 bits as WGSL does."""
     start = min(offset, 32)
     return start, min(count, 32 - start)
 
@@ -57,7 +59,7 @@ def _extract(value: int, offset: int, count: int) -> int:
 
 
 def _extract_signed(value: int, offset: int, count: int) -> int:
-    """Extract a field as a number in two's complement."""
+    """Return a bit field as a number in two's complement."""
     bits = _extract(value, offset, count)
     _, width = bit_field(offset, count)
     return bits - (1 << width) if width and bits >> (width - 1) else bits

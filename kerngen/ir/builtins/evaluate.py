@@ -1,4 +1,8 @@
-"""Constant evaluation: integers by WGSL's rules, floats in double."""
+"""Constant evaluation: of integers by WGSL's rules, of floats in double.
+
+Integers wrap to 32 bits.  A float result must be finite in f32, but keeps the precision of
+a double.
+"""
 
 from __future__ import annotations
 
@@ -32,25 +36,27 @@ def bounds(scalar: Scalar) -> tuple[int, int]:
 
 
 def wrap(value: int, scalar: Scalar) -> int:
-    """Return the value that 32 bits keep of an integer."""
+    """Return an integer wrapped to the 32 bits of its type."""
     return _WRAPPING[scalar](value)
 
 
 def as_f32(value: float) -> float:
-    """Return a double unchanged if it rounds to a finite f32; raise otherwise."""
+    """Return a double unchanged if it rounds to a finite f32; raise `NotFiniteError` if not."""
     try:
         (rounded,) = struct.unpack("<f", struct.pack("<f", value))
     except OverflowError:
         raise NotFiniteError from None
     if not math.isfinite(rounded):
         raise NotFiniteError
+    # A double just above the largest f32 rounds to it: then it is that number.
     return max(-F32_MAX, min(F32_MAX, value))
 
 
 def constant_value(expr: ir.Expr) -> Value | None:
-    """Return the value of an expression that is made of constants alone, else None.
+    """Return the value of a constant expression, or None if it is not constant.
 
-    Raises `NotFiniteError` where a float operation has no finite result.
+    Raises `NotFiniteError` where a float operation has no finite result.  The value is kept
+    in the node, as derivation asks again and again.
     """
     if isinstance(expr, ir.Constant | ir.ConstRef):
         return expr.value
@@ -64,7 +70,7 @@ def constant_value(expr: ir.Expr) -> Value | None:
 
 
 def _computed(expr: ir.Expr) -> Value | None:
-    """Compute an operation on constants; what these are is known, if it ever was."""
+    """Return the value of an operation on constants, or None if an operand has none."""
     match expr:
         case ir.Unary(op=op, operand=operand, type=Scalar() as scalar):
             inner = constant_value(operand)

@@ -1,8 +1,8 @@
 """The rows of built-ins that compute in f32, without those of angles.
 
-Sections named in `source` are those of the WGSL specification; where it states that an
-error is inherited from a formula, the bound is that formula's, worked out for arguments
-of moderate size.  Our own rows have what was measured.
+Sections named in `source` are those of the WGSL specification.  Where it states that an
+error is inherited from a formula, the bound is that of the formula for arguments in
+`domain`.  Functions that WGSL lacks have a measured bound.
 """
 
 from __future__ import annotations
@@ -28,8 +28,13 @@ from kerngen.plan import hostmath
 F32, I32, BOOL = Scalar.F32, Scalar.I32, Scalar.BOOL
 
 BY_RULE = "WGSL 15.7.4.1"
-INHERITED = "WGSL 15.7.4.2, inherited from "
+"""The source of errors that WGSL states."""
 
+INHERITED = "WGSL 15.7.4.2, inherited from "
+"""The source of errors that WGSL derives from a formula, which follows."""
+
+# Intervals of arguments: not negative; and positive without subnormal numbers, which WGSL
+# lets an implementation flush to 0.
 _NATURAL = (0.0, F32_MAX)
 _NORMAL = (2.0**-126, F32_MAX)
 
@@ -94,7 +99,7 @@ def _quantize(x: float) -> float:
 
 _PART = "saturate((z - x) / (y - x))"
 _RISE = f"6.0 * {_PART} * (1.0 - {_PART}) / (y - x)"
-"""How fast `smoothstep(x, y, z)` rises with z; 0 outside of the edges."""
+"""The derivative of `smoothstep(x, y, z)` by z; 0 outside of the edges."""
 
 FLOAT_ROWS = (
     Builtin(
@@ -196,6 +201,7 @@ FLOAT_ROWS = (
         host="hostmath.exp",
         partials=("f",),
         accuracy=Accuracy(ulps=3.0, ulps_per_argument=2.0, source=BY_RULE),
+        # e^88 is still finite in f32, e^89 is not.
         domain=((-2 * F32_MAX, 88.0),),
     ),
     Builtin(

@@ -1,10 +1,11 @@
 """WGSL functions for built-ins that WGSL or its drivers lack, as text for any width.
 
 Each is a format template: {T} is f32 or vec4f, {I} i32 or vec4i, {U} u32 or vec4u, {B}
-bool or vec4<bool>, and {S} a suffix of the name, empty or 4.  They choose by `select` alone, so that four
-elements may differ, and avoid formulas that a compiler's reassociation would spoil, such
-as `(1 + x) - 1`.  The polynomials are least-maximum fits made for kerngen; the rows of
-`kerngen.ir.builtins.table` state the measured error.
+bool or vec4<bool>, and {S} a suffix of the name, empty or 4.  They choose by `select` and
+not by `if`, so that the four elements of a vector may take different branches.  They avoid
+formulas that a compiler's reassociation would spoil, such as `(1 + x) - 1`.  The polynomials
+are minimax fits made for kerngen; the rows of `kerngen.ir.builtins.table` state the measured
+error.
 """
 
 from __future__ import annotations

@@ -45,9 +45,9 @@ def _second(may_be_negative: Sequence[bool]) -> bool:
 _DIVIDES_BY_ZERO = Refusal((1,), operator.not_, "it divides by 0")
 
 _BETWEEN = "if y < x and x < z { 1.0 } else if y < z { 0.5 } else { 0.0 }"
-"""How fast `clamp(x, y, z)` rises with x where that is not outside of the bounds.
+"""The derivative of `clamp(x, y, z)` by x where x is not outside of the bounds.
 
-Between equal bounds the result is constant: there is no half at their tie.
+At a bound it is the mean of both sides, 0.5; between equal bounds the result is constant.
 """
 
 NUMBER_ROWS = (
@@ -69,6 +69,7 @@ NUMBER_ROWS = (
         overloads=same(1, F32, I32),
         doc="-1, 0 or 1.",
         numpy="np.sign({0})",
+        # `+ 0` makes 0 of the -0 that `Math.sign(-0)` is.
         javascript="Math.sign({0}) + 0",
         javascript_of_integers="BigInt(({0} > 0n) - ({0} < 0n))",
         scalar=_sign,

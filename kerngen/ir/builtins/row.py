@@ -1,4 +1,7 @@
-"""The columns of the table of built-in functions."""
+"""The row of a built-in function: its types, what outputs print for it, and its error.
+
+`Builtin` describes all columns of the table.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,13 @@ from kerngen.ir.types import F32_MAX, Matrix, Scalar, ValueType, Vector, scalar_
 
 Interval: TypeAlias = tuple[float, float]
 
+"""The least and the greatest value of an argument."""
+
 EVERY_F32: Final[Interval] = (-F32_MAX, F32_MAX)
+"""All finite f32."""
+
 MODERATE: Final[Interval] = (-1e6, 1e6)
-"""Where an error bound is assumed to hold if WGSL has no limits for it."""
+"""The arguments for which an error bound is assumed to hold if WGSL has no limits for it."""
 
 
 @final
@@ -53,6 +60,7 @@ class Accuracy:
 
 
 EXACT: Final = Accuracy(source="exact (WGSL 15.7.4)")
+"""The accuracy of functions whose results are exact."""
 
 
 @final
@@ -86,7 +94,7 @@ def same(count: int, *types: Scalar) -> tuple[Overload, ...]:
 @final
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Constant arguments that WGSL refuses: those of `places` that pass `test`.
+    """Constant arguments that WGSL refuses: `test` is true of those at `places`.
 
     `reason` is a template over these arguments, "the exponent {0} is above 128".
     """
@@ -219,6 +227,7 @@ class Builtin:
         Of vectors of one width, each component is computed from those beside it; what
         is true or false holds for all of them.
         """
+        # The overload is that of the components' types; all vectors have one width.
         scalars = tuple(map(scalar_of, given))
         found = next((o for o in self.overloads if o.parameters == scalars), None)
         if found is None or any(isinstance(type_, Matrix) for type_ in given):

@@ -1,7 +1,7 @@
-"""The built-in functions: one row each.
+"""The table of built-in functions, one row each.
 
-Checker, printers, constant folding, references, `kerngen verify`, gradients, tests and
-documentation all read this table: to add a function is to add a row.
+The checker, printers, constant folding, references, `kerngen verify`, gradients, tests and
+documentation read this table: a new function is a new row.
 """
 
 from __future__ import annotations
@@ -25,4 +25,4 @@ BUILTINS: Final[dict[str, Builtin]] = {row.name: row for row in _ROWS}
 TRUNCATING: Final[Mapping[str, Literal["/", "%"]]] = {
     name: row.truncating for name, row in BUILTINS.items() if row.truncating
 }
-"""The operator that is the same as a floored built-in where nothing is negative."""
+"""For `floor_div` and `mod`, the operator that gives the same where nothing is negative."""

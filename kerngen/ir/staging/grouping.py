@@ -1,4 +1,4 @@
-"""Grouping: which neighbouring statements run in one invocation."""
+"""Grouping: join neighbouring statements that can run in one invocation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import map_children, map_path
 
 MAX_TENSORS: Final = 8
-"""Storage buffers per shader stage that every WebGPU adapter offers."""
+"""The storage buffers that a shader can bind on every WebGPU adapter."""
 
 _TOO_MANY: Final = f"together they bind more than {MAX_TENSORS} tensors"
 
@@ -29,8 +29,8 @@ _TOO_MANY: Final = f"together they bind more than {MAX_TENSORS} tensors"
 class StatementGroup:
     """Statements that run in one invocation, over the indices of the first.
 
-    `stored` are the lets that later groups read; `apart` is why the group before does
-    not run these statements too.
+    `stored` are the lets that later groups read; `apart` is the reason why these statements
+    are not in the group before.
     """
 
     members: tuple[ir.Statement, ...]
@@ -44,10 +44,10 @@ def group(body: Sequence[ir.Statement]) -> Iterator[StatementGroup]:
     Before:  m[i] = ...;    param[i] -= lr * m[i];
     After:   one group, over i
 
-    A tensor that is stored at a position is not touched otherwise in a group: the element
-    is another invocation's.  A let that only its own group reads is a register, and binds
-    no tensor.  A group that would bind too many tensors ends earlier: at the last place
-    behind which no such let is read.
+    If a group stores a tensor at a position, it has no other use of that tensor, as the
+    element is another invocation's.  A let that its own group alone reads is in a register,
+    and binds no tensor.  A group that would bind too many tensors ends earlier: if possible
+    where no let would have to be stored.
     """
     grouping = _Grouping(tuple(body), _lives(body))
     start, apart = 0, ""
@@ -62,19 +62,24 @@ def group(body: Sequence[ir.Statement]) -> Iterator[StatementGroup]:
 @final
 @dataclass(frozen=True, slots=True)
 class _Life:
-    """The last statement that reads a let; `is_stored` if one cannot join the let's group."""
+    """How long a let is needed.
+
+    - `last`: the number of the last statement that reads it
+    - `is_stored`: whether a statement reads it that can't be in its group
+    """
 
     last: int
     is_stored: bool
 
 
 def _lives(body: Sequence[ir.Statement]) -> dict[int, _Life]:
-    """Return the life of the let that each statement computes.
+    """Return the life of the let that each statement computes, by the statement's number.
 
-    A reader sees the let that precedes it most closely: inlining repeats lets.
+    Inlining repeats lets: a statement reads the last one before it.
     """
     lives: dict[int, _Life] = {}
     computed: dict[ir.Tensor, int] = {}
+    # The first statement of the run that each is in: no group has statements of two runs.
     runs: list[int] = []
     for place, statement in enumerate(body):
         breaks = (
@@ -98,14 +103,14 @@ def _lives(body: Sequence[ir.Statement]) -> dict[int, _Life]:
 
 
 def _itself(statement: ir.Statement) -> set[ir.Tensor]:
-    """Return the target of a let that reads itself."""
+    """Return the target of a let that reads itself, as a set; else an empty set."""
     return {statement.target} if statement.along else set()
 
 
 def _left_by(loop: ir.Statement, statement: ir.Statement) -> set[ir.Tensor]:
-    """Return the reads of a loop's tensor that a statement makes at single steps.
+    """Return the tensors of a loop that a statement reads at one step each, and at no other.
 
-    Of `let x[i, s < 9] = ...;    y[i] = x[i, 8];` that is `x`.
+    For `let x[i, s < 9] = ...;    y[i] = x[i, 8];` that is `x`.
     """
     read: dict[ir.Tensor, bool] = {}
     for load in loads(statement.value):
@@ -122,7 +127,7 @@ def _extents(statement: ir.Statement) -> list[ir.Extent]:
 @final
 @dataclass(frozen=True)
 class _Grouping:
-    """The statements of a kernel, and how long their lets are needed."""
+    """The statements of a kernel, and the lives of their lets by the statements' numbers."""
 
     body: tuple[ir.Statement, ...]
     lives: dict[int, _Life]
@@ -135,10 +140,15 @@ class _Grouping:
         return joined
 
     def end(self, start: int) -> tuple[int, str]:
-        """Return where the group ends that begins at `start`, and why."""
+        """Return where the group ends that begins at `start`, and the reason.
+
+        `fitting` is the last end at which the tensors can be bound, and `uncrossed` the last
+        such end at which no let is waiting to be read.
+        """
         joined = _Joined()
         fitting, uncrossed, place = start + 1, start, start
         while place < len(self.body) and len(joined.bound) <= MAX_TENSORS:
+            # A statement that does not fit ends the group, unless that would bind too many.
             if reason := joined.refusal(self.body[place]):
                 if fitting == place:
                     return self._without_last_lets(start, place), reason
@@ -153,9 +163,9 @@ class _Grouping:
         return uncrossed if uncrossed > start else fitting, _TOO_MANY
 
     def _without_last_lets(self, start: int, end: int) -> int:
-        """Leave lets to the next group that are for its first statement alone.
+        """Return an earlier end, so that lets for the next group's first statement are in it.
 
-        Stored for it they would cost a write and a read of an array.
+        Else each would be an array in memory, written and read.
         """
         first = end
         while first > start + 1 and self._may_wait(first - 1):
@@ -170,12 +180,14 @@ class _Grouping:
 @final
 @dataclass(frozen=True)
 class _Joined:
-    """The statements of a group so far, and the tensors that they touch.
+    """The statements of a group so far, and the tensors that they use.
 
     - `bound`: the tensors that are bound, wherever the group ends
-    - `lasts`: the number of the last statement that reads each of their lets
+    - `lasts`: the number of the last statement that reads each of the group's lets
     - `waiting`: the lets that are read later, and are bound if the group ends here
-    - `touched`: all that is read or written; `stored`: what is written at a position
+    - `written`, `touched`: the tensors that are written, and that are read or written
+    - `stored`: those that are written at a position, with the position
+    - `elsewhere`: those that are read at other elements than the statement's own
     """
 
     members: list[ir.Statement] = field(default_factory=list[ir.Statement])
@@ -190,9 +202,10 @@ class _Joined:
     waiting: set[ir.Tensor] = field(default_factory=set[ir.Tensor])
 
     def refusal(self, statement: ir.Statement) -> str:
-        """Return why a statement cannot run in the same invocation, after the members."""
+        """Return why a statement can't run in the same invocation, after the members."""
         if not self.members or self._computes(statement):
             return ""
+        # Behind a loop, statements range over the other axes, and read what it leaves.
         left = self._left_by_loop(statement)
         if _extents(statement) != _extents(self.members[-1]) and not left:
             return "it ranges over other axes"
@@ -213,7 +226,7 @@ class _Joined:
         return ""
 
     def _unlike_in_words(self, statement: ir.Statement) -> str:
-        """Return why an invocation can't pack words of the statement's target, too."""
+        """Return why an invocation can't write words of narrow integers, too, or ""."""
         bits = {x.narrow.bits for x in {*self.written, statement.target} if x.narrow}
         if len(bits) > 1:
             return "it packs another number of elements into a word"
@@ -224,7 +237,7 @@ class _Joined:
 
     @property
     def _loop(self) -> ir.Statement | None:
-        """The let among the members that reads itself."""
+        """The first let among the members that reads itself, if there is one."""
         return next((member for member in self.members if member.along), None)
 
     def _is_past(self, loop: ir.Statement) -> bool:
@@ -242,7 +255,7 @@ class _Joined:
         return _left_by(loop, statement) & self.written if fits else set()
 
     def _disorder(self, statement: ir.Statement) -> str:
-        """Return why the order of a let that reads itself keeps a statement apart."""
+        """Return why the order of a let that reads itself excludes a statement, or ""."""
         loop, along = self._loop, statement.along
         if along is None and loop is None:
             return ""
@@ -250,31 +263,36 @@ class _Joined:
             fits_loop(each) for each in (loop, statement) if each and each.along
         ):
             return "each step of one is a dispatch of its own"
+        # A statement without an order joins a loop only if it is a let, or reads the loop.
         if along is None:
             is_let = statement.target.role is ir.Role.LET
             follows = is_let or self.written.intersection(tensors_read(statement.value))
             return "" if follows else "its elements need no order"
+        # A loop joins members without an order only if they are lets without reductions.
         if loop is None:
             if any(holds_reduce(m.value) for m in self.members):
                 return "its elements are computed in an order, and reductions need none"
             are_lets = all(m.target.role is ir.Role.LET for m in self.members)
             return "" if are_lets else "its elements are computed in an order"
+        # Two loops need the same axis and direction.
         same = (loop.along.axis, loop.along.descending) if loop.along else None
         is_along = same == (along.axis, along.descending) and not self._is_past(loop)
         return "" if is_along else "its elements are computed in another order"
 
     def add(self, place: int, statement: ir.Statement, life: _Life | None) -> None:
-        """Take the statement of a place in, over the indices of the first one.
+        """Add a statement to the group, over the indices of the first one.
 
         A let that the group computes already, for an earlier use, is not repeated.
         """
         target, repeats = statement.target, self._computes(statement)
         read = set(tensors_read(statement.value)) - _itself(statement)
+        # Reads of the group's own lets bind nothing; a let with readers elsewhere is bound.
         self.bound.update(read - self.lasts.keys())
         if life is None or life.is_stored:
             self.bound.add(target)
         if life is not None:
             self.lasts[target] = life.last
+        # A let is waiting until its last reader has joined.
         for tensor in read & self.lasts.keys() | {target}:
             needed = self.lasts.get(tensor, 0) > place and tensor not in self.bound
             (self.waiting.add if needed else self.waiting.discard)(tensor)
@@ -296,7 +314,7 @@ class _Joined:
         return _over(statement, tuple(indices))
 
     def _stored_beside(self, statement: ir.Statement) -> set[ir.Tensor]:
-        """Return the tensors that are stored at a position, and also used elsewhere."""
+        """Return the tensors that would be stored at a position and used at another one."""
         target, value = statement.target, statement.value
         met = {target, *tensors_read(value)} & self.stored.keys()
         if not isinstance(value, StoreAt):
@@ -311,7 +329,7 @@ class _Joined:
 
 
 def _over(statement: ir.Statement, indices: tuple[ir.Index, ...]) -> ir.Statement:
-    """Rename a statement's indices; its value holds no reduction that could clash."""
+    """Return a statement over other indices; its value has no reduction that could clash."""
     renamed = dict(zip(statement.indices, indices, strict=True))
 
     def rename(expr: ir.Expr) -> ir.Expr:

@@ -1,4 +1,4 @@
-"""Hoisting: parts of statements that become lets of their own."""
+"""Hoisting: rewrites that make lets of parts of statements."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Fresh:
 
 
 def hoist_reductions(body: Iterable[ir.Statement], fresh: Fresh) -> Body:
-    """Leave at most one reduction in a statement; the others become lets.
+    """Return statements with at most one reduction each; the others become lets.
 
     Before:  y[i] = x[i] / sum[j] x[j];
     After:   let y_sum = sum[j] x[j];    y[i] = x[i] / y_sum;
 
-    A let that reads itself keeps the reductions of its own elements, and no others.
+    A let that reads itself keeps the reductions that read itself, and no others.
     """
     return tuple(part for statement in body for part in _hoisted(statement, fresh))
 
@@ -66,6 +66,7 @@ def _hoisted(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
     def hoist(reduce: ir.Reduce) -> ir.Expr:
         if reduce in known:  # both branches of an `if` may need it
             return known[reduce]
+        # The let is over those of the statement's indices on which the reduction depends.
         free = free_indices(reduce)
         indices = tuple(index for index in statement.indices if index in free)
         name = fresh.name(f"{statement.target.name}_{reduce.kind}")
@@ -74,6 +75,8 @@ def _hoisted(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
         known[reduce] = ir.Load(let.target, tuple(map(ir.IndexValue, indices)))
         return known[reduce]
 
+    # `bound` are the indices of the reductions around an expression: one that uses them
+    # can't be computed before.
     def visit(expr: ir.Expr, bound: frozenset[ir.Index]) -> ir.Expr:
         if not isinstance(expr, ir.Reduce):
             return map_children(expr, lambda child: visit(child, bound))
@@ -91,14 +94,14 @@ def _hoisted(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
 
 
 def _kept_reduction(statement: ir.Statement) -> ir.Reduce | None:
-    """Return the first outer reduction that depends on all of the domain."""
+    """Return the first outer reduction that depends on every index of the statement."""
     domain = frozenset(statement.indices)
     whole = (r for r in outer_reductions(statement.value) if free_indices(r) == domain)
     return next(whole, None)
 
 
 def split_self_reads(body: Iterable[ir.Statement], fresh: Fresh) -> Body:
-    """Write statements that read other elements of their target to a let first.
+    """Return statements that read no other elements of their targets: lets are read instead.
 
     Before:  x[i] = sum[j] w[i, j] * x[j];
     After:   let x_next[i] = sum[j] w[i, j] * x[j];    x[i] = x_next[i];
@@ -118,13 +121,14 @@ def _split(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
         return ir.Load(let.target, tuple(map(ir.IndexValue, indices)))
 
     def apart(place: ir.Subscript) -> ir.Subscript:
-        """Compute a position before, if it is read from the target itself."""
+        """Return a subscript of the position; it is a let if it reads the target itself."""
         value = subscript_value(place)
         if statement.target not in tensors_read(value):
             return place
         own = tuple(i for i in statement.indices if i in free_indices(value))
         return ir.Clamped(named("at", value, own))
 
+    # A store at a position also computes the position first, if that reads the target.
     lets: list[ir.Statement] = []
     match statement.value:
         case StoreAt(value, places):
@@ -138,10 +142,10 @@ def _split(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
 
 def split_packed(body: Iterable[ir.Statement], fresh: Fresh) -> Body:
     """
-    Compute the sums that are written as narrow integers first.
+    Return statements that write no reduction as a narrow integer: lets are read instead.
 
-    An invocation packs a whole word of them, and no strategy but that for single elements
-    does so.
+    An element of 8 or 4 bits shares its word with others, so that an invocation writes whole
+    words; only the strategy for single elements does so.
 
     Before:  y[i] = max[j] x[i, j];
     After:   let y_wide[i] = max[j] x[i, j];    y[i] = y_wide[i];
@@ -163,7 +167,7 @@ def _packed(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
 def named_let(
     statement: ir.Statement, name: str, indices: tuple[ir.Index, ...], value: ir.Expr
 ) -> ir.Statement:
-    """Return a let for a part of a statement."""
+    """Return a let whose value is a part of a statement, over some of its indices."""
     extents = tuple(index.extent for index in indices)
     target = ir.Tensor(name, value.type, extents, ir.Role.LET, span=statement.span)
     return replace(

@@ -1,4 +1,4 @@
-"""Inlining of lets: where that is cheap and keeps the meaning."""
+"""Inlining of lets, where it is cheap and keeps the meaning."""
 
 from __future__ import annotations
 
@@ -18,22 +18,25 @@ LONGEST: Final = 200
 """The most nodes of a value that is substituted: text must not grow without bound."""
 
 MOST_NEIGHBOURS: Final = 16
-"""The most lets that one brings along: each has to be moved to every use."""
+"""The most lets that an inlined let needs as neighbours: all are moved to each of its uses."""
 
 
 def inline_lets(body: Sequence[ir.Statement]) -> tuple[ir.Statement, ...]:
     """
     Drop unused lets, and move each let that may be inlined to its uses.
 
-    A use at the statement's own element gets the let as a neighbour, which becomes a
-    local of its stage; elsewhere the value is substituted.  A let stays where it is
-    when it reads itself, when it holds a reduction or needs too many others, when a tensor it reads is written before its last use,
-    when a gather subscripts it (the clamp is to the let's own axis), when a
-    substitution would repeat its work or grow too long, or when it is a constant that
-    has no finite value where it is used.
-
     Before:  let d[i, j] = x[i, j] - mean[i];    v[i] = sum[j] d[i, j] * d[i, j];
     After:   v[i] = sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i]);
+
+    Where a statement without a reduction reads the let at its own element, the let becomes
+    its neighbour, and later a local of its stage; elsewhere its value is substituted.  A let
+    stays where it is if
+
+    - it reads itself, or has a reduction, or needs too many other lets;
+    - a tensor that it reads is written before its last use;
+    - it is read at a clamped subscript, as the clamp is to the let's own axis;
+    - a substitution would repeat its work, or become too long;
+    - it is a constant without a finite value where it is used.
     """
     inliner = _Inliner(tuple(body))
     return tuple(part for n, _ in enumerate(body) for part in inliner.visit(n))
@@ -58,7 +61,7 @@ class _Inlined:
 @final
 @dataclass(frozen=True)
 class _Inliner:
-    """Walks the statements of one kernel in order."""
+    """Visits the statements of a kernel in order; `inlined` are the lets moved so far."""
 
     body: tuple[ir.Statement, ...]
     inlined: dict[ir.Tensor, _Inlined] = field(
@@ -66,7 +69,7 @@ class _Inliner:
     )
 
     def visit(self, number: int) -> list[ir.Statement]:
-        """Return the replacement of one statement."""
+        """Return the statements that replace one: none for a let that is moved or unused."""
         statement = self.body[number]
         if statement.target.role is ir.Role.LET:
             last_use = self._last_uses[number]
@@ -80,7 +83,7 @@ class _Inliner:
 
     @cached_property
     def _uses(self) -> dict[ir.Tensor, list[int]]:
-        """The statements that read each tensor, in order."""
+        """The numbers of the statements that read each tensor, in order."""
         uses: dict[ir.Tensor, list[int]] = {}
         for number, statement in enumerate(self.body):
             for tensor in set(tensors_read(statement.value)):
@@ -89,10 +92,10 @@ class _Inliner:
 
     @cached_property
     def _last_uses(self) -> dict[int, int | None]:
-        """The last statement that needs each, by way of other lets too."""
+        """For each statement, the last one that needs its value, by way of other lets too."""
         last: dict[int, int | None] = {}
         reached: dict[ir.Tensor, int] = {}
-        # Backwards: a let that moves to its last use takes its own reads there, too.
+        # Backwards, as a let that moves to its last use takes its own reads along.
         for number in reversed(range(len(self.body))):
             statement = self.body[number]
             last[number] = end = reached.get(statement.target)
@@ -103,7 +106,7 @@ class _Inliner:
 
     @cached_property
     def _writes(self) -> dict[ir.Tensor, list[int]]:
-        """The statements that write each tensor, in order."""
+        """The numbers of the statements that write each tensor, in order."""
         writes: dict[ir.Tensor, list[int]] = {}
         for number, statement in enumerate(self.body):
             writes.setdefault(statement.target, []).append(number)
@@ -121,6 +124,7 @@ class _Inliner:
 
     def _prepared(self, let: ir.Statement) -> _Inlined:
         """Return a let with its neighbours, its whole value and what it reads."""
+        # What the let reads through other inlined lets counts, too.
         read = set(tensors_read(let.value))
         through = [self.inlined[tensor] for tensor in read if tensor in self.inlined]
         return _Inlined(
@@ -131,7 +135,10 @@ class _Inliner:
         )
 
     def _whole(self, value: ir.Expr) -> ir.Expr | None:
-        """Return a value with all lets substituted; None if it gets too long."""
+        """Return a value with all lets substituted, or None if that is too long.
+
+        The length is computed before anything is substituted.
+        """
         length = sum(1 for _ in walk(value))
         for load in loads(value):
             if load.tensor in self.inlined:
@@ -160,9 +167,10 @@ class _Inliner:
         )
 
     def _stays_finite(self, inlined: _Inlined, use: ir.Statement) -> bool:
-        """Whether a constant may replace `use`, where WGSL computes with it at once.
+        """Whether constant expressions in a use have finite values, if the let is a constant.
 
-        What has no finite value there is left to the run, as the user wrote it.
+        WGSL evaluates such an expression when it compiles, and refuses infinity and NaN.
+        Without inlining, it is evaluated at run time.
         """
         value = inlined.value
         if value is None or constant_value(value) is None:
@@ -180,8 +188,9 @@ class _Inliner:
         return True
 
     def _with_lets(self, statement: ir.Statement) -> dict[ir.Tensor, ir.Statement]:
-        """Return a statement behind the lets that it needs as neighbours."""
+        """Return a statement, last, and the lets that it needs as neighbours before it."""
         needed: dict[ir.Tensor, ir.Statement] = {}
+        # A reduction's body reads no local, so that lets are substituted there.
         neighbours = not holds_reduce(statement.value)
 
         def visit(expr: ir.Expr) -> ir.Expr:
@@ -190,6 +199,7 @@ class _Inliner:
             )
             if inlined is None or not isinstance(expr, ir.Load):
                 return map_children(expr, visit)
+            # At the own element: a neighbour, by the statement's indices.  Else: the value.
             renaming = _renaming(inlined.let, expr)
             if neighbours and is_at(expr, statement.indices):
                 for tensor, part in inlined.chain.items():
@@ -209,7 +219,12 @@ def refold(expr: ir.Expr) -> ir.Expr:
 
 
 def _admits(inlined: _Inlined, use: ir.Statement) -> bool:
-    """Whether every read of the let in `use` may become the let's value."""
+    """Whether every read of the let in `use` may become the let's value.
+
+    A value that is computed may be substituted only where all indices around the read are
+    its own, so that it is not computed again for others; a single read, or a value without
+    reads, may be substituted anywhere.
+    """
     let = inlined.let
     trivial = isinstance(let.value, ir.Load) or not any(loads(let.value))
     neighbours = not holds_reduce(use.value)
@@ -230,13 +245,13 @@ def _admits(inlined: _Inlined, use: ir.Statement) -> bool:
 
 
 def _direct_indices(load: ir.Load) -> tuple[ir.Index, ...] | None:
-    """Return the indices of a read by bare indices only, else None."""
+    """Return the indices of a read whose subscripts are all bare indices, else None."""
     indices = tuple(s.index for s in load.subscripts if isinstance(s, ir.IndexValue))
     return indices if len(indices) == len(load.subscripts) else None
 
 
 def _renaming(let: ir.Statement, load: ir.Load) -> dict[ir.Index, ir.Index]:
-    """Return the renaming of a let's indices to the subscripts of a read."""
+    """Return the indices of a read's subscripts by the let's own indices."""
     indices = _direct_indices(load)
     assert indices is not None, "a gather of an inlined let"
     return dict(zip(let.indices, indices, strict=True))

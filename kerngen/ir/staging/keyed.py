@@ -1,9 +1,10 @@
-"""Recognise keyed reductions and prefix reductions by their conditions.
+"""Recognise reductions by key, by prefix and by range, by their conditions.
 
-A condition that compares a value of each term with an index of the result chooses the one
-result that the term belongs to, as `np.add.at` does.  One that compares the reduction's
-index with that of the result chooses a prefix or a suffix, as `np.cumsum` does.  Either way,
-no term need be compared with each result.
+    sum[i when ids[i] == u32(q)] x[i]                     by key: `Keyed`, as np.add.at
+    sum[j when j <= i] x[j]                               a prefix: `Prefix`, as np.cumsum
+    sum[p when p >= start[i] and p < start[i + 1]] x[p]   a range that is read: `Ragged`
+
+Of none of these need each term be compared with each result.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ _OPPOSITE: Final[dict[ir.BinaryOp, ir.BinaryOp]] = {
     "<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "==",
 }  # fmt: skip
 _BEYOND: Final[dict[ir.BinaryOp, int]] = {"<": -1, "<=": 0, ">": 1, ">=": 0}
-"""How far the last term of `j < i` lies beyond that of `j <= i`; the first, of `j > i`."""
+"""The shift that makes `j <= i + shift` of `j < i`, and `j >= i + shift` of `j > i`."""
 
 _FARTHEST: Final = 1 << 24
-"""A literal distance below that doesn't overflow beside an index."""
+"""Literal shifts below it are taken not to overflow in a sum with an index."""
 
 
 @final
 @dataclass(frozen=True)
 class Key:
-    """A value of each term, and the index that it sets: the key chooses the result."""
+    """A key: the `value` of each term, `ids[i]`, that is the `index` of its result, q."""
 
     value: ir.Expr
     index: ir.Index
@@ -46,11 +47,11 @@ class Key:
 @final
 @dataclass(frozen=True)
 class Keyed:
-    """A keyed reduction, `sum[i when ids[i] == u32(q) and c] x[i, j]`, taken apart.
+    """A reduction by key, taken apart: `sum[i when ids[i] == u32(q) and c] x[i, j]`.
 
-    `reduce` has the rest of the condition, `c`.  Neither `c` nor its body depends on q, the
-    index of a bin: where they read it, as `x[i] - top[q]` does, they have the key instead,
-    `top[ids[i]]`.
+    `reduce` has the body and the rest of the condition, `c`.  Neither depends on q, the
+    index of a bin: where they read it, as `x[i] - top[q]` does, the key replaces it:
+    `x[i] - top[ids[i]]`.
     """
 
     reduce: ir.Reduce
@@ -60,10 +61,10 @@ class Keyed:
 @final
 @dataclass(frozen=True)
 class Prefix:
-    """A prefix reduction, `sum[j when j <= i + shift and c] x[j]`, taken apart.
+    """A prefix reduction, taken apart: `sum[j when j <= i + shift and c] x[j]`.
 
-    A suffix reduction has `j >= i + shift`.  `reduce` has the rest of the condition, `c`;
-    neither `c` nor its body depends on `index`, which is i.  `shift` is of literals and dims.
+    A suffix reduction has `j >= i + shift`.  `reduce` has the body and the rest of the
+    condition, `c`; neither depends on `index`, i.  `shift` has literals and dims alone.
     """
 
     reduce: ir.Reduce
@@ -79,9 +80,10 @@ class Ragged:
 
         sum[p when p >= start[i] and p < start[i + 1] and c] x[p]
 
-    The terms are those from the largest of `begins` on, and before the least of `ends`.  Both
-    are lists of an integer and a number that is added to it, and depend on `rows`, indices of
-    the result.  `reduce` has the rest of the condition.
+    The terms are those from the largest of `begins` up to, but without, the least of `ends`.
+    Each of these is an integer expression and a number that is added to it: 1 for `p > ...`
+    and `p <= ...`.  They depend on `rows`, indices of the result.  `reduce` has the body and
+    the rest of the condition, `c`.
     """
 
     reduce: ir.Reduce
@@ -93,7 +95,7 @@ class Ragged:
 def conjuncts(condition: ir.Expr | None) -> tuple[ir.Expr, ...]:
     """Return the conditions that `and` joins; none for no condition.
 
-    `not (j > i or c)` joins `j <= i` and `not c`.
+    `a and not (j > i or c)` has `a`, `j <= i` and `not c`, where j and i are integers.
     """
     match condition:
         case None:
@@ -115,20 +117,20 @@ def _negated(condition: ir.Expr) -> ir.Expr:
 
 
 def keyed(reduce: ir.Reduce) -> Keyed | None:
-    """Return the keyed reduction that a reduction is, or None.
+    """Return a reduction by key, taken apart, or None if it is none.
 
-    An `argmax` has none, as positions of different terms can't be joined by value
-    alone.
+    An `argmax` is none, as two places can't be joined without the values there.
     """
     return None if reduce.finds_place else _by_keys(reduce)
 
 
 def keyed_place(reduce: ir.Reduce) -> Keyed | None:
-    """Return a place by keys: `argmax[i when ids[i] == u32(q)] x[i]`."""
+    """Return an `argmax` or `argmin` by key, taken apart, or None."""
     return _by_keys(reduce) if reduce.finds_place else None
 
 
 def _by_keys(reduce: ir.Reduce) -> Keyed | None:
+    # One key for each index; all other conditions are the rest.
     keys: dict[ir.Index, Key] = {}
     rest: list[ir.Expr] = []
     for part in conjuncts(reduce.condition):
@@ -137,9 +139,11 @@ def _by_keys(reduce: ir.Reduce) -> Keyed | None:
             rest.append(part)
         else:
             keys[key.index] = key
+    # A key must not depend on an index that a key sets.
     used = frozenset[ir.Index]().union(*(free_indices(k.value) for k in keys.values()))
     if not keys or not used.isdisjoint(keys):
         return None
+    # In the rest and the body, keys replace the indices that they set.
     by = {key.index: _as_index(key.value) for key in keys.values()}
     kept = map_children(_under(reduce, rest), lambda child: with_indices(child, by))
     assert isinstance(kept, ir.Reduce)
@@ -158,6 +162,7 @@ def _key(part: ir.Expr, indices: tuple[ir.Index, ...]) -> Key | None:
         or not part.left.type.is_integer
     ):
         return None
+    # The key varies with the reduction's indices, and the index is none of them.
     for value, other in ((part.left, part.right), (part.right, part.left)):
         index = _index_of(other)
         varies = not free_indices(value).isdisjoint(indices)
@@ -167,7 +172,7 @@ def _key(part: ir.Expr, indices: tuple[ir.Index, ...]) -> Key | None:
 
 
 def _index_of(expr: ir.Expr) -> ir.Index | None:
-    """Return the index that an integer is, whatever its type."""
+    """Return the index whose value an expression is, `i` or `u32(i)`, or None."""
     match expr:
         case ir.IndexValue(index=index):
             return index
@@ -178,7 +183,7 @@ def _index_of(expr: ir.Expr) -> ir.Index | None:
 
 
 def prefix_of(reduce: ir.Reduce) -> Prefix | None:
-    """Return the prefix or suffix reduction that a reduction is, or None."""
+    """Return a prefix or suffix reduction, taken apart, or None if it is none."""
     if reduce.finds_place or len(reduce.indices) != 1:
         return None
     parts = conjuncts(reduce.condition)
@@ -194,7 +199,7 @@ def prefix_of(reduce: ir.Reduce) -> Prefix | None:
 
 
 def ragged(reduce: ir.Reduce) -> Ragged | None:
-    """Return a reduction over ranges that are read, whose terms know nothing of the row."""
+    """Return a reduction over ranges that are read, if its terms do not depend on the row."""
     found = None if reduce.finds_place else ranges_read(reduce)
     if found is None or not found.rows.isdisjoint(free_indices(found.reduce)):
         return None
@@ -202,7 +207,7 @@ def ragged(reduce: ir.Reduce) -> Ragged | None:
 
 
 def ranges_read(reduce: ir.Reduce) -> Ragged | None:
-    """Return a reduction as one over ranges whose ends are read; None if it is none."""
+    """Return a reduction over ranges that are read, taken apart, or None if it is none."""
     if len(reduce.indices) != 1:
         return None
     begins, ends = list[tuple[ir.Expr, int]](), list[tuple[ir.Expr, int]]()
@@ -212,6 +217,7 @@ def ranges_read(reduce: ir.Reduce) -> Ragged | None:
         if bound is None:
             rest.append(part)
         else:
+            # `p > b` begins at b + 1; `p <= e` ends before e + 1.
             op, value = bound
             added = 1 if op in {">", "<="} else 0
             (begins if op in {">", ">="} else ends).append((value, added))
@@ -222,7 +228,7 @@ def ranges_read(reduce: ir.Reduce) -> Ragged | None:
 
 
 def _read_bound(part: ir.Expr, own: ir.Index) -> tuple[ir.BinaryOp, ir.Expr] | None:
-    """Return the comparison of an index with a bound, if a tensor has the bound."""
+    """Return how a condition bounds an index by an expression with a read, if it does."""
     if not isinstance(part, ir.Binary) or part.op not in _FLIPPED:
         return None
     sides: tuple[tuple[ir.BinaryOp, ir.Expr, ir.Expr], ...] = (
@@ -237,7 +243,7 @@ def _read_bound(part: ir.Expr, own: ir.Index) -> tuple[ir.BinaryOp, ir.Expr] | N
 
 
 def bounding_index(reduce: ir.Reduce) -> ir.Index | None:
-    """Return the index whose value bounds the terms, even if terms depend on it."""
+    """Return the result's index that bounds the terms, even if terms read it, too."""
     if len(reduce.indices) != 1:
         return None
     bounds = (_bound(part, reduce.indices[0]) for part in conjuncts(reduce.condition))
@@ -251,7 +257,7 @@ def _bound(
     Return how a condition bounds the reduction's index by one of the result.
 
     Before:  i - 2 > j, own index j
-    After:   <, i, -3
+    After:   <, i, -3               as j < i - 2 is j <= i - 3
     """
     if not isinstance(part, ir.Binary) or part.op not in _FLIPPED:
         return None
@@ -261,6 +267,7 @@ def _bound(
         (part.op, part.left, part.right),
         (_FLIPPED[part.op], part.right, part.left),
     )
+    # `high - low` must be `i - j + offset`, of a result's index i and the own index j.
     for op, low, high in ways:
         form = affine_form(ir.Binary("-", high, low, Scalar.I32))
         if form is None or own not in form.terms or len(form.terms) != 2:
@@ -273,6 +280,7 @@ def _bound(
 
 
 def _moved(offset: ir.Expr, step: int) -> ir.Expr:
+    """Return `offset + step`, as a literal if the offset is one."""
     known = as_literal(offset)
     if known is not None:
         return ir.Constant(known + step, Scalar.I32)
@@ -281,7 +289,7 @@ def _moved(offset: ir.Expr, step: int) -> ir.Expr:
 
 
 def _is_near(shift: ir.Expr) -> bool:
-    """Whether a distance is of small literals and dims, so that no sum with it overflows."""
+    """Whether a shift is a sum of small literals and dims, so that it can't overflow."""
     return all(
         isinstance(part, ir.DimValue)
         or (isinstance(part, ir.Binary | ir.Unary) and part.op in {"+", "-"})
@@ -294,7 +302,7 @@ def _is_near(shift: ir.Expr) -> bool:
 
 
 def _under(reduce: ir.Reduce, conditions: list[ir.Expr]) -> ir.Reduce:
-    """Return a reduction under some conditions and no others."""
+    """Return a reduction with these conditions in place of its own."""
     condition = None
     if conditions:
         condition = fold(lambda a, b: ir.Binary("and", a, b, Scalar.BOOL), conditions)

@@ -1,4 +1,9 @@
-"""Loops of recurrences: the values that are kept in registers between turns."""
+"""The loop of a recurrence in registers: what is carried from turn to turn, and read after.
+
+    let x[i, s < 9] = if s > 0 { x[i, s - 1] / 2.0 } else { a[i] };    y[i] = x[i, 8];
+
+Here `x[i, s - 1]` becomes the local `x_before`, and `x[i, 8]` the local `x_left`.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +21,17 @@ from kerngen.ir.types import Scalar, ValueType
 from kerngen.ir.walk import map_children
 
 Kept: TypeAlias = tuple[LocalValue, LocalValue | None]
-"""What is left of a loop, and in which turn it was computed: without that, in the last."""
+"""The local that has a value after the loop, and that of its turn; None for the last turn."""
 
 
 @final
 @dataclass(frozen=True)
 class Looping:
-    """The statements of a group with a loop: which run in it, which read its results.
+    """The statements of a group with a loop, rewritten to read locals.
 
-    The first `turns` members run in every turn. `before` are the values of earlier
-    turns, the latest first; `left` are the values that later members read, by their
-    step.
+    - `members`: the statements; the first `turns` of them run in every turn
+    - `before`: for each tensor, the locals with its values of earlier turns, latest first
+    - `left`: for each tensor and step that later members read, the locals of its value
     """
 
     members: tuple[Statement, ...]
@@ -36,7 +41,7 @@ class Looping:
 
     @property
     def keeps(self) -> frozenset[Tensor]:
-        """The tensors whose value in a turn must have a name."""
+        """The tensors whose value of a turn must be a local."""
         return frozenset(self.before) | {tensor for tensor, _ in self.left}
 
     @property
@@ -67,6 +72,7 @@ def looping(
     loop = next((member for member in members if member.along), None)
     if loop is None or not fits_loop(loop):
         return None
+    # Members with as many indices as the loop run in its turns, the others after it.
     turns = [m for m in members if len(m.indices) == len(loop.indices)]
     registers = _Registers(loop, frozenset(m.target for m in turns), fresh, lengths)
     changed = [
@@ -79,7 +85,7 @@ def looping(
 @final
 @dataclass(frozen=True)
 class _Registers:
-    """Gives registers to what the members of a group read of its loop."""
+    """Rewrites the members of a group to read its loop from registers."""
 
     loop: Statement
     computed: frozenset[Tensor]
@@ -109,7 +115,7 @@ class _Registers:
         return _replaced(member, earlier)
 
     def afterwards(self, member: Statement) -> Statement:
-        """Return a member that reads what is left of the loop."""
+        """Return a member behind the loop that reads its results from locals."""
 
         def left(load: Load) -> Expr | None:
             if load.tensor not in self.computed:

@@ -1,21 +1,26 @@
 """Staging: turn a kernel's statements into stages, each of which one dispatch can run.
 
-Statements read the state before them, over their whole domain, as if at once.  The
-passes below keep that:
+    m[i] = (sum[j] x[i, j]) / f32(n);      stage m[i]       write m = (sum ...) / f32(n)
+    let d[i, j] = x[i, j] - m[i];          stage y[i, j]    define d = x[i, j] - m[i]
+    y[i, j] = d[i, j] * d[i, j];                            write y = d * d
 
-1. `split_places_by_key` makes reductions by key of places by key;
-   `hoist_reductions` leaves at most one reduction in a statement, and only where it
-   depends on every index of the statement; the others become lets of their own;
-   `join_places` makes one `argmax` of a maximum and the least index that has it.
-2. `inline_lets` moves lets that are cheap and still true to where they are used; an
-   `if` that it brings into a reduction becomes the condition of that.
-3. `split_self_reads` computes a statement that reads other elements of its target into
-   a temporary first; it comes after inlining, which may bring such reads in.
-   `split_packed` does so with reductions that are written as integers of 8 or 4 bits.
-4. `group` joins neighbours that work on the same element into one stage.
-5. `_Builder` gives each stage its steps, and values that outlive it a temporary.
-6. `with_rings` keeps of recurrences through memory only the steps that are read again.
-7. `truths_as_words` keeps temporaries of bool as u32.
+A statement reads the state before it, over its whole domain, as if at once.  These passes,
+in this order, keep that meaning:
+
+1. `split_places_by_key` rewrites an `argmax` by key as two reductions by key.
+   `hoist_reductions` leaves at most one reduction in a statement, and only if it depends on
+   every index of the statement; the others become lets.  `join_places` rewrites a maximum
+   and the least index with it as one `argmax`.
+2. `inline_lets` moves cheap lets to their uses, if their values are still the same there.
+   An `if` that it moves into a reduction becomes the reduction's condition.
+3. `split_self_reads` computes a statement that reads other elements of its target into a
+   temporary first.  It is behind inlining, which may add such reads.  `split_packed` does
+   the same with reductions that are written as integers of 8 or 4 bits.
+4. `group` joins neighbouring statements that work on the same element.
+5. `_Builder` makes a stage of each group, and a temporary of each value that a later stage
+   reads.
+6. `with_rings` shortens the temporaries of recurrences to the steps that are read again.
+7. `truths_as_words` stores temporaries of bool as u32.
 """
 
 from __future__ import annotations
@@ -57,6 +62,7 @@ from kerngen.ir.walk import map_children, walk
 def form_stages(kernel: ir.Kernel) -> StagedKernel:
     """Return the kernel's stages in order, and the temporaries between them."""
     fresh, body = Fresh(kernel), kernel.body
+    # Passes for `argmax` and for minima are left out where there are none.
     if any(reduce.finds_place for reduce in _reductions(body)):
         body = split_places_by_key(body, fresh)
     body = hoist_reductions(body, fresh)
@@ -64,6 +70,7 @@ def form_stages(kernel: ir.Kernel) -> StagedKernel:
         body = join_places(body, fresh)
     body = tuple(map(_with_conditions, inline_lets(body)))
     body = split_packed(split_self_reads(body, fresh), fresh)
+    # From statements to stages.
     groups = list(group(body))
     outliving = _outliving(groups)
     builder = _Builder(fresh, kernel, outliving)
@@ -84,7 +91,7 @@ def _with_conditions(statement: ir.Statement) -> ir.Statement:
 
 
 def _outliving(groups: Sequence[StatementGroup]) -> dict[ir.Tensor, None]:
-    """Return the lets that a group reads and does not compute, in order."""
+    """Return the lets that some group reads and does not compute, in order: temporaries."""
     outliving: dict[ir.Tensor, None] = {}
     for each in groups:
         computed: set[ir.Tensor] = set()
@@ -101,7 +108,7 @@ def _outliving(groups: Sequence[StatementGroup]) -> dict[ir.Tensor, None]:
 
 
 def _name_apart(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Number the second and later stages of one name: `total`, `total_2`."""
+    """Return stages with distinct names: the second `total` becomes `total_2`."""
     seen: dict[str, int] = {}
     named: list[Stage] = []
     for stage in stages:
@@ -124,7 +131,10 @@ def _last_reads(members: Sequence[ir.Statement]) -> dict[ir.Tensor, int]:
 @final
 @dataclass(frozen=True)
 class _Builder:
-    """Builds the steps of one group of statements."""
+    """Builds the stages of a kernel, one for each group of statements.
+
+    `outliving` are the lets that other groups read.
+    """
 
     fresh: Fresh
     kernel: ir.Kernel
@@ -134,6 +144,7 @@ class _Builder:
         """Return the stage that runs the members of a group, in order."""
         members = together.members
         loop = self._looping(members)
+        # The local with the newest value of each tensor that the stage has computed.
         current: dict[ir.Tensor, ir.LocalValue] = {}
         steps: list[Step] = []
         if loop:
@@ -144,12 +155,14 @@ class _Builder:
         for number, member in enumerate(members):
             value = self._with_locals(member.value, current)
             ends.append(len(steps))
+            # A part of an element, or another element: later reads are from memory.
             if member.is_partial or isinstance(value, StoreAt):
-                # What the element holds now is read from memory.
                 current.pop(member.target, None)
                 written = member.path, member.component
                 steps.append(Write(member.target, value, member.text, *written))
                 continue
+            # A whole element: a local if a later member reads it, a store if it is no let
+            # or another stage reads it.
             read_later = last_read.get(member.target, number) > number
             read_later |= loop is not None and member.target in loop.keeps
             is_let = member.target.role is ir.Role.LET
@@ -160,6 +173,7 @@ class _Builder:
                 steps.append(Define(local, value, member.text))
                 current[member.target] = local
                 value = local
+            # The text is shown once: with the local, or else with the store.
             if stored:
                 text = "" if isinstance(value, ir.LocalValue) else member.text
                 steps.append(Write(member.target, value, text))
@@ -194,7 +208,7 @@ class _Builder:
         return Loop(*order, (), (), 0, ends[-1])
 
     def _local(self, tensor: ir.Tensor) -> ir.LocalValue:
-        """Name the value of a let after it; that of a write apart from the tensor."""
+        """Return the local for a tensor's value: `total`, or `y_new` if `y` is stored."""
         keeps_name = tensor.role is ir.Role.LET and tensor not in self.outliving
         name = tensor.name if keeps_name else self.fresh.name(f"{tensor.name}_new")
         assert not isinstance(tensor.element, Struct), "structs are written in parts"
@@ -203,7 +217,7 @@ class _Builder:
     def _with_locals(
         self, value: ir.Expr, current: dict[ir.Tensor, ir.LocalValue]
     ) -> ir.Expr:
-        """Replace reads of what this stage has computed already."""
+        """Return a value in which locals replace reads of what the stage has computed."""
 
         def visit(expr: ir.Expr) -> ir.Expr:
             if isinstance(expr, ir.Load) and expr.tensor in current:

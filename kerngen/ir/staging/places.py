@@ -1,8 +1,9 @@
-"""Rewrites of `argmax` and `argmin`, and of the idioms that mean the same.
+"""Rewrites of `argmax` and `argmin`, and of the idiom that means the same.
 
-The idiom of a maximum and the first index that is equal to it becomes one `argmax`, which
-reads its terms once.  A place by key becomes that idiom, as each of its two reductions is
-one by key, and no term need be compared with each result.
+The idiom is a maximum, and the least index whose term is equal to it.  `join_places` makes
+one `argmax` of it, which reads its terms once.  The other way round, `split_places_by_key`
+makes the idiom of an `argmax` by key, as its two reductions are by key: their work is that
+of the terms, not of terms times results.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from kerngen.ir.walk import map_children, with_indices
 _EXTREME: Final[dict[ir.ReduceKind, ir.ReduceKind]] = {"argmax": "max", "argmin": "min"}
 _PLACE: Final[dict[ir.ReduceKind, ir.ReduceKind]] = {"max": "argmax", "min": "argmin"}
 _NONE: Final = ir.Constant(-1, Scalar.I32)
+"""The place of no terms."""
+
 _HIGHEST: Final = identity_of("min", Scalar.I32)
+"""The least index of no terms: 2147483647."""
 
 
 def split_places_by_key(body: Iterable[ir.Statement], fresh: Fresh) -> Body:
@@ -52,12 +56,14 @@ def _split(statement: ir.Statement, fresh: Fresh) -> Body:
         inner = bound | {*expr.indices}
         expr_ = map_children(expr, lambda child: visit(child, inner))
         assert isinstance(expr_, ir.Reduce)
+        # One that depends on an index of a reduction around it stays as it is.
         free = free_indices(expr_)
         if not expr_.finds_place or not free.isdisjoint(bound):
             return expr_
         extreme = replace(expr_, kind=_EXTREME[expr_.kind], type=expr_.body.type)
         if keyed(extreme) is None:
             return expr_
+        # let y_max[q] = ...;    let y_min[q] = ...;
         indices = tuple(index for index in statement.indices if index in free)
         top = name(extreme.kind, extreme, indices)
         first = name("min", _first(extreme, top), indices)
@@ -71,7 +77,10 @@ def _split(statement: ir.Statement, fresh: Fresh) -> Body:
 
 
 def _first(extreme: ir.Reduce, top: ir.Load) -> ir.Reduce:
-    """Return the least index at which a term is the extreme; the first NaN if that is one."""
+    """Return the least index whose term is the extreme `top`, or NaN.
+
+    If a term is NaN, so is the extreme, and no term is equal to it.
+    """
     is_top: ir.Expr = ir.Binary("==", extreme.body, top, Scalar.BOOL)
     if extreme.body.type is Scalar.F32:
         is_nan = ir.BuiltinCall("is_nan", (extreme.body,), Scalar.BOOL)
@@ -100,13 +109,13 @@ def join_places(body: Sequence[ir.Statement], fresh: Fresh) -> Body:
 @final
 @dataclass(frozen=True)
 class _Joiner:
-    """Looks for the idiom in the statements of one kernel."""
+    """Rewrites the idiom in the statements of one kernel."""
 
     body: Body
     fresh: Fresh
 
     def joined(self) -> Body:
-        """Return the statements with the places of extremes that are read so."""
+        """Return the statements, with an `argmax` before each extreme that is read so."""
         places: dict[int, ir.Statement] = {}
         after = list(self.body)
         for number, statement in enumerate(self.body):
@@ -119,6 +128,7 @@ class _Joiner:
                     continue
             if found is None:
                 continue
+            # Several statements may read one extreme: it gets one `argmax`.
             at, top = found
             place = places.get(at) or self._place(self.body[at])
             places[at] = place
@@ -130,7 +140,10 @@ class _Joiner:
         return tuple(each for pair in pairs for each in pair if each is not None)
 
     def _extreme_of(self, least: ir.Reduce, number: int) -> tuple[int, ir.Load] | None:
-        """Return the statement whose extreme the terms are compared with, and its read."""
+        """Return the number of the extreme that terms are compared with, and its read.
+
+        `least` is `min[j when x[i, j] == top[i]] j`: here that is the statement of `top`.
+        """
         (index,) = least.indices
         match least.body:
             case ir.IndexValue(index=own) | ir.Cast(
@@ -150,7 +163,7 @@ class _Joiner:
         return None
 
     def _defined(self, top: ir.Load, number: int) -> int | None:
-        """Return the statement that wrote a tensor, if all it read is still the same."""
+        """Return the only statement that wrote a tensor, if what it read has not changed."""
         written = [n for n, s in enumerate(self.body) if s.target == top.tensor]
         if len(written) != 1 or written[0] >= number or top.path:
             return None
@@ -179,7 +192,10 @@ def _is_extreme(
     top: ir.Load,
     wanted: tuple[ir.Index, ir.Expr, Sequence[ir.Expr]],
 ) -> bool:
-    """Whether a statement is the extreme of a value over an index, under conditions."""
+    """Whether a statement is the extreme that an idiom needs.
+
+    `wanted` are the idiom's index, the value that it compares, and its other conditions.
+    """
     index, value, rest = wanted
     reduce = statement.value
     if statement.along or statement.is_partial or not isinstance(reduce, ir.Reduce):
@@ -190,6 +206,7 @@ def _is_extreme(
         return False
     if not all(isinstance(s, ir.IndexValue) for s in top.subscripts):
         return False
+    # By the same indices, both compare the same values under the same conditions.
     by: dict[ir.Index, ir.Expr] = {reduce.indices[0]: ir.IndexValue(index)}
     for own, subscript in zip(statement.indices, top.subscripts, strict=True):
         assert isinstance(subscript, ir.IndexValue)
@@ -199,7 +216,7 @@ def _is_extreme(
 
 
 def _at_place(extreme: ir.Statement, place: ir.Statement) -> ir.Statement:
-    """Return the extreme as the term at its place."""
+    """Return the statement of an extreme, computed as the term at its place."""
     reduce = extreme.value
     assert isinstance(reduce, ir.Reduce)
     at = ir.Load(place.target, tuple(map(ir.IndexValue, extreme.indices)))
@@ -209,7 +226,7 @@ def _at_place(extreme: ir.Statement, place: ir.Statement) -> ir.Statement:
 
 
 def _least(least: ir.Reduce, at: ir.Load, top: ir.Load) -> ir.Expr:
-    """Return the place as the idiom has it: beyond all indices if no term is equal."""
+    """Return the idiom's value: the place, or the highest integer if no term is equal."""
     is_there = _is_there(at)
     if top.type is Scalar.F32:
         is_nan = ir.BuiltinCall("is_nan", (top,), Scalar.BOOL)

@@ -1,10 +1,10 @@
 """Recurrences in stages: which of them a loop in registers can compute.
 
-A loop keeps what it computed in registers.  That is enough where a let reads itself at
-its own element of the other indices alone, and where what follows reads it at its own
-element, or at one place along the index of the loop:
-
     let x[i, s < 9] = if s > 0 { x[i, s - 1] / 2.0 } else { a[i] };    y[i] = x[i, 8];
+
+Registers are enough if the let reads itself at its own element of the other indices alone,
+here i, and if later statements of the group read it at one step along the loop's index,
+here 8.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def own_loads(statement: ir.Statement) -> list[ir.Load]:
 
 
 def fits_loop(statement: ir.Statement) -> bool:
-    """Whether a let reads itself at its own element, but for one index."""
+    """Whether a let reads itself at its own element but for the recurrence's index."""
     along = statement.along
     return along is not None and all(
         _is_own_but(load, along.axis, statement.indices)
@@ -34,7 +34,7 @@ def fits_loop(statement: ir.Statement) -> bool:
 
 
 def distance(load: ir.Load, statement: ir.Statement) -> int:
-    """Return how many steps back a read of a recurrence's own let is."""
+    """Return how many steps earlier a read of a recurrence's own let is: 2 of `h[t - 2]`."""
     along = statement.along
     assert along is not None, "a let that reads itself"
     form = affine_form(subscript_value(load.subscripts[along.axis]))
@@ -46,10 +46,10 @@ def distance(load: ir.Load, statement: ir.Statement) -> int:
 def place_read(
     load: ir.Load, let: ir.Statement, indices: tuple[ir.Index, ...]
 ) -> ir.Expr | None:
-    """Return the step of a recurrence that a later statement reads, if it is just one.
+    """Return the only step of a recurrence that a later read is of, or None.
 
-    `indices` are those of the reading statement: the let's without the one of its
-    order.
+    `indices` are those of the reading statement, which has the let's but for the
+    recurrence's.  The step may depend on them, as in `x[i, last[i]]`.
     """
     along = let.along
     if along is None or len(indices) != len(let.indices) - 1:
@@ -59,6 +59,7 @@ def place_read(
     if isinstance(place, ir.IndexValue) or not _is_own_but(load, along.axis, domain):
         return None
     value = subscript_value(place)
+    # The step is computed before the loop: it must not depend on what the kernel writes.
     computed = any(inner.tensor.role is not ir.Role.INPUT for inner in loads(value))
     if computed or holds_reduce(value):
         return None
@@ -89,6 +90,7 @@ def _is_end(
     end: ir.Expr = ir.Constant(0, Scalar.I32)
     if not descending:
         end = ir.Binary("-", length_of(extent), _ONE, Scalar.I32)
+    # Equal, as neither difference is ever negative.
     sides = ir.Binary("-", place, end, Scalar.I32), ir.Binary(
         "-", end, place, Scalar.I32
     )

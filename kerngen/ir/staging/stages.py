@@ -1,4 +1,8 @@
-"""Stages: the parts of a kernel that one dispatch each can run."""
+"""Stages: the parts of a kernel, each of which one dispatch can run.
+
+A stage has steps, done in order for each element of its domain: `Define` names a value, and
+`Write` stores one.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from kerngen.ir.analysis.reads import loads, outer_reductions
 @final
 @dataclass(frozen=True, slots=True)
 class Define:
-    """A step that computes a value of the element, and names it."""
+    """A step that computes a value of the element, and names it: `let local = value;`."""
 
     local: ir.LocalValue
     value: ir.Expr
@@ -23,9 +27,9 @@ class Define:
 @final
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A step that stores a value at the own element of a tensor, or at a part of it.
+    """A step that stores a value in the element of a tensor, or in a part of it.
 
-    See `Statement` for `path` and `component`; the domain is the statement's.
+    `path` and `component` are those of `Statement`.
     """
 
     tensor: ir.Tensor
@@ -46,9 +50,9 @@ Step: TypeAlias = Define | Write
 @final
 @dataclass(frozen=True, slots=True)
 class State:
-    """A value of a loop: `now` in this turn, `before` in earlier turns.
+    """A value that a loop carries along: `now` in this turn, `before` in earlier turns.
 
-    `before[0]` is the value of the last turn, `before[1]` that of the one before it.
+    `before[0]` is the value of the turn before, `before[1]` that of two turns before.
     """
 
     now: ir.LocalValue
@@ -58,7 +62,7 @@ class State:
 @final
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """A value that a loop leaves: that of `source` in turn `at`, or in the last turn.
+    """A value that is read after a loop: `local` is that of `source` in turn `at`.
 
     Without `at`, it is the value of the last turn.
     """
@@ -71,12 +75,12 @@ class LoopResult:
 @final
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """The loop of a stage: the axis along which its elements are computed in order.
+    """The loop of a stage: along `axis`, elements are computed in order.
 
-    The steps from `first` to `end` are done in every turn, those before and after them
-    once, over the other axes.  A turn reads up to `distance` turns before it, from the
-    registers `states`.  Without states it reads them from memory, also those of other
-    elements: then each turn is a dispatch of its own.
+    The steps from `first` up to `end` are done in every turn, those before and behind them
+    once, over the other axes.  A turn reads values of up to `distance` earlier turns: its
+    own element's, which are in registers, the `states`.  Without states it reads them from
+    memory, other elements' too, and each turn is a dispatch of its own.
     """
 
     axis: int
@@ -93,11 +97,11 @@ class Loop:
 class Stage:
     """The steps of one dispatch: done in order, for every element of `domain`.
 
-    - At most one `Reduce` is outside of other reductions; its body reads no local.
-    - A tensor that is written is read only at the element written, and before the write;
-      one that is written in parts may be read after it, too.
+    - At most one reduction is not inside of another one; its body reads no local.
+    - A tensor that the stage writes is read at the same element alone, and before the write;
+      one that is written in parts may be read behind the write, too.
     - With a `loop`, elements along its axis are computed in order.
-    - `apart` is the reason why the stage before does not have these steps.
+    - `apart` is the reason why these steps are not in the stage before.
     """
 
     name: str
@@ -128,12 +132,12 @@ class Stage:
 
     @cached_property
     def reads(self) -> tuple[ir.Load, ...]:
-        """Every read, those in subscripts and reductions included."""
+        """All reads, those in subscripts and reductions included."""
         return tuple(load for step in self.steps for load in loads(step.value))
 
     @cached_property
     def tensors_read(self) -> frozenset[ir.Tensor]:
-        """The tensor of every read."""
+        """The tensors that are read."""
         return frozenset(load.tensor for load in self.reads)
 
 

@@ -26,6 +26,7 @@ def _stage(stage: Stage) -> Iterator[str]:
     for reduce in reductions:
         if any(_locals(reduce.body)) and stage.loop is None:
             yield f"{stage.name}: a reduction reads a local"
+    # Step by step: locals are defined before they are read, and tensors read before written.
     defined: set[LocalValue] = set(_registers(stage))
     written: set[Tensor] = set()
     writes = [step for step in stage.steps if isinstance(step, Write)]
@@ -52,19 +53,19 @@ def _stage(stage: Stage) -> Iterator[str]:
 
 
 def _registers(stage: Stage) -> Iterator[LocalValue]:
-    """Yield the local values that a loop defines, not a step."""
+    """Yield the locals that a loop defines, and no step."""
     if stage.loop:
         yield from (local for state in stage.loop.states for local in state.before)
         yield from (capture.local for capture in stage.loop.captures)
 
 
 def _is_of_earlier_turns(stage: Stage) -> bool:
-    """Whether each turn is a dispatch, so that it may read what those before wrote."""
+    """Whether each turn is a dispatch, and so may read what earlier turns have written."""
     return stage.loop is not None and not stage.loop.states
 
 
 def _clash(load: Load, write: Write, stage: Stage) -> bool:
-    """Whether a read may be of what another invocation writes."""
+    """Whether a read may be of an element or part that another invocation writes."""
     if isinstance(write.value, StoreAt) and load.tensor == write.tensor:
         return load.subscripts != write.value.places
     own = stage.domain[: load.tensor.rank]
@@ -81,6 +82,7 @@ def _order(staged: StagedKernel) -> Iterator[str]:
     """Yield temporaries that are read too early or of bool, and outputs never written."""
     written: set[Tensor] = set()
     for stage in staged.stages:
+        # Where each turn is a dispatch, a stage reads its own writes of earlier turns.
         if _is_of_earlier_turns(stage):
             written.update(s.tensor for s in stage.steps if isinstance(s, Write))
         for step in stage.steps:

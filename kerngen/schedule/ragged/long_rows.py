@@ -1,14 +1,21 @@
-"""The dispatches of `ragged` for long rows, which only the device knows.
+"""The dispatches of `ragged` for long rows, which only the device can find.
 
     clear      no rows are listed
-    (main)     short rows; each long one is listed, with its parts     short_rows.py
-    take       a workgroup for each part, in turn
-    finish     the parts of each long row together
+    (main)     short rows; each long row is listed, with its parts     short_rows.py
+    take       the workgroups take the listed parts, in turn
+    finish     the parts of each long row are joined
 
-The list is `tasks`: how many parts there are, how many long rows, these, then a row and
-the number of its part for each.  Ranges that share terms may have more parts than there
-is room for.  Then each long row is one part: which way a sum takes follows from the ranges
-alone, so that the same call gives the same bits.
+The list is the buffer `tasks`, of words:
+
+    0                     the number of parts
+    1                     the number of long rows
+    2 .. rows + 1         the long rows
+    rows + 2 ..           for each part, its row and its number in the row
+
+The order in the list differs from call to call, but no sum depends on it.  Ranges that
+share terms may have more parts than there is room for: then each long row is taken as one
+part.  So the order of a sum follows from the ranges alone, and the same call gives the same
+bits.
 """
 
 from __future__ import annotations
@@ -37,36 +44,41 @@ from kerngen.schedule.sizes import ceil_division, to_wgsl
 from kerngen.shader import tree as t
 
 BUFFERS: Final = 2
-"""The buffers that a dispatch has beside the stage's tensors: `tasks` and `parts`."""
+"""The scratch buffers beside the stage's tensors: `tasks` and `parts`."""
 
 TAKE_GROUPS: Final = 4096
+"""The most workgroups that take parts."""
+
 FINISH_GROUPS: Final = 512
-"""How many workgroups at most take the parts in turn, and how many join them."""
+"""The most workgroups that join the parts of rows."""
 
 BUSY_GROUPS: Final = 1024
-"""How many keep a large device busy.
+"""The most workgroups for the number of terms: enough to keep a large device busy.
 
 Where no row is long, 4,096 that find nothing to do take 2 us more on an H200.
 """
 
 TERMS_OF_GROUP: Final = 2048
-ROWS_OF_GROUP: Final = 256
-"""Beyond so many terms or rows, there is a further workgroup that takes parts.
+"""There is a workgroup that takes parts for every so many terms, up to `BUSY_GROUPS`."""
 
-Some software adapters stop loops after 65,536 turns.  Parts have few, but ranges that
-overlap, of more terms than there is room for, are taken as a whole: a workgroup then takes
-256 rows of 16,384 terms in 4,352 turns, and comes to the limit at 2^36 terms in all, which
-such an adapter would take many minutes for.
+ROWS_OF_GROUP: Final = 256
+"""There is a workgroup that takes parts for every so many rows, up to `TAKE_GROUPS`.
+
+Some software adapters stop loops after 65,536 turns.  Parts have few, but long rows that
+overlap, and have more parts than there is room for, are taken as a whole: a workgroup then
+takes 256 rows of 16,384 terms in 4,352 turns, and reaches the limit at 2^36 terms in all,
+for which such an adapter would take many minutes.
 """
 
 HEAD: Final = 2
-"""The words of `tasks` before the rows."""
+"""The words of `tasks` before the rows: the numbers of parts and of rows."""
 
 
 def long_scratch(found: RaggedRows) -> tuple[Scratch, ...]:
-    """Return the buffers for long rows."""
+    """Return the scratch buffers for long rows: the list, and the result of each part."""
     name = found.task.scratch_name
     words = value_bytes(partial_type(found.reduce)) // 4
+    # Where each long row is one part, there are as many as rows at most.
     parts = maximum(found.room, found.rows)
     return (
         Scratch(name("tasks"), found.rows + found.room * 2 + HEAD),
@@ -75,7 +87,7 @@ def long_scratch(found: RaggedRows) -> tuple[Scratch, ...]:
 
 
 def clearing(found: RaggedRows) -> DispatchShader:
-    """Return the shader by which no rows are listed."""
+    """Return the shader that clears the numbers of parts and of long rows."""
     shader = ShaderBuilder(found.task, {})
     tasks = shader.scratch("tasks", Scalar.U32, written=True)
     body: list[t.Stmt] = [t.If(shader.lane < HEAD, (tasks.store(shader.lane, t.ZERO),))]
@@ -93,7 +105,18 @@ def list_row(
 ) -> tuple[t.Stmt, ...]:
     """Return the statements that list a long row and its parts.
 
-    Where there is no more room, parts are counted no further: the counter can't overflow.
+    In WGSL, where 512 parts have room:
+
+        let parts_of_row = (end - begin + 4095u) / 4096u;
+        atomicStore(&tasks[atomicAdd(&tasks[1u], 1u) + 2u], i);
+        if (atomicLoad(&tasks[0u]) <= 512u) {
+            let at = atomicAdd(&tasks[0u], parts_of_row);
+            for (var part = 0u; part < min(parts_of_row, max(512u, at) - at); part++) {
+                ...                                      // a row and a part's number
+            }
+        }
+
+    Once there is no more room, parts are not counted, so that the counter can't overflow.
     """
     shader = to.shader
     tasks = shader.atomics("tasks").expr
@@ -102,12 +125,14 @@ def list_row(
     room, rows = to_wgsl(found.room, shader), to_wgsl(found.rows, shader)
     length = t.Binary("-", end, begin)
 
+    # The buffer is one of atomics in this shader, so that stores are atomic, too.
     def store(address: t.Expr, value: t.Expr) -> t.Stmt:
         return t.Evaluate(t.call("atomicStore", t.Unary("&", tasks[address]), value))
 
     def add(word: int, value: t.Expr) -> t.Expr:
         return t.call("atomicAdd", t.Unary("&", tasks[word]), value)
 
+    # The first parts that have no room any more are counted, but not stored.
     task = (at + part) * 2 + rows + HEAD
     has_room = t.Binary("<=", t.call("atomicLoad", t.Unary("&", tasks[0])), room)
     stores = t.count_up(
@@ -128,7 +153,13 @@ def list_row(
 @final
 @dataclass(frozen=True)
 class _Task:
-    """A workgroup's loop over the tasks in a shader, and the one that it is at."""
+    """A shader whose workgroups take tasks of the list in turn: a part, or a whole row.
+
+    - `outer`: the statements before the loop; `body`: those in it
+    - `number`, `total`: the number of the task, and how many there are
+    - `has_room`: whether all parts are listed; else each long row is one task
+    - `row`, `part`: the task's row, and its part's number
+    """
 
     shader: ShaderBuilder
     outer: list[t.Stmt]
@@ -141,7 +172,16 @@ class _Task:
 
     @classmethod
     def of(cls, found: RaggedRows) -> _Task:
-        """Begin a shader, whose workgroups take tasks in turn."""
+        """Begin a shader: write which tasks there are, and the row and part of each.
+
+        In WGSL:
+
+            let has_room = tasks[0u] <= room;
+            let total = select(tasks[1u], tasks[0u], has_room);
+            for (var task = group; task < total; task += groups) {
+                let i = tasks[select(task + 2u, rows + (task * 2u + 2u), has_room)];
+                let part = select(0u, tasks[...], has_room);
+        """
         shader = ShaderBuilder(found.task, {})
         tasks = shader.scratch("tasks", Scalar.U32, written=False)
         names = ("total", "has_room", "task", "part")
@@ -164,7 +204,7 @@ class _Task:
     def finish(
         self, groups: Size, summary: str, variant: str, trips: Size
     ) -> DispatchShader:
-        """Return the whole shader."""
+        """Return the finished shader, with `body` in a loop of `groups` workgroups."""
         loop = t.count_up(
             self.number.name,
             linear_group(self.shader),
@@ -183,7 +223,7 @@ class _Task:
 
 
 def taking_long(found: RaggedRows) -> DispatchShader:
-    """Return the shader that reduces each part of the long rows."""
+    """Return the shader that reduces each part of the long rows, by 256 lanes."""
     task = _Task.of(found)
     shader = task.shader
     to = found.lowerer(shader, task.row, task.body)
@@ -209,11 +249,15 @@ def taking_long(found: RaggedRows) -> DispatchShader:
 
 
 def finishing(found: RaggedRows) -> DispatchShader:
-    """Return the shader that joins the parts of each long row, and does the steps."""
+    """Return the shader that joins the parts of each long row, and does the stage's steps.
+
+    The workgroup of a row's first part joins all of them, which follow it in the list.
+    """
     task = _Task.of(found)
     shader, reduce, inner = task.shader, found.reduce, list[t.Stmt]()
     to = found.lowerer(shader, task.row, inner)
     begin, end = found.bounds(to)
+    # As many parts as `list_row` has listed of the row; one if there was no room.
     count = t.Ident(shader.fresh("count"))
     number = ceil_division(t.Binary("-", end, begin), to_wgsl(found.part, shader))
     inner.append(t.Let(count.name, t.call("select", t.ONE, number, task.has_room)))
@@ -240,7 +284,7 @@ def finishing(found: RaggedRows) -> DispatchShader:
 
 
 def long_sum(to: Lowerer, found: RaggedRows, begin: t.Expr, end: t.Expr) -> t.Ident:
-    """Let all lanes of a workgroup reduce some terms of a row; return the result."""
+    """Write the reduction of some terms by all lanes of a workgroup; return its result."""
     total = found.accumulate(to, begin + to.shader.lane, end, GROUP)
     return _joined(to, found, total)
 
@@ -255,12 +299,12 @@ def _joined(to: Lowerer, found: RaggedRows, total: t.Ident) -> t.Ident:
 
 
 def _groups(found: RaggedRows, most: int) -> Size:
-    """Return how many workgroups take the tasks in turn."""
+    """Return how many workgroups take the tasks in turn, `most` at most."""
     by_terms = minimum(ceil_div(found.terms, TERMS_OF_GROUP), BUSY_GROUPS)
     by_rows = ceil_div(found.rows, ROWS_OF_GROUP)
     return minimum(maximum(maximum(by_terms, by_rows), 1), most)
 
 
 def _per_group(found: RaggedRows, most: int) -> Size:
-    """Return how many parts each of them takes."""
+    """Return how many parts a workgroup takes at most."""
     return ceil_div(found.room, _groups(found, most))

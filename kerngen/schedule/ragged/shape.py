@@ -1,8 +1,9 @@
-"""A reduction over ranges that are read, in the terms of strategy `ragged`.
+"""The rows, terms and parts of strategy `ragged`, and the loop of a lane.
 
     y[i] = sum[e when u32(e) >= start[i] and u32(e) < start[i + 1]] value[e] * x[column[e]]
 
-A row is one result, its terms are those of its range.
+A row has one result, and its terms are those of its range.  A part is a piece of a long row,
+for a workgroup.
 """
 
 from __future__ import annotations
@@ -33,24 +34,28 @@ GROUP: Final = 256
 """The lanes of a workgroup."""
 
 AT_ONCE: Final = 4
-"""How many terms a lane reads before it adds any: it waits for all of them together."""
+"""How many terms a lane reads before it adds any, so that it waits for memory once."""
 
 TURNS: Final = 16
-"""After so many turns of its lanes, a row is long."""
+"""A row is long if it would take its lanes more turns than this, of `AT_ONCE` terms each."""
 
 PART: Final = GROUP * AT_ONCE * 4
+"""The least number of terms of a part: 4,096, four turns of a workgroup."""
+
 MOST_PARTS: Final = 4096
-"""A long row has a part for every so many terms; longer parts where those of all terms
-would be more than that."""
+"""The most parts of a row with all terms: parts are longer where there would be more."""
 
 MOST_ROOM: Final = 1 << 22
-"""There is room for so many parts at most: 32 MiB of numbers."""
+"""The most parts that can be listed: two words for each are 32 MiB."""
 
 
 @final
 @dataclass(frozen=True)
 class RaggedRows:
-    """A stage's reduction; `reduce` has the terms, without the conditions of the range."""
+    """A stage's reduction over ranges that are read; `lanes` share each short row.
+
+    `found` is its condition, taken apart into range and rest.
+    """
 
     task: Task
     lanes: int
@@ -58,7 +63,7 @@ class RaggedRows:
 
     @cached_property
     def reduce(self) -> Reduce:
-        """The reduction of all terms of a range."""
+        """The reduction without the condition of the range: of the terms of a row."""
         return unconditional(self.found.reduce)
 
     @property
@@ -68,17 +73,17 @@ class RaggedRows:
 
     @property
     def rows_at_once(self) -> int:
-        """How many rows a workgroup takes."""
+        """The number of short rows that a workgroup takes side by side."""
         return GROUP // self.lanes
 
     @property
     def long(self) -> int:
-        """From more terms on, a row is long."""
+        """The most terms of a short row: 64 for each lane."""
         return self.lanes * AT_ONCE * TURNS
 
     @property
     def terms(self) -> Size:
-        """The number of terms of a row that has all of them."""
+        """The number of all terms: the length of the axis that the ranges are of."""
         return extent_size(self.index.extent)
 
     @property
@@ -94,21 +99,26 @@ class RaggedRows:
 
     @property
     def along(self) -> Index:
-        """The index of the domain along which ranges follow each other."""
+        """The last index of the domain on which the ranges depend, i."""
         return [x for x in self.task.domain if x in self.found.rows][-1]
 
     @property
     def room(self) -> Size:
-        """How many parts there is room for: as many as if none shared a term with the next."""
+        """The number of parts that can be listed: enough for ranges that share no term.
+
+        A long row has more terms than `long`, and its last part may have few: rows without
+        common terms have less than two parts for each `min(long, PART)` terms.
+        """
         each = ceil_div(self.terms, min(self.long, PART)) * 2
         others = domain_size(x for x in self.task.domain if x != self.along)
         return minimum(each * others, MOST_ROOM)
 
     def bounds(self, lowerer: Lowerer) -> tuple[t.Expr, t.Expr]:
-        """Write where the range of the lowerer's row begins and ends."""
+        """Write where the range of a row begins and ends, clamped to the axis; return both."""
         whole = conditional(reduction_of(self.task))
         along = terms_along(lowerer, whole, self.index)
         begin = t.Ident(lowerer.shader.fresh("begin"))
+        # A range that ends before it begins is empty, and `end - begin` must not wrap.
         first = t.call("min", along.begin, along.end)
         lowerer.block.append(t.Let(begin.name, first))
         return begin, along.end
@@ -116,16 +126,16 @@ class RaggedRows:
     def lowerer(
         self, shader: ShaderBuilder, row: t.Ident, block: list[t.Stmt]
     ) -> Lowerer:
-        """Return the writer of a row's terms; it names the row's indices first."""
+        """Write the indices of a row, and return the lowerer of its terms."""
         at = unravel(shader, block, self.task.domain, row)
         return Lowerer(shader, at, block, label=reduction_label(self.task))
 
     def accumulate(
         self, lowerer: Lowerer, begin: t.Expr, end: t.Expr, lanes: int
     ) -> t.Ident:
-        """Let each of so many lanes take its terms; return its total.
+        """Write a lane's loop over its terms; return the variable of its total.
 
-        `begin` is that of the lane.
+        It begins at `begin`, the lane's first term, and takes every `lanes`-th one.
         """
         shader, reduce = lowerer.shader, self.reduce
 

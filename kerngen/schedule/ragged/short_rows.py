@@ -1,7 +1,7 @@
-"""The dispatch of `ragged` that takes short rows, several to a workgroup.
+"""The dispatch of `ragged` that takes short rows, several in a workgroup.
 
-Long ones are taken by the whole workgroup then, one after the other; or they are listed,
-for the dispatches of `long_rows.py`.
+The long rows among them are then taken by the whole workgroup, one after another
+(`every_row`), or listed for the dispatches of `long_rows.py` (`short_rows`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,13 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True)
 class _Rows:
-    """A workgroup's rows in a shader: the `first`, and each lane's own, with its range."""
+    """The rows of a workgroup, as variables of the shader.
+
+    - `first`: the number of the workgroup's first row
+    - `row`, `begin`, `end`: the lane's row, and its range
+    - `place`: the lane's number among those of its row
+    - `is_row`: the condition that the row is not past the last one
+    """
 
     found: RaggedRows
     shader: ShaderBuilder
@@ -46,14 +52,15 @@ class _Rows:
 
     @property
     def is_long(self) -> t.Expr:
-        """Whether the lane's row is long."""
+        """The condition that the lane's row is long: `end - begin > 512u`."""
         return t.Binary("-", self.end, self.begin) > self.found.long
 
 
 def every_row(found: RaggedRows) -> DispatchShader:
-    """Return the shader that takes all rows: long ones by whole workgroups."""
+    """Return the shader that takes all rows, long ones by the whole workgroup."""
     shader, body = ShaderBuilder(found.task, {}), list[t.Stmt]()
     rows = _place(found, shader, body)
+    # Where a row has all lanes anyway, none is long.
     if found.lanes == GROUP:
         _take_short(rows, body, None)
     else:
@@ -68,7 +75,7 @@ def every_row(found: RaggedRows) -> DispatchShader:
 
 
 def short_rows(found: RaggedRows) -> DispatchShader:
-    """Return the shader that takes short rows, and lists the long ones."""
+    """Return the shader that takes short rows, and lists long ones with their parts."""
     shader, body = ShaderBuilder(found.task, {}), list[t.Stmt]()
     rows = _place(found, shader, body)
     is_long = _name_long(rows, body)
@@ -79,9 +86,18 @@ def short_rows(found: RaggedRows) -> DispatchShader:
 
 
 def _place(found: RaggedRows, shader: ShaderBuilder, body: list[t.Stmt]) -> _Rows:
-    """Name the lane's row, its place there, and where the range begins and ends.
+    """Write the number of the lane's row, the lane's place in it, and the row's range.
 
-    Of rows beyond the last the range is empty: all lanes must come to the barriers.
+    A row past the last one has an empty range, as all lanes must reach the barriers.  In
+    WGSL, with 8 lanes for each row:
+
+        let first = (workgroup.y * grid.x + workgroup.x) * 32u;
+        if (first >= u.m) { return; }
+        let own = first + (lane >> 3u);
+        let place = lane & 7u;
+        let i = min(own, u.m - 1u);
+        ...                                              // `begin` and `e_end` are read
+        let end = select(begin, e_end, own < u.m);
     """
     domain = found.task.domain
     total = shader.size(domain)
@@ -104,14 +120,16 @@ def _place(found: RaggedRows, shader: ShaderBuilder, body: list[t.Stmt]) -> _Row
 
 
 def _name_long(rows: _Rows, body: list[t.Stmt]) -> t.Ident:
+    """Write `let is_long = end - begin > 512u;`."""
     is_long = t.Ident(rows.shader.fresh("is_long"))
     body.append(t.Let(is_long.name, rows.is_long))
     return is_long
 
 
 def _take_short(rows: _Rows, body: list[t.Stmt], is_long: t.Ident | None) -> None:
-    """Let the lanes of each row that is not long reduce it, and do the stage's steps."""
+    """Write the reduction of each short row by its lanes, and the stage's steps for it."""
     found, shader, end = rows.found, rows.shader, rows.end
+    # Lanes of long rows have no terms here.
     if is_long is not None:
         own = t.call("select", rows.end, rows.begin, is_long)
         end = t.Ident(shader.fresh("short_end"))
@@ -130,11 +148,20 @@ def _take_short(rows: _Rows, body: list[t.Stmt], is_long: t.Ident | None) -> Non
 
 
 def _take_long(rows: _Rows, is_long: t.Ident, bits: t.Expr) -> tuple[t.Stmt, ...]:
-    """Return the statements by which all lanes take each long row of the workgroup.
+    """Return the loop in which all lanes take each long row of the workgroup.
 
-    The numbers of these rows are `bits` of one word, which is the same for all lanes: so
-    barriers may depend on it.  It is 0 at first: adapters need not clear memory of
-    workgroups for us.
+    A bit of one word is set for each long row.  `workgroupUniformLoad` makes the word the
+    same for all lanes, so that WGSL allows barriers in the loop over its bits.  In WGSL:
+
+        if (place == 0u && is_long) { atomicOr(&long_bits, 1u << (lane >> 3u)); }
+        workgroupBarrier();
+        if (lane == 0u) { long_rows = atomicLoad(&long_bits); }
+        for (var left = workgroupUniformLoad(&long_rows); left != 0u; left &= left - 1u) {
+            let long_row = first + firstTrailingBit(left);
+            ...                                          // reduced by 256 lanes
+        }
+
+    The caller has cleared `bits`, as not every adapter clears workgroup memory.
     """
     found, shader = rows.found, rows.shader
     shared = shader.workgroup_array("long_rows", "u32", 4)
@@ -147,6 +174,7 @@ def _take_long(rows: _Rows, is_long: t.Ident, bits: t.Expr) -> tuple[t.Stmt, ...
         t.Binary("<<", t.ONE, shader.lane // found.lanes),
     )
     load = t.call("atomicLoad", t.Unary("&", bits))
+    # The body of the loop: a long row, its range, its reduction by all lanes, its steps.
     block: list[t.Stmt] = [
         t.Let(number.name, t.call("firstTrailingBit", left)),
         t.Let(row.name, rows.first + number),
@@ -178,6 +206,7 @@ def _finished(
     variant: str,
     turns: Size,
 ) -> DispatchShader:
+    """Return the finished shader; `turns` bounds the loop over long rows, or their parts."""
     count = found.rows_at_once
     rows = "one row" if count == 1 else f"{count} rows"
     rest = "long ones by all lanes" if variant else "long ones are listed"

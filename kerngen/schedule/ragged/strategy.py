@@ -1,10 +1,12 @@
-"""Strategy `ragged`: a few lanes for each range that is read, more for the long ones.
+"""Strategy `ragged`: reductions over ranges that are read, as rows of a sparse matrix.
 
     y[i] = sum[e when u32(e) >= start[i] and u32(e) < start[i + 1]] value[e] * x[column[e]]
 
-As many lanes share a row as suits the mean.  How long each one is, only the device knows:
-rows that would take those lanes long are left to whole workgroups, of which several share
-the longest (`long_rows.py`).  The time is that of all terms, whatever row they belong to.
+A row is the range of a result: the terms from `start[i]` up to `start[i + 1]`.  As many
+lanes share each row as suits the mean length, of which the host knows terms and rows.  Only
+the device knows how long each row is: a row that would take its lanes more than 16 turns is
+long, and left to whole workgroups, several for the longest (`long_rows.py`).  So the time
+follows from the number of all terms, however they are distributed over the rows.
 """
 
 from __future__ import annotations
@@ -30,11 +32,13 @@ from kerngen.schedule.sizes import at_most
 from kerngen.schedule.task import Options, Task
 
 FEW_TERMS: Final = 16384
-"""Up to so many terms, a workgroup takes a row of all in about 20 us: there are no parts."""
+"""Up to this many terms there are no parts: a workgroup takes a row of all in about 20 us."""
 
 LANES_BY_MEAN: Final = ((32, 8), (128, 32))
+"""Mean lengths of rows, each with how many lanes share a row up to that mean."""
+
 MANY_LANES: Final = 64
-"""Up to which mean length so many lanes share a row, and how many do beyond.
+"""How many lanes share a row of a greater mean length.
 
 On an H200, 16,384 rows of 1,024 on average, one of them of 512,000, take 52 us with 64
 lanes to a row, 54 with 128, and 60 with 256.
@@ -48,7 +52,7 @@ def fits_ragged(task: Task) -> str:
 
 
 def ragged_lanes(options: Options) -> int:
-    """Return how many lanes share a row."""
+    """Return how many lanes share a short row, by the option or its default."""
     return options.get("lanes", (MANY_LANES,))[0]
 
 
@@ -60,7 +64,7 @@ def suits_ragged(task: Task, options: Options) -> str:
 
 
 def ragged_options(options: Options) -> Hashable:
-    """Return a schedule's options, with their defaults."""
+    """Return a schedule's options with defaults: the number of lanes."""
     return ragged_lanes(options)
 
 
@@ -80,6 +84,7 @@ def lower_ragged(task: Task, options: Options) -> Iterator[Variant]:
         )
         yield Variant("", ALWAYS, shaders, long_scratch(found))
         return
+    # Without two free bindings, each long row is left to one workgroup.
     yield Variant("few", ALWAYS, (every_row(found),))
 
 

@@ -1,8 +1,20 @@
 """Loops of recurrences along memory: blocks of four turns, read and written as vectors.
 
-Neighbours in memory are turns that follow each other, so that an invocation reads and
-writes vectors of four.  On its way along a row it would otherwise touch a whole cache
-line for each number.
+Where memory is contiguous along a recurrence, consecutive turns are neighbours in memory.
+An invocation then reads and writes vectors of four, as it would otherwise access a whole
+cache line for each number:
+
+    for (var block = 0u; block < u.n; block += 4u) {
+        let x_4 = x[...];
+        var y_4: vec4f;
+        {  // turn 0
+            let h = select(x_4.x, u.decay * h_before + ..., i32(block) > 0);
+            y_4.x = h;
+            h_before = h;
+        }
+        ...
+        y[...] = y_4;
+    }
 """
 
 from __future__ import annotations
@@ -31,11 +43,16 @@ def turns_of(stage: Stage) -> tuple[Step, ...]:
 
 
 def in_vectors(stage: Stage) -> set[str]:
-    """Return the tensors that can be read or written as vectors, or none if some can't."""
+    """Return the tensors that can be read or written as vectors of four turns.
+
+    There are none if the recurrence does not run along memory, or if a tensor that it
+    writes can't be written so.
+    """
     loop = loop_of(stage)
     index = stage.domain[loop.axis]
     if index != stage.domain[-1]:
         return set()
+    # Reads: by vectors along t, at the stage's own indices, and only within the loop.
     steps = turns_of(stage)
     writes = [step for step in steps if isinstance(step, Write)]
     others = [
@@ -48,6 +65,8 @@ def in_vectors(stage: Stage) -> set[str]:
         for load in _odd(step.value, stage.domain, index)
     }
     found -= {load.tensor.name for v in others for load in loads(v)}
+    # Writes: whole elements of a tensor over the domain.  If the tensor is read, too, that
+    # must be by vectors at the own element, as a block's vector is stored at its end.
     read = {load.tensor.name for load in stage.reads}
     own = tuple(i.extent for i in stage.domain)
     for write in writes:
@@ -62,7 +81,10 @@ def in_vectors(stage: Stage) -> set[str]:
 
 
 def write_blocks(lowerer: Lowerer, stage: Stage, names: set[str]) -> t.Stmt:
-    """Return the loop over blocks of four turns; tensors in `names` are whole vectors."""
+    """Return the loop over blocks of four turns; tensors in `names` are read as vectors.
+
+    Of a descending recurrence, a block begins with the last component of its vectors.
+    """
     shader, loop = lowerer.shader, loop_of(stage)
     index = stage.domain[loop.axis]
     end, block = shader.extent(index.extent), t.Ident(shader.fresh("block"))
@@ -136,7 +158,10 @@ def write_turn(
     whole: dict[Load, t.Expr],
     written: dict[str, t.Expr],
 ) -> None:
-    """Write one turn of a block: it uses one component of each vector."""
+    """Write one turn of a block, which uses a component of each vector.
+
+    `at` is its element's index; `whole` and `written` have the vectors' variables.
+    """
     index = stage.domain[loop_of(stage).axis]
     turn.at[index] = at
     visit = of_component(turn, component, whole)
@@ -161,7 +186,7 @@ def of_component(
 
 
 def _odd(expr: Expr, domain: tuple[Index, ...], index: Index) -> Iterator[Load]:
-    """Yield reads that no vector is taken of: not of scalars, or not by own indices."""
+    """Yield the reads that can't be by vectors: not of scalars, or at computed subscripts."""
     for load in loads(expr):
         tensor = load.tensor
         is_plain = isinstance(tensor.element, Scalar) and not tensor.is_half

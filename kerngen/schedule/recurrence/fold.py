@@ -28,16 +28,19 @@ from kerngen.schedule.sizes import all_divisible, domain_size, extent_size
 from kerngen.schedule.task import Options, Task
 
 SHARING_FOURS: Final = (4, 16)
-FEWEST_FOURS: Final = 8
-"""How many lanes share an element where each has four states, from this many states on.
+"""How many lanes share an element where each has four states: up to 16 or 64 states."""
 
-A lane then reads 2.5 numbers for a state, and not 4.
-"""
+FEWEST_FOURS: Final = 8
+"""From this many states on, a lane has four: it then reads 2.5 numbers for each, not 4."""
 
 SHARING: Final = (4, 16, 64)
-"""How many lanes share an element: the fewest that have a state each, if some do."""
+"""How many lanes share an element where each has one state: the first number that is enough.
+
+For more states, 64 lanes take them in rounds.
+"""
 
 _NUMBERS: Final = (Scalar.F32, Scalar.I32, Scalar.U32)
+"""The types whose vectors of four a lane may have."""
 
 
 def fits_fold(task: Task) -> str:
@@ -53,7 +56,7 @@ def fold_run(task: Task) -> tuple[Stage, ...]:
 
 
 def lower_fold(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield a shader for each number of lanes that share an element."""
+    """Yield a variant for each number of lanes that share an element, few states first."""
     del options
     found = folded(task)
     assert isinstance(found, Folded), found
@@ -62,6 +65,7 @@ def lower_fold(task: Task, options: Options) -> Iterator[Variant]:
             yield Variant(form.name, when, (fold_shader(task, found, form),))
         if when == ALWAYS:
             return
+    # More states than lanes: in rounds, with the sums so far in a scratch buffer.
     words = value_bytes(found.reduce.type) // 4
     length = domain_size(found.sums.domain) * words
     scratch = Scratch(task.scratch_name("sums"), length)
@@ -70,13 +74,14 @@ def lower_fold(task: Task, options: Options) -> Iterator[Variant]:
 
 
 def _forms(found: Folded) -> Iterator[tuple[LaneSplit, Guard]]:
-    """Yield the forms whose lanes have all states at once, and when they do."""
+    """Yield the forms whose lanes have all states at once, each with its condition."""
     count = extent_size(found.own.extent)
     if names := _read_by_fours(found):
         whole = all_divisible((found.own.extent, *_last_extents(found, names)), LANES)
         for lanes in SHARING_FOURS:
             enough = compare("<=", count, lanes * LANES)
             when = all_of(compare(">=", count, FEWEST_FOURS), enough, whole)
+            # `aligned`: no workgroup has elements of two rows of the last index.
             if last := _shared_but_for(found):
                 each = divides(INVOCATIONS // lanes, extent_size(last.extent))
                 form = LaneSplit(f"fours{lanes}_aligned", lanes, names, aligned=True)
@@ -87,14 +92,17 @@ def _forms(found: Folded) -> Iterator[tuple[LaneSplit, Guard]]:
 
 
 def _shared_but_for(found: Folded) -> Index | None:
-    """Return an index of elements, if those that differ in it alone read more in common."""
+    """Return the last index of elements, if those that differ in it alone share more reads.
+
+    In the example, elements that differ in i alone share `c[n, t, k]`.
+    """
     last = found.elements[-1:]
     any_differ, last_differs = (TurnReads.of(found, x) for x in (found.elements, last))
     return last[0] if any_differ != last_differs else None
 
 
 def _read_by_fours(found: Folded) -> frozenset[str]:
-    """Return the tensors that a lane reads for four states at once; none if it can't."""
+    """Return the tensors that a lane can read for four states at once, as vectors."""
     states = [state.now.type for state in loop_of(found.steps).states]
     if not all(type_ in _NUMBERS for type_ in (*states, found.reduce.type)):
         return frozenset()

@@ -1,15 +1,20 @@
-"""The shader of strategy `fold`: lanes keep the states of an element, and join their terms.
+"""The shader of strategy `fold`: lanes have the states of an element, and join their terms.
 
     for (var block = 0u; block < m; block += 16u) {
-        x_tile[...] = x_ahead; ...          what the block reads
-        ... h = ...; terms0.x = c * h;      16 turns: each lane has a state, or four
-        terms[...] = terms0; ...
-        ... y[...] = totals.x; ...          lanes join the terms of four turns each
+        x_tile[...] = x_ahead; ...          // what the block's turns read: `tiles.py`
+        workgroupBarrier();
+        let h_new = ...;                    // 16 turns: each lane has a state, or four
+        terms0.x = dot(h_new, c_tile[...]);
+        ...
+        terms[...] = terms0; ...            // four turns in a vector
+        workgroupBarrier();
+        totals += terms[...]; ...           // a lane joins four turns of all states
+        y[...] = totals.x; ...
     }
 
-Turns beyond the last one are taken, too; none is written.  Where there are more states
-than lanes, they go over all turns again for the next ones; what the terms before came to
-waits in a private buffer.
+The last block may have turns past the end of a row.  They are computed, but not stored.
+Where there are more states than lanes, the lanes go over all turns again for the next
+states; meanwhile the sums of the states before are in a scratch buffer.
 """
 
 from __future__ import annotations
@@ -66,11 +71,11 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True)
 class LaneSplit:
-    """How many lanes share an element, and how.
+    """How many lanes share an element, and how they share its states.
 
-    With `names`, which they read by fours, they have four states each; with `aligned`,
-    the elements of a workgroup differ in the last index alone.  They have all states
-    `at_once`, or some.
+    - `names`: the tensors that are read as vectors; then a lane has four states, else one
+    - `aligned`: whether the elements of a workgroup differ in the last index alone
+    - `at_once`: whether the lanes have all states, or go over the turns for some at a time
     """
 
     name: str
@@ -81,12 +86,12 @@ class LaneSplit:
 
 
 def fold_shader(task: Task, found: Folded, form: LaneSplit) -> DispatchShader:
-    """Return the shader of a form."""
+    """Return the shader in which lanes share elements by `form`."""
     return _Fold(_together(task, found), found, form).shader()
 
 
 def _together(task: Task, found: Folded) -> Task:
-    """Return a task whose stage has what is written: the steps of the second stage."""
+    """Return a task for both stages, whose stage has the steps of the second one."""
     stage = replace(found.sums, name=names_of((found.steps, found.sums)))
     stem = task.stem
     if len(task.staged.stages) == len((found.steps, found.sums)):
@@ -96,14 +101,19 @@ def _together(task: Task, found: Folded) -> Task:
 
 @final
 class _Fold:
-    """Writes the shader."""
+    """Writes the shader.
+
+    `_terms` is the workgroup memory for the terms of a block: of each lane, a vector for
+    every four turns.
+    """
 
     def __init__(self, task: Task, found: Folded, form: LaneSplit) -> None:
-        """Start a shader, with room for the terms of a block."""
+        """Start a shader, and declare the workgroup memory of the terms."""
         self._task = task
         self._found = found
         self._form = form
         self._shader = shader = ShaderBuilder(task, dict.fromkeys(form.names, LANES))
+        # The fewer indices a workgroup's elements differ in, the more reads they share.
         differ = found.elements[-1:] if form.aligned else found.elements
         self._reads = TurnReads.of(found, differ)
         each = LANES if form.names else 1
@@ -119,7 +129,15 @@ class _Fold:
         self._borders = Borders(Lengths.of(task.staged.kernel.derived))
 
     def shader(self) -> DispatchShader:
-        """Return the shader."""
+        """Return the shader; it begins with the lane's element and place.
+
+        In WGSL, where four lanes share an element:
+
+            let column = lane & 15u;                     // of 16 elements
+            let place = lane >> 4u;                      // of 4 lanes
+            let element = (workgroup.y * grid.x + workgroup.x) * 16u + column;
+            let inside = element < u.b * u.d;
+        """
         shader, found, group = self._shader, self._found, self._group
         names = ("element", "column", "place", "inside")
         number, column, place, inside = (t.Ident(shader.fresh(name)) for name in names)
@@ -148,7 +166,7 @@ class _Fold:
     def _write(
         self, to: Lowerer, column: t.Ident, place: t.Ident, inside: t.Ident
     ) -> None:
-        """Write the loop over turns; around it that over the states, if they are many."""
+        """Write the loop over turns, within a loop over rounds of states if they are many."""
         shader, own_index = self._shader, self._found.own
         own, count = t.Ident(shader.name(own_index.name)), shader.extent(
             own_index.extent
@@ -162,13 +180,14 @@ class _Fold:
         self._along(inner, lane)
         if not self._form.at_once:
             step = self._group.lanes
-            # Without states, one round of lanes that have none writes what sums of nothing are.
+            # Without any states, one round is needed to store the sums of no terms.
             rounds = t.call("max", count, 1)
             to.block.append(t.count_up(self._first.name, 0, rounds, step, *inner.block))
 
     def _along(self, to: Lowerer, lane: Lane) -> None:
-        """Write the loop over blocks of turns."""
+        """Write the loop over blocks of turns: store tiles, read ahead, take turns, join."""
         found, length = self._found, self._shader.extent(self._found.along.extent)
+        # With four states each, registers are vectors along the states' index.
         if self._group.each > 1:
             to = replace(to, vector=found.own)
         declare_registers(to, loop_of(found.steps))
@@ -176,6 +195,8 @@ class _Fold:
         tiles.keep()
         to.block.extend(tiles.read(t.ZERO))
         block = to.nested({})
+        # Behind the first barrier tiles are complete, behind the second one the terms are.
+        # The next block's tiles are stored only when all lanes have passed the second one.
         block.block.extend((*tiles.store(), t.BARRIER))
         block.block.extend(tiles.read(self._block + self._group.turns))
         self._take_turns(block, tiles, lane)
@@ -185,12 +206,12 @@ class _Fold:
         to.block.append(t.count_up(self._block.name, 0, length, step, *block.block))
 
     def _take_turns(self, to: Lowerer, tiles: RecurrenceTiles, lane: Lane) -> None:
-        """Take the turns of a block, and put down their terms, four turns in a vector.
+        """Write the turns of a block, and the stores of their terms, four in a vector.
 
-        All are written out, with no store between, so that what does not depend on the
-        states is computed ahead: on an H200 a selective scan of 8 x 2,048 x 1,024 x 16
-        takes 148 us so, and 162 in a loop of eight turns, which a checked shader counts.
-        Lanes that have no state leave nothing to join.
+        The turns are unrolled, with no store between them, so that what does not depend on
+        the states is computed ahead: on an H200 a selective scan of 8 x 2,048 x 1,024 x 16
+        takes 148 us so, and 162 in a loop of eight turns, which wgpu's checks count.  Lanes
+        without a state store neutral values.
         """
         shader, reduce = self._shader, self._found.reduce
         nothing = identity(shader, reduce.kind, reduce.type, LANES)
@@ -210,10 +231,11 @@ class _Fold:
             to.block.append(t.Assign(self._terms[at], four))
 
     def _take_turn(self, turn: Lowerer, tiles: RecurrenceTiles, number: int) -> t.Expr:
-        """Compute the lane's states in a turn of the block; return their term."""
+        """Write the lane's states in a turn of the block; return their term."""
         found, shader = self._found, self._shader
         length = shader.extent(found.along.extent)
         element = t.Ident(shader.name(found.along.name))
+        # Turns past the end read at the last one, to stay inside of the axis.
         last = t.call("min", self._block + number, length - 1)
         turn.block.append(t.Let(element.name, found.element(last, length)))
         turn.at[found.along] = element
@@ -225,10 +247,11 @@ class _Fold:
         return self._joined(turn, visit(found.term))
 
     def _behind_border(self, expr: ir.Expr, turns: int) -> ir.Expr:
-        """Take the branches of conditions that are true so many turns after the first.
+        """Return an expression without the conditions that hold from turn `turns` on.
 
-        In turns beyond the last one they need not be: nobody reads what these compute,
-        but it must not read beyond an axis.
+        The second turn of a block and later ones are never the first of a row, so that
+        `if t > 0 { a } else { b }` is `a`.  In turns past the end the condition may be
+        false, but nothing reads their results: it is enough that `a` reads inside its axes.
         """
         found, last = self._found, self._found.along.extent
         gone: ir.Expr = ir.IndexValue(found.along)
@@ -246,7 +269,10 @@ class _Fold:
         return visit(expr)
 
     def _joined(self, turn: Lowerer, term: ir.Expr) -> t.Expr:
-        """Return the term of the lane's state; of four states, theirs joined."""
+        """Return the term of the lane's state, or the joined terms of its four states.
+
+        A sum of products of f32 is `dot(h_new, c_tile[place])`.
+        """
         if self._group.each == 1:
             return turn.lower(term).expr
         match term:
@@ -264,14 +290,25 @@ class _Fold:
         return turn.widen(turn.lower(expr), expr.type)
 
     def _join(self, to: Lowerer, lane: Lane) -> None:
-        """Let the lanes of an element join the terms of four turns each, and finish these."""
+        """Write the joining of an element's terms: a lane joins those of four turns.
+
+        In WGSL, with 16 turns and four lanes for each element:
+
+            if (place < 4u) {
+                totals += terms[place * 64u + column];           // of lane 0 of the element
+                totals += terms[place * 64u + column + 16u];     // of lane 1
+                ...
+                y[...] = totals.x;                               // turn place * 4
+                ...
+            }
+        """
         shader, found, group = self._shader, self._found, self._group
         totals, place = t.Ident(shader.fresh("totals")), lane.place
         kind, type_ = found.reduce.kind, found.reduce.type
         joins = to.nested({})
         first = place * INVOCATIONS + lane.column
         joins.block.append(t.Var(totals.name, identity(shader, kind, type_, LANES)))
-        # Not a loop: a checked shader counts its turns, which takes longer than a turn.
+        # Unrolled: wgpu's checks count the turns of a loop, which takes longer than a turn.
         for other in range(group.lanes):
             part = self._terms[first + other * group.elements]
             joins.block.append(accumulate(kind, totals, part))
@@ -286,7 +323,7 @@ class _Fold:
         to.block.append(t.If(place < self._fours, tuple(joins.block)))
 
     def _finish_turn(self, to: Lowerer, turn: t.Expr, total: t.Expr) -> None:
-        """Do the second stage's steps for a turn, or keep what its terms came to."""
+        """Write the second stage's steps for a turn, given the total of its terms."""
         shader, found = self._shader, self._found
         element = t.Ident(shader.name(found.along.name))
         length = shader.extent(found.along.extent)
@@ -299,7 +336,10 @@ class _Fold:
         finish_steps(to, self._task, reduction_of(self._task), Value(total), only)
 
     def _in_rounds(self, to: Lowerer, total: t.Expr) -> tuple[t.Expr, t.Expr]:
-        """Add what the states before came to, and keep it; return when these are all."""
+        """Write the addition of the sums of earlier rounds, and keep the new sum.
+
+        Returns the sum, and the condition that this is the last round.
+        """
         shader, found = self._shader, self._found
         kind, count = found.reduce.kind, shader.extent(found.own.extent)
         sums = shader.scratch("sums", found.reduce.type, written=True)

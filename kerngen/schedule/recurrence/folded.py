@@ -1,4 +1,4 @@
-"""A recurrence and the reduction of its states behind it, which strategy `fold` joins."""
+"""Recognise a recurrence whose states the next stage reduces, for strategy `fold`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,15 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True)
 class Folded:
-    """A recurrence, and the stage after it that reduces its states.
+    """A recurrence, `steps`, and the stage after it that reduces its states, `sums`.
 
-    `names` has the recurrence's index for each of the second stage's.  `term` is what that
-    reduces, of a state in registers, by the recurrence's indices.
+        let h[n, t, i, k] = a[i, k] * h[n, t - 1, i, k] + x[n, t, i];
+        y[n, t, i] = sum[q] c[n, t, q] * h[n, t, i, q];
+
+    - `reduce`: the reduction of `sums`
+    - `term`: what it reduces, by the recurrence's indices, with the state as a local:
+      `c[n, t, k] * h`
+    - `names`: the recurrence's index for each index of `sums`: k for q
     """
 
     steps: Stage
@@ -35,21 +40,21 @@ class Folded:
 
     @property
     def along(self) -> Index:
-        """The index of the recurrence: its turns."""
+        """The index of the recurrence, t, whose values are its turns."""
         return self.steps.domain[loop_of(self.steps).axis]
 
     @property
     def own(self) -> Index:
-        """The recurrence's index that the second stage reduces over: a state per lane."""
+        """The recurrence's index that the second stage reduces over, k: of the states."""
         return self.names[self.reduce.indices[0]]
 
     @property
     def elements(self) -> tuple[Index, ...]:
-        """The recurrence's other indices, alike in the lanes that share a result."""
+        """The recurrence's other indices, n and i: the lanes of an element share a result."""
         return tuple(x for x in self.steps.others if x != self.own)
 
     def element(self, turn: t.Expr, length: t.Expr) -> t.Expr:
-        """Return the element that a turn computes."""
+        """Return the value of t in a turn: `length - 1 - turn` if the recurrence descends."""
         descending = loop_of(self.steps).descending
         return t.Binary("-", length - 1, turn) if descending else turn
 
@@ -60,7 +65,7 @@ class Folded:
 
 
 def folded(task: Task) -> Folded | str:
-    """Return the recurrence and its reduction, or why there is no such pair."""
+    """Return the recurrence and its reduction, or the reason why there is no such pair."""
     stage = task.stage
     if refusal := fits_recur(task):
         return refusal
@@ -72,7 +77,8 @@ def folded(task: Task) -> Folded | str:
 
 
 def _folded(task: Task, steps: Stage, sums: Stage) -> Folded | str:
-    """Compare two stages, one after the other."""
+    """Return a stage and the one behind it as a pair, or the reason why they are none."""
+    # The recurrence writes its states, which nothing else reads.
     writes = [s for s in turns_of(steps) if isinstance(s, Write)]
     loop, reduce = loop_of(steps), sums.reduction
     if len(writes) != 1 or loop.captures or not isinstance(writes[0].value, LocalValue):
@@ -84,10 +90,12 @@ def _folded(task: Task, steps: Stage, sums: Stage) -> Folded | str:
         return f"'{sums.name}' is no reduction over one index"
     if any(holds_reduce(s.value) for s in steps.steps) or holds_reduce(reduce.body):
         return "there are reductions in it"
+    # The second stage reads one state for each term, at its own turn and element.
     read = {load for load in sums.reads if load.tensor == state}
     if len(read) != 1 or not isinstance(reduce.type, Scalar):
         return f"'{sums.name}' reads other states than one for each term"
     (load,) = read
+    # Its subscripts are the second stage's indices, each once, in any order.
     places = [s.index if isinstance(s, IndexValue) else None for s in load.subscripts]
     if {*places} != {*sums.domain, *reduce.indices} or len({*places}) < len(places):
         return f"'{sums.name}' reads other states than its own"
@@ -97,8 +105,10 @@ def _folded(task: Task, steps: Stage, sums: Stage) -> Folded | str:
     written = {s.tensor for s in sums.steps if isinstance(s, Write)}
     if written & steps.tensors_read:
         return f"'{sums.name}' writes what it reads"
+    # One binding is left for the scratch buffer of many states.
     if len((steps.tensors_read | sums.tensors_read | written) - {state}) >= MAX_TENSORS:
         return f"together they bind more than {MAX_TENSORS - 1} tensors"
+    # The reduced value, by the recurrence's indices, and with the state's local.
     term = _with_state(reduce.body, load, writes[0].value)
     term = with_indices(term, {i: IndexValue(j) for i, j in names.items()})
     return Folded(steps, sums, reduce, term, names)

@@ -1,8 +1,11 @@
 """Strategy `steps`: a dispatch for each step of a recurrence.
 
-For recurrences whose steps read other elements of those before: all of a step is done
-before the next one begins.  The same shader runs each time.  Its workgroups count the
-steps in a private buffer, from 0 on in the first dispatch, where FIRST is 1.
+    let u[s, i, j] = ... u[s - 1, i - 1, j] + u[s - 1, i, j + 1] ...;
+
+A step reads other elements of the step before, so that all of a step is done before the
+next one begins.  All dispatches have the same uniform and the same buffers: each workgroup
+counts the steps in a scratch buffer.  The first dispatch, whose pipeline's constant FIRST
+is 1, begins at 0.
 """
 
 from __future__ import annotations
@@ -26,7 +29,11 @@ from kerngen.schedule.task import Options, Task
 from kerngen.shader import tree as t
 
 SIZE: Final = 64
+"""The lanes of a workgroup."""
+
 _COUNTS: Final = "counts"
+"""The scratch buffer with the number of the next step, for each workgroup."""
+
 _BARRIER: Final = t.Evaluate(t.Call("storageBarrier", ()))
 
 
@@ -39,7 +46,7 @@ def fits_steps(task: Task) -> str:
 
 
 def lower_steps(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield the shader twice: for the first step, and for all others."""
+    """Yield the only variant: its shader for the first step, and again for all others."""
     del options
     shaders = (_shader(task, first=1), _shader(task, first=0))
     name = task.scratch_name(_COUNTS)
@@ -49,15 +56,18 @@ def lower_steps(task: Task, options: Options) -> Iterator[Variant]:
 
 
 def _turns(task: Task) -> Size:
+    """Return the number of steps."""
     assert task.stage.loop is not None, "the strategy fits recurrences alone"
     return extent_size(task.stage.domain[task.stage.loop.axis].extent)
 
 
 def _groups(task: Task) -> Size:
+    """Return the number of workgroups of a step."""
     return ceil_div(domain_size(task.stage.others), SIZE)
 
 
 def _shader(task: Task, *, first: int) -> DispatchShader:
+    """Return the shader of a step; `first` is the value of the constant FIRST."""
     shader, stage = ShaderBuilder(task, {}), task.stage
     body: list[t.Stmt] = []
     at = _place(shader, task, body, shader.override("FIRST", first))
@@ -65,9 +75,11 @@ def _shader(task: Task, *, first: int) -> DispatchShader:
     loop = stage.loop
     assert loop is not None, "the strategy fits recurrences alone"
     along = stage.domain[loop.axis]
+    # The step's element is stored last, at another place if the tensor is a ring.
     *before, write = stage.steps
     assert isinstance(write, Write), "what goes through memory is stored"
     write_steps(lowerer, replace(stage, steps=tuple(before), loop=None))
+    # A tensor with fewer steps than the recurrence is a ring, whose steps take turns.
     length = write.tensor.extents[loop.axis]
     if length != along.extent:  # a ring: steps take turns
         lowerer.at[along] = at[along] % shader.extent(length)
@@ -84,16 +96,26 @@ def _shader(task: Task, *, first: int) -> DispatchShader:
 def _place(
     shader: ShaderBuilder, task: Task, body: list[t.Stmt], first: t.Expr
 ) -> dict[Index, t.Expr]:
-    """Write which step this is, and leave what is past the last element of it.
+    """Write the number of the step, and the indices of the invocation's element.
 
-    Each workgroup counts for itself: nothing orders what workgroups of one dispatch do.
-    Those that a folded grid has beyond the last share one more count, which none reads.
+    In WGSL:
+
+        let slot = min(group, groups);
+        var turn = counts[slot];
+        if (FIRST == 1u) { turn = 0u; }
+        storageBarrier();
+        if (lane == 0u) { counts[slot] = turn + 1u; }
+
+    Each workgroup has its own count, as the workgroups of a dispatch run in any order.
+    Workgroups past the last one, where the grid is folded, share one more count, which
+    nothing reads.
     """
     stage, loop = task.stage, task.stage.loop
     assert loop is not None, "the strategy fits recurrences alone"
     counts = shader.scratch(_COUNTS, Scalar.U32, written=True)
     group, slot, turn = (t.Ident(shader.fresh(x)) for x in ("group", "slot", "turn"))
     last = to_wgsl(_groups(task), shader)
+    # All lanes read the count, then lane 0 changes it.
     body += (
         t.Let(group.name, linear_group(shader)),
         t.Let(slot.name, t.call("min", group, last)),
@@ -105,6 +127,7 @@ def _place(
             (counts.store(slot, turn + 1),),
         ),
     )
+    # Only now may lanes past the last element return: all must reach the barrier.
     element = t.Ident(shader.fresh("element"))
     body += (
         t.Let(element.name, group * SIZE + shader.lane),

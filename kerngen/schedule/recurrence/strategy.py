@@ -1,6 +1,15 @@
 """Strategies `recur` and `loop`: one invocation runs all turns of a recurrence's row.
 
-It goes along the index of a recurrence in order, and keeps the turns before in variables.
+A turn computes one element along the recurrence's index, t; a row is all turns at one value
+of the other indices.  The values of the turns before are in variables, its registers:
+
+    var h_before: f32;
+    for (var t = 0u; t < u.n; t++) {
+        let h = select(x[...], u.decay * h_before + ..., i32(t) > 0);
+        y[...] = h;                                      // `recur` alone
+        h_before = h;
+    }
+
 `recur` stores something in each turn; `loop` only what is left after the last one.
 """
 
@@ -25,6 +34,7 @@ from kerngen.schedule.task import Options, Task
 from kerngen.shader import tree as t
 
 SIZE: Final = 64
+"""The lanes of a workgroup."""
 
 
 def fits_recur(task: Task) -> str:
@@ -38,7 +48,7 @@ def fits_recur(task: Task) -> str:
 
 
 def fits_loop(task: Task) -> str:
-    """Return why a stage stores more than a recurrence's end, or "" if `loop` fits."""
+    """Return why `loop` does not fit a stage, or "" if it stores nothing in its turns."""
     refusal = fits_recur(task)
     if refusal:
         return refusal
@@ -62,7 +72,11 @@ def row_shader(
     names: set[str],
     leave: Callable[[ShaderBuilder, t.Expr], Iterable[t.Stmt]] | None = None,
 ) -> DispatchShader:
-    """Return the shader of an invocation per row; `leave` writes which rows it leaves."""
+    """Return the shader with an invocation for each row.
+
+    `names` are the tensors that are read and written as vectors of four turns.  `leave`
+    returns statements that return from rows which are not to be computed.
+    """
     shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
     stage, loop = task.stage, loop_of(task.stage)
     body, at = start_invocation(shader, SIZE, shader.size(stage.others))
@@ -70,6 +84,7 @@ def row_shader(
         body += leave(shader, at)
     lowerer = Lowerer(shader, {}, body)
     lowerer.at.update(unravel(shader, body, stage.others, at))
+    # The steps before the loop, the loop, and the steps behind it, with what is left.
     outer = replace(stage, domain=stage.others, loop=None)
     write_steps(lowerer, replace(outer, steps=stage.steps[: loop.first]))
     declare_registers(lowerer, loop)
@@ -91,7 +106,10 @@ def row_shader(
 
 
 def _turns(lowerer: Lowerer, stage: Stage) -> t.Stmt:
-    """Return the loop, which computes an element in each turn."""
+    """Return the loop over the turns, an element in each.
+
+    A descending recurrence counts turns up, too, and computes the element `n - 1 - turn`.
+    """
     loop, shader = loop_of(stage), lowerer.shader
     index = stage.domain[loop.axis]
     end, name = shader.extent(index.extent), shader.name(index.name)
@@ -105,7 +123,7 @@ def _turns(lowerer: Lowerer, stage: Stage) -> t.Stmt:
 
 
 def _trips(task: Task, turns: int) -> Size:
-    """Return how often loops run of which each round does some turns."""
+    """Return the number of turns of an invocation's loops, if a round does some turns."""
     stage, inner = task.stage, loop_trips(task, {})
     own = extent_size(stage.domain[loop_of(stage).axis].extent)
     return ceil_div(own, turns) + own * inner if inner != ZERO else ceil_div(own, turns)

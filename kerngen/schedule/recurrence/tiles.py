@@ -1,12 +1,20 @@
-"""Tiles of a folded recurrence: what its turns read, in workgroup memory.
+"""The tiles of a folded recurrence: what the turns of a block read, in workgroup memory.
 
-    x_tile     a row for each turn, a column for each element     x[n, t, i]
-    u_tile     a row for each turn, a column for each lane of     u[n, t, k]
-               an element, where all elements read the same
+    x[n, t, i]    x_tile: a row for each turn, a column for each element of the workgroup
+    u[n, t, k]    u_tile: a row for each turn, a column for each lane of an element
+    a[i, k]       a_kept: a register, read once, as it is the same in all turns
 
-The lanes of a workgroup read a block of turns together, each number once, and a block
-ahead: while they take the turns of one, what the next one reads is on its way to their
-registers.  What is the same in all turns is in registers from the beginning.
+The lanes of a workgroup read a block's numbers together, each number once, and a block
+ahead: while they take the turns of a block, the numbers of the next one are on their way
+to registers, here `x_ahead`.
+
+    x_ahead = x[...];                                // block 0
+    for (var block = 0u; ...) {
+        x_tile[lane] = x_ahead;
+        workgroupBarrier();
+        x_ahead = x[...];                            // the next block
+        ...                                          // the turns of this block
+    }
 """
 
 from __future__ import annotations
@@ -36,10 +44,13 @@ MOST_TURNS: Final = 16
 @final
 @dataclass(frozen=True)
 class TurnReads:
-    """The reads of a turn, by what they depend on.
+    """The reads of a turn, by the indices on which they depend.
 
-    `fixed` are the same in all turns, those `of_element` in all lanes of an element,
-    those `of_lane` in all elements of a workgroup.  Others are read in their turns.
+    - `fixed`: the same in all turns, as `a[i, k]`
+    - `of_element`: the same for all lanes of an element, as `x[n, t, i]`
+    - `of_lane`: the same for all elements of a workgroup, as `u[n, t, k]`
+
+    Reads that depend on all of these are made in their turns, and are not listed.
     """
 
     fixed: tuple[Load, ...]
@@ -48,7 +59,7 @@ class TurnReads:
 
     @classmethod
     def of(cls, found: Folded, differ: tuple[Index, ...]) -> TurnReads:
-        """Return a turn's reads; the elements of a workgroup `differ` in some indices."""
+        """Return a turn's reads; the elements of a workgroup differ in the indices `differ`."""
         fixed, of_element, of_lane = list[Load](), list[Load](), list[Load]()
         for load in _plain_reads(found):
             free = free_indices(load)
@@ -62,7 +73,7 @@ class TurnReads:
 
 
 def _plain_reads(found: Folded) -> Iterator[Load]:
-    """Yield the distinct reads of scalars at the recurrence's own indices."""
+    """Yield the distinct reads of scalars that stay inside their axes without a clamp."""
     written = {step.tensor for step in found.sums.steps if isinstance(step, Write)}
     reads = (load for value in found.values for load in loads(value))
     for load in dict.fromkeys(reads):
@@ -74,9 +85,10 @@ def _plain_reads(found: Folded) -> Iterator[Load]:
 @final
 @dataclass(frozen=True)
 class LaneGroup:
-    """The lanes of a workgroup: `lanes` share an element, with `each` states at once.
+    """How the lanes of a workgroup share elements.
 
-    Neighbours among them have neighbouring elements.  A block has so many `turns`.
+    `lanes` lanes share an element, and have `each` states: 1 or 4.  Neighbouring lanes have
+    neighbouring elements.  A block has `turns` turns.
     """
 
     lanes: int
@@ -87,8 +99,9 @@ class LaneGroup:
     def of(
         cls, found: Folded, reads: TurnReads, lanes: int, each: int, most: int
     ) -> LaneGroup:
-        """Return the workgroup whose tiles and terms take up at most so many bytes."""
+        """Return the group with the longest blocks whose tiles and terms take `most` bytes."""
         elements = INVOCATIONS // lanes
+        # The bytes of a turn: a term of each lane, and a row of each tile.
         size = value_bytes(found.reduce.type) * INVOCATIONS
         size += sum(value_bytes(x.type) for x in reads.of_element) * elements
         size += sum(value_bytes(x.type) for x in reads.of_lane) * lanes * each
@@ -106,9 +119,12 @@ class LaneGroup:
 @final
 @dataclass(frozen=True)
 class Lane:
-    """A lane in a shader: the lane at `place` of those of the element of its `column`.
+    """A lane, as variables of a shader.
 
-    An element's lanes have the states from `first` on, this one those from `own` on.
+    - `column`: the number of its element in the workgroup
+    - `place`: its number among the lanes of the element
+    - `first`, `own`: the first state of the element's lanes, and of this lane
+    - `has_element`, `has_state`: the conditions that these exist
     """
 
     column: t.Expr
@@ -122,10 +138,10 @@ class Lane:
 @final
 @dataclass(frozen=True)
 class _Tile:
-    """A tile in workgroup memory with what the turns of a block read, a row for each turn.
+    """A tile in workgroup memory for each read: a row of `columns` elements for each turn.
 
-    A row has `columns` elements. `registers` hold what a lane has read of the next block:
-    every `INVOCATIONS`-th element.
+    `registers` are those of a lane for the next block: a lane reads every 64th element of
+    each tile, and has a register for each of them.
     """
 
     columns: int
@@ -135,19 +151,19 @@ class _Tile:
 
 @final
 class RecurrenceTiles:
-    """Writes the tiles of a shader, and what is the same in all turns."""
+    """Writes the reads of a shader: into tiles, and into registers if they are fixed."""
 
     def __init__(
         self, to: Lowerer, found: Folded, reads: TurnReads, group: LaneGroup, lane: Lane
     ) -> None:
-        """Declare tiles and registers; `to` knows the lane's element and its state."""
+        """Declare tiles and registers; `to` has the indices of the lane's element and state."""
         self._to, self._found, self._group, self._lane = to, found, group, lane
         self._fixed = {load: self._register(load, "kept") for load in reads.fixed}
         self._of_element = self._tile(reads.of_element, group.elements)
         self._of_lane = self._tile(reads.of_lane, group.lanes)
 
     def _width(self, load: Load) -> int:
-        """Return how many numbers a lane reads: one for each state, if they differ."""
+        """Return how many numbers a read is for a lane: one for each state, if they differ."""
         return self._group.each if self._found.own in free_indices(load) else 1
 
     def _register(self, load: Load, ending: str) -> t.Ident:
@@ -172,13 +188,13 @@ class RecurrenceTiles:
         return self._to.shader.workgroup_array(name, type_, size)
 
     def keep(self) -> None:
-        """Read what is the same in all turns."""
+        """Write the reads that are the same in all turns, into registers."""
         if self._fixed:
             read = _reads(self._to.nested({}), self._fixed)
             self._to.block.append(t.If(self._lane.has_state, read))
 
     def read(self, block: t.Expr) -> Iterator[t.Stmt]:
-        """Yield the reads of a block into registers, as far as there are such turns."""
+        """Yield the reads of a block into registers, under the condition of each turn."""
         lane, tile, own = self._lane, self._of_lane, self._found.own
         yield from self._read(self._of_element, block, {}, lane.has_element)
         first = lane.first + self._to.shader.lane % tile.columns * self._group.each
@@ -203,7 +219,7 @@ class RecurrenceTiles:
             yield self._to.shader.lane + number * INVOCATIONS, registers
 
     def _inside(self, tile: _Tile, place: t.Expr) -> tuple[t.Expr, ...]:
-        """Return the condition on a place to be inside of the tile, if some are not."""
+        """Return the condition that a place is inside of the tile, if some are not."""
         count = self._group.turns * tile.columns
         return (place < count,) if count % INVOCATIONS else ()
 

@@ -1,4 +1,12 @@
-"""A turn of a recurrence's loop, and the registers that carry values to the next one."""
+"""A turn of a recurrence's loop, and the registers that carry values to the next turns.
+
+A state has a register for each turn that is read back: for `h[t - 1]` and `h[t - 2]`, these
+are `h_before` and `h_before_2`, which move on at the end of a turn:
+
+    let h = ...;                    // reads both registers
+    h_before_2 = h_before;
+    h_before = h;
+"""
 
 from __future__ import annotations
 
@@ -25,9 +33,9 @@ def loop_of(stage: Stage) -> Loop:
 
 
 def declare_registers(lowerer: Lowerer, loop: Loop) -> None:
-    """Declare the registers that turns leave to later turns; WGSL sets them to 0.
+    """Declare the registers of states and captures; WGSL sets them to 0.
 
-    With a vector index, registers have the values of four neighbours.
+    With a vector index, a register has the values of four neighbours.
     """
     wide = lowerer.vector is not None
     kept = [local for state in loop.states for local in state.before]
@@ -41,7 +49,10 @@ def declare_registers(lowerer: Lowerer, loop: Loop) -> None:
 
 
 def finish_turn(turn: Lowerer, stage: Stage, at: t.Expr) -> None:
-    """Write, after a turn's steps, what is kept of it for later turns and for the end."""
+    """Write the end of a turn: set captures, leave the loop if it has settled, move registers.
+
+    A capture is a value that is read after the loop, of the last turn or of turn `at`.
+    """
     loop, known = loop_of(stage), turn.locals
     for capture in loop.captures:
         kept, value = (known[x.name].expr for x in (capture.local, capture.source))
@@ -50,9 +61,11 @@ def finish_turn(turn: Lowerer, stage: Stage, at: t.Expr) -> None:
             wanted = known[capture.at.name].expr
             keep = t.If(t.Binary("==", wanted, t.call("i32", at)), (keep,))
         turn.block.append(keep)
+    # if (s > 0u && bitcast<u32>(z) == bitcast<u32>(z_before)) { break; }
     if settles(stage):
         same = t.all_of(t.Binary(">", at, t.ZERO), *_unchanged(turn, loop))
         turn.block.append(t.If(same, (t.Break(),)))
+    # The oldest register first, so that none is overwritten before it has moved on.
     for state in loop.states:
         values = [_register(turn, x) for x in (state.now, *state.before)]
         pairs = [*zip(values[1:], values, strict=False)]
@@ -73,33 +86,38 @@ def replacing(turn: Lowerer, reads: Mapping[Load, Value]) -> Callable[[Expr], Ex
 
 
 def _register(turn: Lowerer, local: LocalValue) -> t.Expr:
-    """Return a value as registers have it: with a vector index, of four neighbours."""
+    """Return a value as a register has it: as a vector of four with a vector index."""
     value = turn.locals[local.name]
     return value.expr if turn.vector is None else turn.widen(value, local.type)
 
 
 def _unchanged(turn: Lowerer, loop: Loop) -> Iterator[t.Expr]:
+    """Yield the condition of each state that the turn has not changed it."""
     for state in loop.states:
         now, before = (turn.locals[x.name].expr for x in (state.now, state.before[0]))
         yield same_bits(state, now, before)
 
 
-# Recurrences that may stop early: once a step changes nothing, no later one does.
+# Recurrences that may end early: once a turn changes no state, no later turn does.
 #
-# That holds where a step depends on nothing but the one before, as in `z * z + c`; the
-# first step is another one, chosen by a condition such as `s > 0`.  What is compared are
-# bits, so that the result is the same for NaN and for zeros of either sign.
+# That holds where all turns but the first compute the same function of the turn before, as
+# `z * z + c` does: they read the recurrence's index only in comparisons such as `s > 0`,
+# which are the same in all turns but the first.  States are compared by bits, so that a NaN
+# equals itself, and 0.0 differs from -0.0.
 
 
 FEW: Final = 16
-"""Loops of this many steps are not worth a comparison in each."""
+"""Loops of up to this many turns, if that is a literal, are not worth the comparisons."""
 
 _FAR: Final = I32_MAX
 """Greater than any index."""
 
 
 def settles(stage: Stage) -> bool:
-    """Whether a stage's loop may end at the first step that changes no bit."""
+    """Whether a stage's loop may end at the first turn that changes no bit of a state.
+
+    It stores nothing in its turns, as the turns left out would store, too.
+    """
     loop = stage.loop
     if loop is None or loop.descending:
         return False
@@ -115,7 +133,7 @@ def settles(stage: Stage) -> bool:
 
 
 def same_bits(state: State, now: t.Expr, before: t.Expr) -> t.Expr:
-    """Return the condition that a value's bits equal those of the turn before."""
+    """Return the condition that a state's bits equal those of the turn before."""
     type_ = state.now.type
     if scalar_of(type_) is Scalar.F32:
         now, before = (t.call(f"bitcast<{_bits(type_)}>", x) for x in (now, before))
@@ -128,7 +146,7 @@ def _bits(type_: ValueType) -> str:
 
 
 def _is_alike(expr: Expr, index: Index) -> bool:
-    """Whether an expression does not depend on which step it is, but for the first."""
+    """Whether an expression is the same function in all turns but the first."""
     match expr:
         case IndexValue(index=other):
             return other != index
@@ -139,8 +157,9 @@ def _is_alike(expr: Expr, index: Index) -> bool:
 
 
 def _is_decided(op: str, bound: int | None) -> bool:
-    """Whether an index from 1 on compares in one way with a number: `s > 0` is true."""
+    """Whether `s op bound` is the same for all s from 1 on, as `s > 0` is."""
     if op not in COMPARISONS or bound is None:
         return False
+    # A comparison changes at its bound alone, so that values around it represent all others.
     around = (1, bound - 1, bound, bound + 1, _FAR)
     return len({COMPARISONS[op](s, bound) for s in around if s >= 1}) == 1

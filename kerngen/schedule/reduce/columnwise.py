@@ -1,7 +1,16 @@
-"""Strategy `reduce` along columns: lanes lie along the domain's last index.
+"""Strategy `reduce` along columns: `y[j] = sum[i] x[i, j]`.
 
-The lanes of one column share its part of the reduction in slices, which are joined at the
-end; a second dispatch joins the parts, an invocation per column.
+Neighbouring lanes have neighbouring columns j, so that they read contiguous memory.  The
+terms of a column are cut into parts, a workgroup for each, and a workgroup's lanes into
+slices, which take the terms in turn.  By single columns, with one part:
+
+    lane        0 .. 63     64 .. 127    128 .. 191    192 .. 255
+    columns     0 .. 63     0 .. 63      0 .. 63       0 .. 63
+    slice       0           1            2             3
+    terms i     0, 4, ...   1, 5, ...    2, 6, ...     3, 7, ...
+
+At the end the slices are joined, in workgroup memory.  A second dispatch joins the parts,
+with an invocation for each column.
 """
 
 from __future__ import annotations
@@ -43,17 +52,26 @@ from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
 LANES_PER_GROUP: Final = 256
+"""The lanes of a workgroup of the first dispatch."""
+
 COLUMNS: Final = 64
+"""How many columns a workgroup has: 64 lanes of one, or 16 lanes of a vector of four."""
+
 PART: Final = 256
+"""How many terms of a column make a part, while there are at most `MAX_PARTS`."""
+
 MAX_PARTS: Final = 256
-"""A column has a part for every `PART` terms, and at most `MAX_PARTS` parts."""
+"""The most parts of a column: longer columns have longer parts."""
+
 FINISH_SIZE: Final = 64
+"""The lanes of a workgroup of the second dispatch."""
+
 AT_ONCE: Final = 4
-"""How many parts an invocation joins in a turn: it waits for all of them together."""
+"""How many parts an invocation reads before it joins any, so that it waits once."""
 
 
 def lower_columnwise(task: Task) -> Iterator[Variant]:
-    """Return the variants that compute one row of the result at a time."""
+    """Yield the variants, by vectors of four columns or by single ones."""
 
     def first(names: set[str]) -> DispatchShader:
         return _parts_shader(task, names)
@@ -80,6 +98,7 @@ def by_column_width(
 
 
 def _variant(task: Task, name: str, when: Guard, first: DispatchShader) -> Variant:
+    """Return a variant of two dispatches, with the buffer of the parts between them."""
     words = value_bytes(partial_type(reduction_of(task))) // 4
     length = domain_size(task.domain) * split_of(task).count * words
     scratch = Scratch(task.scratch_name("parts"), length)
@@ -97,6 +116,20 @@ def split_of(task: Task) -> Split:
 
 
 def _parts_shader(task: Task, names: set[str]) -> DispatchShader:
+    """Return the first shader: a workgroup has a part of 64 columns.
+
+    In WGSL, for `y[j] = sum[i] x[i, j]` by single columns:
+
+        let count = ...; let blocks = ...;              // parts; blocks of 64 columns
+        let group = workgroup.y * grid.x + workgroup.x;
+        let slice = lane / 64u;
+        let j = group % blocks * 64u + lane % 64u;
+        var y_sum = 0.0;
+        for (var i = (group / blocks) * 4u + slice; i < u.m; i += count * 4u) {
+            y_sum += x[i * u.n + j];
+        }
+    """
+    # A workgroup's lanes: `across` lanes for 64 columns, in as many slices as are left.
     width = LANES if names else 1
     across = COLUMNS // width
     slices = LANES_PER_GROUP // across
@@ -118,6 +151,7 @@ def _parts_shader(task: Task, names: set[str]) -> DispatchShader:
         ),
         t.Let(slice_.name, shader.lane // across),
     ]
+    # The workgroup's number is outer row, part, block of columns, from high to low.
     line = group // blocks
     row, part = (line // count, line % count) if outer else (t.ZERO, line)
     at = unravel(shader, body, tuple(outer), row)
@@ -149,12 +183,13 @@ def _join_slices(
     step: tuple[t.Expr, t.Expr],
     line: t.Expr,
 ) -> None:
-    """Write the join of a part's slices, of which the first keeps the total.
+    """Write the loop of a slice, and the join of the slices, whose total the first one stores.
 
-    `slice_` is an invocation's slice, and how many there are; `step` its first term and
-    their distance; `line` the row of parts that the total is kept in.
+    `slice_` is the lane's slice, and the number of slices; `step` its first term, and the
+    distance to the next; `line` the number of the row of `parts` that has the total.
     """
     shader, width = lowerer.shader, LANES if lowerer.vector else 1
+    # Lanes past the last column have no terms, but take part in the barriers.
     (own, slices), extent = slice_, shader.extent(column.extent)
     at, lane = lowerer.at[column], shader.lane
     shared = shared_array(shader, reduce, LANES_PER_GROUP, width)
@@ -171,7 +206,7 @@ def _join_slices(
 
 
 def slice_trips(task: Task, slices: int) -> Size:
-    """Return how many trips the loops of a slice take."""
+    """Return the number of turns of a slice's loops."""
     first, *rest = reduction_of(task).indices
     own = ceil_div(extent_size(first.extent), split_of(task).count * slices)
     return nested_trips(own, tuple(rest))
@@ -184,7 +219,7 @@ def _accumulate(
     stride: t.Expr,
     inside: t.Expr,
 ) -> t.Ident:
-    """Let each lane take every `stride`-th term of its columns, from `start` on."""
+    """Write a lane's loop over every `stride`-th term from `start` on; return its total."""
     width = LANES if lowerer.vector else 1
     total = t.Ident(lowerer.shader.fresh(f"{lowerer.label}_{reduce.kind}"))
     loop = slice_loop(lowerer, reduce, into(total, reduce, width), start, stride)
@@ -200,7 +235,7 @@ def slice_loop(
     start: t.Expr,
     stride: t.Expr,
 ) -> t.Stmt:
-    """Return a slice's loop: `take` adds every `stride`-th term of its columns."""
+    """Return a slice's loop, from `start` on; `take` writes how a term is added."""
     shader = lowerer.shader
     first, *rest = reduce.indices
     counter = t.Ident(shader.name(first.name))
@@ -211,11 +246,19 @@ def slice_loop(
     return t.count_up(counter.name, along.begin + start, along.end, stride, *body)
 
 
-# The second one
+# The second dispatch
 
 
 def finish_shader(task: Task, split: Split) -> DispatchShader:
-    """Return the shader that joins the parts and does the stage's steps."""
+    """Return the second shader: it joins a column's parts and does the stage's steps.
+
+    In WGSL:
+
+        for (var part = 0u; part < count / 4u * 4u; part += 4u) {
+            total += parts[...] + parts[...] + (parts[...] + parts[...]);
+        }
+        for (var part = count / 4u * 4u; part < count; part++) { total += parts[...]; }
+    """
     reduce = reduction_of(task)
     shader = ShaderBuilder(task, {})
     body, element = start_invocation(shader, FINISH_SIZE, shader.size(task.domain))
@@ -224,6 +267,7 @@ def finish_shader(task: Task, split: Split) -> DispatchShader:
     count, first, total, part = (
         t.Ident(shader.fresh(name)) for name in ("count", "first", "total", "part")
     )
+    # The parts of a column lie a row of columns apart: parts[row][part][column].
     columns = shader.extent(column.extent)
     row = element // columns if outer else t.ZERO
     parts = shader.scratch("parts", partial_type(reduce), written=False)

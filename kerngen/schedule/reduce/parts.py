@@ -1,8 +1,10 @@
-"""Strategy `reduce` along rows: workgroups share a row, then one joins its parts.
+"""Strategy `reduce` along rows: `y[i] = sum[j] x[i, j]`, where workgroups share a row.
 
-The lanes of a workgroup stride along the last reduction index, where memory is
-contiguous, several terms at a time.  What the first dispatch leaves is as long as the
-rows are many, times the parts of each.  A single row of one part needs no second one.
+    first dispatch    each workgroup reduces a part of a row to one number:   parts[i][part]
+    second            a workgroup joins the parts of each row, and does the stage's steps
+
+The lanes of a workgroup read neighbouring terms of the row, where memory is contiguous.
+A single row of up to 4,096 terms, `y = sum[j] x[j]`, is one dispatch of one workgroup.
 """
 
 from __future__ import annotations
@@ -38,12 +40,16 @@ from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
 PART_LANES: Final = 256
+"""The lanes of a workgroup."""
+
 PART: Final = 4096
+"""How many terms of a row make a part, while there are at most `MAX_PARTS`."""
+
 MAX_PARTS: Final = 1024
-"""A row has a part for every `PART` terms, and at most `MAX_PARTS` parts."""
+"""The most parts of a row: four for each lane of the workgroup that joins them."""
 
 AT_ONCE: Final = 4
-"""How many terms, or vectors of them, a lane takes in a turn."""
+"""How many terms, or vectors of four, a lane reads before it adds any."""
 
 
 def lower_parts(task: Task, *, subgroups: bool) -> Iterator[Variant]:
@@ -64,6 +70,7 @@ def lower_parts(task: Task, *, subgroups: bool) -> Iterator[Variant]:
 
 
 def _short_shader(task: Task, *, subgroups: bool) -> DispatchShader:
+    """Return the shader of a single short row: one workgroup does everything."""
     reduce = reduction_of(task)
     shader, body = ShaderBuilder(task, {}), list[t.Stmt]()
     lowerer = Lowerer(shader, {}, body, label=reduction_label(task))
@@ -80,7 +87,7 @@ def _short_shader(task: Task, *, subgroups: bool) -> DispatchShader:
 
 
 def _finish(lowerer: Lowerer, task: Task, total: t.Ident, *, subgroups: bool) -> None:
-    """Join what the lanes of a workgroup have, and do the stage's steps with it."""
+    """Write the join of all lanes' totals, and the stage's steps for lane 0."""
     reduce, shader = reduction_of(task), lowerer.shader
     joiner = Joiner(shader, PART_LANES, PART_LANES, subgroups=subgroups)
     whole = t.Ident(shader.fresh("whole"))
@@ -90,6 +97,17 @@ def _finish(lowerer: Lowerer, task: Task, total: t.Ident, *, subgroups: bool) ->
 
 
 def _parts_shader(task: Task, names: set[str], *, subgroups: bool) -> DispatchShader:
+    """Return the first shader: each workgroup reduces a part of a row.
+
+    In WGSL, for rows of vectors:
+
+        let count = ...;                                 // parts of a row
+        let group = workgroup.y * grid.x + workgroup.x;
+        let i = group / count;
+        ...                                              // `_accumulate`
+        let whole = row_sum(y_sum.x + y_sum.y + (y_sum.z + y_sum.w), lane);
+        if (lane == 0u) { parts[group] = whole; }
+    """
     reduce = reduction_of(task)
     shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
     width = LANES if names else 1
@@ -102,6 +120,7 @@ def _parts_shader(task: Task, names: set[str], *, subgroups: bool) -> DispatchSh
     row, part = (group // count, group % count) if task.domain else (t.ZERO, group)
     at = unravel(shader, body, task.domain, row)
     lowerer = Lowerer(shader, at, body, label=reduction_label(task))
+    # Each lane's terms, the components of its total, then all lanes of the workgroup.
     total = _accumulate(lowerer, reduce, part, count, width)
     joiner = Joiner(shader, PART_LANES, PART_LANES, subgroups=subgroups)
     own = own_total(reduce, total, width)
@@ -125,7 +144,13 @@ def _parts_shader(task: Task, names: set[str], *, subgroups: bool) -> DispatchSh
 def _accumulate(
     lowerer: Lowerer, reduce: Reduce, part: t.Expr, count: t.Expr, width: int
 ) -> t.Ident:
-    """Let each lane take its terms of a part; return its total."""
+    """Write a lane's loop over the terms of its part; return the variable of its total.
+
+    A row's `count` parts take turns of 1,024 terms, or vectors, each:
+
+        part 0: terms 0 to 1023, then those from 1024 * count on
+        part 1: terms 1024 to 2047, ...
+    """
     shader, indices = lowerer.shader, reduce.indices
     single = len(indices) == 1
     counter = shader.name(indices[0].name) if single else shader.fresh("term")
@@ -142,6 +167,7 @@ def _accumulate(
     step = PART_LANES * width
     first = part * AT_ONCE * PART_LANES + shader.lane
     start, end = first * width, shader.size(indices)
+    # A condition such as `j <= i` bounds the loop, if there is one index.
     if single:
         along = terms_along(lowerer, reduce, indices[0], width)
         start, end = along.begin + start, along.end
@@ -159,6 +185,7 @@ def _accumulate(
 
 
 def _finish_shader(task: Task, *, subgroups: bool) -> DispatchShader:
+    """Return the second shader: a workgroup joins the parts of each row."""
     reduce = reduction_of(task)
     shader = ShaderBuilder(task, {})
     body: list[t.Stmt] = []
@@ -169,6 +196,7 @@ def _finish_shader(task: Task, *, subgroups: bool) -> DispatchShader:
     )
     parts = shader.scratch("parts", partial_type(reduce), written=False)
     body.append(t.Let(count.name, to_wgsl(_split(task).count, shader)))
+    # A lane reads all its parts at once: four, as there are at most 1,024.
     at_once = MAX_PARTS // PART_LANES
     blocks = Blocks(
         part.name,
@@ -196,7 +224,7 @@ def _finish_shader(task: Task, *, subgroups: bool) -> DispatchShader:
 
 
 def _row(shader: ShaderBuilder, body: list[t.Stmt]) -> t.Ident:
-    """Number the row that a workgroup joins, and leave those past the last one."""
+    """Write the number of the workgroup's row, and return from those past the last row."""
     domain = shader.task.domain
     row = t.Ident(position_name(shader, domain, "row"))
     body += [
@@ -211,5 +239,5 @@ def _split(task: Task) -> Split:
 
 
 def _part_count(task: Task) -> Size:
-    """Return how many parts all rows have together."""
+    """Return the number of parts of all rows."""
     return domain_size(task.domain) * _split(task).count

@@ -36,10 +36,10 @@ def rows_divide(task: Task, names: set[str], run: int) -> Guard:
 
 
 def vector_names(task: Task) -> set[str]:
-    """Return the tensors read in runs along the last reduction index.
+    """Return the tensors that can be read by vectors along the last reduction index.
 
-    None is, unless that index ranges over a whole last axis of each: the loop must end
-    where the rows do.
+    There are none unless that index ranges over the whole last axis of all of them, as the
+    loop must end where their rows do.
     """
     if not is_scalar_only(task.stage):
         return set()
@@ -51,5 +51,5 @@ def vector_names(task: Task) -> set[str]:
 
 
 def row_trips(task: Task, reduce: Reduce, stride: Size) -> Size:
-    """Return the trips of a lane's loops if it takes every `stride`-th term."""
+    """Return the number of turns of a lane's loops if it takes every `stride`-th term."""
     return loop_trips(task, {reduce: ceil_div(domain_size(reduce.indices), stride)})

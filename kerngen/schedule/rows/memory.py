@@ -1,10 +1,12 @@
-"""Three ways to supply values that several passes over a row need.
+"""Three rewritings of a row plan: where passes get the values of elements from.
 
-What they make of the maximum of `x[i, j]`, then the sum of `exp(x[i, j] - top)`:
+For the maximum of `x[i, j]` in pass 1, and the sum of `exp(x[i, j] - top)` in pass 2:
 
-- `hold`: `x0 = x[i, j]`; then the maximum of `x0`, then the sum of `exp(x0 - top)`;
-- `reread`: read again, but for what was computed: that is read back where it was stored;
-- `read_ahead`: `x0 = x[i, j]` and the maximum of `x0`, then the same read and the sum.
+    hold         x0 = x[i, j];   max of x0;   sum of exp(x0 - top)      x0 in a register
+    reread       max of x[i, j];   sum of exp(x[i, j] - top)            read in each pass
+    read_ahead   x0 = x[i, j]; max of x0;   x0 = x[i, j]; sum of ...    several x0 at once
+
+With `reread`, a value that an earlier pass computed is stored there, and read back.
 """
 
 from __future__ import annotations
@@ -34,18 +36,19 @@ from kerngen.schedule.rows.plan import (
 )
 
 MOST_HELD: Final = 4
-"""How many reads a lane keeps at most; further ones go to memory in each pass."""
+"""How many reads of an element are named at most; others go to memory at each use."""
 
 
 def hold(plan: RowPlan, room: int = 0) -> RowPlan:
-    """Read each needed value once, before the passes, and hold it in registers.
+    """Return a plan that reads each repeated value once, in a first pass, into registers.
 
-    Values needed only once are read there as well, if a lane has `room` for so many
-    values of an element: so it waits only once.
+    Reads that occur once are moved there as well, if a lane has registers for all: `room`
+    is the number of values of an element.  Then the lane waits for memory once.
     """
     values = [*plan.per_element()]
     counts = Counter(load for value in values for load in _reads(plan, value))
     found = [load for load, count in counts.items() if count > 1]
+    # A read that a condition guards is not moved: it might be for nothing.
     always = {x for value in values for x in _reads(plan, value, always=True)}
     once = [load for load, count in counts.items() if count == 1 and load in always]
     if found and len(found) + len(once) + len(plan.carried) <= room:
@@ -60,13 +63,16 @@ def hold(plan: RowPlan, room: int = 0) -> RowPlan:
 
 
 def reread(plan: RowPlan) -> RowPlan:
-    """Read values again in each pass; those computed in an earlier pass, where stored."""
+    """Return a plan whose passes read all values again, and read computed ones back."""
     passes = tuple(_rereading(plan, pass_) for pass_ in plan.passes)
     return replace(plan, passes=passes, carried={})
 
 
 def read_ahead(plan: RowPlan) -> RowPlan:
-    """Begin each pass with the reads that it always makes, several elements at once."""
+    """Return a plan whose passes begin with their unconditional reads.
+
+    A lane makes these for several elements before it works on any of them.
+    """
     passes = tuple(_reading_ahead(plan, pass_) for pass_ in plan.passes)
     return replace(plan, passes=passes)
 
@@ -80,13 +86,13 @@ def _reading_ahead(plan: RowPlan, pass_: Pass) -> Pass:
 
 
 def _named(plan: RowPlan, found: list[Load]) -> dict[Load, LocalValue]:
-    """Name the first few of some reads."""
+    """Return the first few of some reads, each with the local that names its value."""
     used = {local.name for pass_ in plan.passes for local in pass_.locals}
     return {load: _held_local(load, used) for load in found[:MOST_HELD]}
 
 
 def _with_locals(pass_: Pass, locals_: dict[Load, LocalValue]) -> Pass:
-    """Use names of reads in their place."""
+    """Return a pass in which locals replace reads."""
 
     def held(expr: Expr) -> Expr:
         if isinstance(expr, Load) and expr in locals_:
@@ -97,6 +103,7 @@ def _with_locals(pass_: Pass, locals_: dict[Load, LocalValue]) -> Pass:
 
 
 def _rereading(plan: RowPlan, pass_: Pass) -> Pass:
+    """Return a pass that reads values of earlier passes back from their tensors."""
     own = {action.local for action in pass_.each if isinstance(action, Compute)}
     at = tuple(map(IndexValue, plan.element))
 
@@ -106,7 +113,7 @@ def _rereading(plan: RowPlan, pass_: Pass) -> Pass:
         return map_children(expr, reading)
 
     def stored(action: Action) -> Iterator[Action]:
-        """Yield a store behind what reads its value back, if that is not of the pass."""
+        """Yield an action, behind the read of its value if an earlier pass computed that."""
         local = action.value if isinstance(action, Store) else None
         if local in plan.carried and local not in own:
             own.add(local)
@@ -124,7 +131,7 @@ def loaded(plan: RowPlan) -> Iterator[Load]:
 
 
 def _held_local(load: Load, used: set[str]) -> LocalValue:
-    """Name a read after its tensor; number those of one tensor apart."""
+    """Return a local for a read, named after its tensor: `x`, then `x_at2_`, `x_at3_`."""
     name, number = load.tensor.name, 1
     while name in used:
         number += 1
@@ -134,9 +141,9 @@ def _held_local(load: Load, used: set[str]) -> LocalValue:
 
 
 def _reads(plan: RowPlan, expr: Expr, *, always: bool = False) -> Iterator[Load]:
-    """Yield the reads that depend on the element alone, but not those inside others.
+    """Yield the reads that depend on the element's indices alone, but none within another.
 
-    With `always`, those of which a condition decides are left out.
+    With `always`, the reads in branches of an `if` are left out.
     """
     if always and isinstance(expr, Select):
         yield from _reads(plan, expr.condition, always=True)

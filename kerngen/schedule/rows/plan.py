@@ -4,9 +4,9 @@
     total[i] = sum[j] exp(x[i, j] - top[i]);      pass 2: sum;   then total
     y[i, j]  = exp(x[i, j] - top[i]) / total[i];  pass 3: y
 
-A pass ends where something is needed that is only known once all elements were seen; so
-two sums over the same row share one.  What the run computes is a local from then on, of
-the row or of the element; nothing is read back from memory.
+A new pass begins where a step needs the result of a reduction of the last one.  So two sums
+over the same row share a pass, if neither needs the other.  The values that the run
+computes become locals, of the row (`top`) or of the element (`y`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from kerngen.schedule.rows.run import RowRole, Run, own_columns
 @final
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Adds one more term to a reduction; its value `local` is known after the pass."""
+    """Adds the element's term to the reduction `value`; `local` is its result.
+
+    The result is known after the pass.
+    """
 
     local: ir.LocalValue
     value: ir.Reduce
@@ -35,7 +38,7 @@ class Fold:
 @final
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """Computes a value of the element, and names it."""
+    """Computes a value of the element, and names it: `let local = value;`."""
 
     local: ir.LocalValue
     value: ir.Expr
@@ -44,7 +47,7 @@ class Compute:
 @final
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Stores a value in a tensor: at the own element, or at a position."""
+    """Stores a local in a tensor, at the element or at the position `places`."""
 
     tensor: ir.Tensor
     value: ir.LocalValue
@@ -57,9 +60,11 @@ Action: TypeAlias = Fold | Compute | Store
 @final
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Actions for every element of a row, then values of the row as a whole.
+    """One pass over a row: actions for every element, then values of the row.
 
-    `reads` are made for several elements at once, before the actions.
+    - `each`: the actions for an element, in order
+    - `after`: what is computed once the reductions are known, as `scale = 1.0 / top`
+    - `reads`: the reads that are made for several elements, before any action
     """
 
     each: tuple[Action, ...] = ()
@@ -85,9 +90,10 @@ class Pass:
 class RowPlan:
     """The passes of a run, its indices renamed to `rows` and `columns`.
 
-    - `row_values`: the values that are stored once per row, at the positions `row_places` if
-      there are any
-    - `carried`: the values of elements that a later pass needs, with their tensors
+    - `row_values`: the tensors with one number for each row, with the locals stored in them
+    - `row_places`: the positions of those that are stored at one
+    - `carried`: the values of elements that a later pass needs, with the tensors in which
+      they are stored
     """
 
     rows: tuple[ir.Index, ...]
@@ -103,7 +109,7 @@ class RowPlan:
         return (*self.rows, *self.columns)
 
     def per_element(self) -> Iterator[ir.Expr]:
-        """Yield the expressions computed for every element; of reductions, their terms."""
+        """Yield the expressions computed for every element; a reduction's is its term."""
         for pass_ in self.passes:
             yield from expressions((*pass_.reads, *pass_.each))
 
@@ -117,7 +123,7 @@ class RowPlan:
 
 
 def expressions(actions: Iterable[Action]) -> Iterator[ir.Expr]:
-    """Yield the expressions that actions compute; of reductions, their terms."""
+    """Yield the expressions that actions compute; a reduction's is its term."""
     for action in actions:
         match action:
             case Fold(value=reduce):
@@ -155,6 +161,8 @@ def _carried(passes: list[Pass]) -> dict[ir.LocalValue, ir.Tensor]:
         used = {x for value in expressions(pass_.each) for x in walk(value)}
         carried |= {x: tensor for x, tensor in computed.items() if x in used}
         own = {a.local: a.value for a in pass_.each if isinstance(a, Compute)}
+        # A value can be read back if the pass that computes it stores it at its own
+        # element, and the tensor's type does not round it, as f16 does.
         for action in pass_.each:
             if not isinstance(action, Store) or action.value not in own:
                 continue
@@ -167,11 +175,15 @@ def _carried(passes: list[Pass]) -> dict[ir.LocalValue, ir.Tensor]:
 
 @final
 class _Planner:
-    """Adds stages one by one."""
+    """Builds the passes of a run: stages are added one by one, in order.
+
+    `_current` has the local with the newest value of each tensor that the run has written.
+    """
 
     def __init__(
         self, run: Run, kept: frozenset[ir.Tensor], taken: frozenset[str]
     ) -> None:
+        """Begin with an empty pass; `kept` and `taken` are those of `plan_rows`."""
         self.run = run
         self.passes = [Pass()]
         self.row_values: dict[ir.Tensor, ir.LocalValue] = {}
@@ -181,7 +193,7 @@ class _Planner:
         self._names = set(taken)
 
     def add(self, stage: Stage) -> None:
-        """Add what a stage does."""
+        """Add the steps of a stage: actions for each element, or values of the row."""
         part = self.run.part(stage)
         locals_: dict[ir.LocalValue, ir.LocalValue] = {}
         actions: list[Action] = []
@@ -190,6 +202,7 @@ class _Planner:
             places: tuple[ir.Subscript, ...] = ()
             if isinstance(value, StoreAt):
                 places, value = value.places, value.value
+            # Later reads become this value, so it is rounded as the tensor would round it.
             if isinstance(step, Write) and self._reads(step.tensor):
                 value = as_stored(value, step.tensor)
             if part is RowRole.EACH:
@@ -209,6 +222,7 @@ class _Planner:
         locals_: dict[ir.LocalValue, ir.LocalValue],
         actions: list[Action],
     ) -> None:
+        """Add the actions of a step for each element: a computation, and maybe a store."""
         if isinstance(value, ir.LocalValue) and isinstance(step, Write):
             local = value
         else:
@@ -229,10 +243,15 @@ class _Planner:
         places: tuple[ir.Subscript, ...],
         locals_: dict[ir.LocalValue, ir.LocalValue],
     ) -> None:
-        """Add a step that is done once per row, and the reduction that it holds."""
+        """Add a step that is done once per row, and the reduction in it.
+
+        `mean[i] = (sum[j] x[i, j]) / f32(n)` becomes the fold of `mean_sum` in the pass,
+        and `mean = mean_sum / f32(n)` after it.
+        """
         reduce = next(outer_reductions(value), None)
         local = value if isinstance(value, ir.LocalValue) else self._local(step)
         if reduce is not None:
+            # The reduction's result is the local itself, if the step computes nothing else.
             result = local
             if value != reduce:
                 result = self._name(f"{local.name}_{reduce.kind}", reduce)
@@ -253,7 +272,7 @@ class _Planner:
                     self._current[tensor] = local
 
     def _add_actions(self, actions: Sequence[Action]) -> None:
-        """Add to the last pass, or to a new one if its results are needed."""
+        """Add actions to the last pass, or to a new one if they need its results."""
         used = {x for value in expressions(actions) for x in walk(value)}
         if used & self.passes[-1].known_after():
             self.passes.append(Pass())
@@ -267,6 +286,7 @@ class _Planner:
             case Define(local=local, value=value):
                 return self._name(local.name, value)
             case Write(tensor=tensor, value=value):
+                # A tensor that is not bound leaves its name to the local.
                 apart = tensor in self._kept or len(tensor.extents) > len(self.run.rows)
                 if not apart:
                     return ir.LocalValue(tensor.name, value.type)
@@ -283,7 +303,8 @@ class _Planner:
     def _renamed(
         self, stage: Stage, value: ir.Expr, locals_: dict[ir.LocalValue, ir.LocalValue]
     ) -> ir.Expr:
-        """Rename a stage's indices to the run's, and what is computed to locals."""
+        """Return a stage's value with the run's indices, and locals for what the run wrote."""
+        # The stage's rows and columns are the run's, in order, by other names.
         theirs = (*stage.domain[: len(self.run.rows)], *own_columns(self.run, stage))
         ours = (*self.run.rows, *self.run.columns)
         renamed = dict(zip(theirs, ours, strict=False))
@@ -299,6 +320,7 @@ class _Planner:
                 case ir.Load(tensor=tensor) if tensor in self._current:
                     return self._current[tensor]
                 case ir.Reduce(indices=indices, body=body, condition=condition):
+                    # Reductions inside of others have indices of their own.
                     if expr != own:
                         for index in indices:
                             name = _free(index.name, taken)

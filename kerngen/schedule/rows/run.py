@@ -1,14 +1,15 @@
-"""Find the stages that strategy `rows` can run together: they work on the same rows.
+"""Find the stages that strategy `rows` can run together: those over the same rows.
 
-A row is all elements at one value of the row indices.  A stage either reduces each row to
-a number, or computes every element of it, or computes one number beside it:
+A row is all elements at one value of the row indices, here i.  A stage reduces each row to
+a number, or computes every element of it, or computes one number for it:
 
-    top[i]   = max[j] x[i, j];                    reduces
-    scale[i] = 1.0 / top[i];                      one number
-    y[i, j]  = x[i, j] * scale[i];                every element
+    top[i]   = max[j] x[i, j];                    RowRole.REDUCES
+    scale[i] = 1.0 / top[i];                      RowRole.ONE
+    y[i, j]  = x[i, j] * scale[i];                RowRole.EACH
 
-Whoever holds a row can run such stages one after the other, if they read what they
-write among themselves at their own row, or at their own element, alone.
+The lanes that have a row can run such stages one after another, if each stage reads what
+the others write at its own row or its own element alone, as `scale[i]` here: no other row
+is needed.  Such stages are a run.
 """
 
 from __future__ import annotations
@@ -40,7 +41,11 @@ class RowRole(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Neighbouring stages over the same rows; their indices may have other names."""
+    """Consecutive stages over the same rows.
+
+    `rows` and `columns` are the indices of the first stage with a reduction.  Other stages
+    may have other names for them: only the lengths must be equal.
+    """
 
     stages: tuple[Stage, ...]
     rows: tuple[Index, ...]
@@ -66,8 +71,9 @@ class Run:
 
 
 def run_of(task: Task) -> Run | str:
-    """Return the longest run that begins with this stage, or why none does."""
+    """Return the longest run that begins with the task's stage, or the reason why none does."""
     following = task.following
+    # The first reduction determines rows and columns.  It must be in the run.
     first = next((stage for stage in following if stage.reduction), None)
     reduce = None if first is None else first.reduction
     if first is None or reduce is None:
@@ -78,6 +84,7 @@ def run_of(task: Task) -> Run | str:
     found = replace(empty, stages=_that_join(task, empty, following))
     if first not in found.stages:
         return "it holds no reduction, and none over its rows follows it"
+    # The run ends earlier if a shader can't bind all of its tensors.
     found = replace(found, stages=found.stages[: _few_enough(task, found)])
     if first not in found.stages:
         return f"it takes more than {MAX_TENSORS} tensors up to its reduction"
@@ -99,7 +106,7 @@ def indices_in(stage: Stage) -> Iterator[Index]:
 
 
 def own_columns(run: Run, stage: Stage) -> tuple[Index, ...]:
-    """Return the stage's own indices for the columns; none if it computes one number."""
+    """Return a stage's own indices of the columns; none if it computes one number."""
     reduce = stage.reduction
     return reduce.indices if reduce is not None else stage.domain[len(run.rows) :]
 
@@ -110,7 +117,11 @@ def extents_of(indices: tuple[Index, ...]) -> tuple[Extent, ...]:
 
 
 def _that_join(task: Task, run: Run, following: Iterable[Stage]) -> tuple[Stage, ...]:
-    """Return the stages that a workgroup which holds a row can run after one another."""
+    """Return the stages, from the first on, that can run one after another for a row.
+
+    A stage ends the run if it is over other rows, or if it reads another row or element of
+    a tensor that the run writes, or writes one of which the run reads so.
+    """
     joined: list[Stage] = []
     written: set[Tensor] = set()
     read_elsewhere: set[Tensor] = set()
@@ -118,7 +129,8 @@ def _that_join(task: Task, run: Run, following: Iterable[Stage]) -> tuple[Stage,
         own, elsewhere = set(writes(stage)), _read_elsewhere(run, stage)
         if (
             not _fits(task, run, stage)
-            # What it held may be read back later, where a row does not fit in registers.
+            # A tensor is written by one stage of elements at most: where a row does not fit
+            # in registers, later passes read the value back from memory.
             or (run.part(stage) is RowRole.EACH and not written.isdisjoint(own))
             or not (elsewhere | read_elsewhere).isdisjoint(own)
             or not elsewhere.isdisjoint(written)
@@ -132,16 +144,17 @@ def _that_join(task: Task, run: Run, following: Iterable[Stage]) -> tuple[Stage,
 
 
 def _fits(task: Task, run: Run, stage: Stage) -> bool:
-    """Whether a stage is about the rows of a run, and reads them along memory."""
+    """Whether a stage works on the rows of a run, and memory is contiguous along them."""
     if run.part(stage) is None:
         return False
     return not (stage.reduction and is_columnwise(replace(task, stage=stage)))
 
 
 def _meets_store(stage: Stage, before: Sequence[Stage]) -> bool:
-    """Whether a tensor that is stored at a position is touched by another stage, too.
+    """Whether the stage or one before stores a tensor at a position that the other uses.
 
-    The lane that stores there is not the one that has the element in its own row.
+    The lane that stores at a position is another one than that which has the element in
+    its own row.
     """
     own = {*stage.tensors_read, *writes(stage)}
     touched = {x for other in before for x in (*other.tensors_read, *writes(other))}
@@ -168,9 +181,10 @@ def _read_elsewhere(run: Run, stage: Stage) -> set[Tensor]:
 
 
 def _few_enough(task: Task, run: Run) -> int:
-    """Return how many stages, from the first, a shader has bindings enough for."""
+    """Return how many stages, from the first on, one shader can bind all tensors of."""
     begin, kept = _first_use(run), _last_use_of_kept(task, run)
     for count in range(len(run.stages), 0, -1):
+        # A tensor whose last use is within the run stays in registers, without a binding.
         used = [tensor for tensor, place in begin.items() if place < count]
         if sum(kept.get(tensor, count) >= count for tensor in used) <= MAX_TENSORS:
             return count
@@ -178,7 +192,7 @@ def _few_enough(task: Task, run: Run) -> int:
 
 
 def _first_use(run: Run) -> dict[Tensor, int]:
-    """Return the tensors of a run, each with the place of the stage that uses it first."""
+    """Return the tensors of a run, each with the number of the stage that uses it first."""
     first: dict[Tensor, int] = {}
     for place, stage in enumerate(run.stages):
         for tensor in (*stage.tensors_read, *writes(stage)):
@@ -187,9 +201,10 @@ def _first_use(run: Run) -> dict[Tensor, int]:
 
 
 def _last_use_of_kept(task: Task, run: Run) -> dict[Tensor, int]:
-    """Return the tensors that lanes may keep in registers, with their last use.
+    """Return the tensors that may stay in registers, with the number of their last use.
 
-    A run that ends before that place has to store it.
+    These are the lets with one number for each row.  A run that ends before the last use
+    has to store the tensor.  A use before the run counts as one behind all stages.
     """
     last = {
         tensor: place
@@ -207,5 +222,5 @@ def _last_use_of_kept(task: Task, run: Run) -> dict[Tensor, int]:
 
 
 def names_of(stages: Sequence[Stage]) -> str:
-    """Return the names of stages as a list in words: `a, b and c`."""
+    """Return the names of stages, joined by commas: `a, b, c`."""
     return ", ".join(stage.name for stage in stages)

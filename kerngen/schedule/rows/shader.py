@@ -1,10 +1,24 @@
-"""Write the shader of a row plan for one way to lay rows on the lanes of a workgroup.
+"""Write the shader of a row plan, for one shape: a way to lay rows on lanes.
 
-A row that fits is read once, into named variables of its lanes; every pass then works on
-those.  A longer one is read again by each pass, a block at a time: all that a lane takes
-of a block is read before the lane works on any of it.  Lanes beyond the end of a row, and
-those of rows beyond the last, are switched off one by one, never by leaving: all of them
-must come to the barriers.
+A row that fits into registers is read once, into variables of its lanes, and every pass
+works on those.  For softmax, where each lane holds two vectors:
+
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 1024u;
+    var x0: vec4f;
+    if (j0 < u.n) { x0 = x[(i * u.n + j0) >> 2u]; }
+    ...                                                         // x1
+    if (j0 < u.n) { top_max_part = max(top_max_part, x0); }     // pass 1
+    ...
+    let top = row_max(...);
+    if (j0 < u.n) { total_part += exp(x0 - top); }              // pass 2
+    ...
+
+A longer row is read again by each pass, in a loop over blocks: a lane reads all its values
+of a block before it works on any of them.
+
+Lanes past the end of a row, and those of rows past the last one, skip their work by such
+conditions and do not return, as all lanes of a workgroup must reach its barriers.
 """
 
 from __future__ import annotations
@@ -36,15 +50,16 @@ from kerngen.schedule.rows.plan import Action, Compute, Fold, Pass, RowPlan, Sto
 from kerngen.shader import tree as t
 
 INVOCATIONS: Final = 256
+"""The lanes of a workgroup that rows share, and of a long row without the option `lanes`."""
 
 SHORT: Final = 16
-"""Up to how many elements a lane does well to have a row of its own."""
+"""The longest row, in elements, that has a single lane."""
 
 ALONE: Final = 64
-"""From how many lanes on a row does well to have a workgroup of its own."""
+"""From this many lanes on, a row has a workgroup of its own."""
 
 BLOCK: Final = {1: 8, LANES: 4}
-"""How many values, or vectors, a lane takes of a long row at once, by their width."""
+"""How many elements (width 1) or vectors (width 4) of a long row a lane reads at once."""
 
 
 @final
@@ -52,9 +67,10 @@ BLOCK: Final = {1: 8, LANES: 4}
 class RowShape:
     """How the rows lie on the lanes of a workgroup.
 
-    - `lanes`: how many lanes share a row; with 1, no partial results are combined
-    - `chunks`: how many values each lane holds of it, or vectors where `width` is 4; with
-      0, it strides over the row again in each pass
+    - `lanes`: how many lanes share a row; with 1, no partial results are joined
+    - `chunks`: how many elements of the row each lane holds in registers, or vectors where
+      `width` is 4; with 0, each pass reads the row again
+    - `width`: 4 if the row is read and written by vectors, else 1
     """
 
     lanes: int
@@ -73,12 +89,12 @@ class RowShape:
 
     @property
     def taken(self) -> int:
-        """The number of values, or vectors, that a lane reads at once."""
+        """The number of elements, or vectors, that a lane reads before it uses any."""
         return self.chunks or (1 if self.lanes == 1 else BLOCK[self.width])
 
     @property
     def step(self) -> int:
-        """The number of elements of a row that its lanes read at once."""
+        """The number of elements that a row's lanes read with one element or vector each."""
         return self.lanes * self.width
 
     @property
@@ -90,11 +106,12 @@ class RowShape:
 @final
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """Shapes that share one shader: the pipeline sets how many lanes share a row.
+    """Shapes that share one shader, whose pipeline constants set the shape.
 
-    The text has `lanes` share a row at most, and a lane hold `chunks` values or vectors; some
-    shapes hold only `least` of them.  What the pipeline's constants switch off costs nothing:
-    it is gone when the driver has compiled the shader.
+    In the shader's text up to `lanes` lanes share a row, and a lane holds `chunks` elements
+    or vectors; a shape may hold fewer of them, but at least `least`.  The others are under
+    a condition, `if ((CHUNKS > 2u) & (j2 < row_length))`, which the driver folds when the
+    constants are known, so that it costs nothing.
     """
 
     least: int
@@ -108,7 +125,7 @@ class Ladder:
         return cls(min(chunks), max(chunks), max(shape.lanes for shape in shapes))
 
     def constants(self, shape: RowShape) -> dict[str, int]:
-        """Return the pipeline's constants for a shape, by what they are called."""
+        """Return the pipeline's constants for a shape, by their names in the shader."""
         constants = {
             "LANES": shape.lanes,
             "WORKGROUP": shape.workgroup,
@@ -122,10 +139,11 @@ class Ladder:
 @final
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A value or vector that a lane takes of a row, or of each block of it.
+    """An element or vector that a lane takes of a row, or of each block of a row.
 
-    It lies at those `indices`, which `places` name.  Where `inside` does not hold, it
-    lies beyond the end of the row.
+    - `number`: its number among the lane's, as a suffix of names: `x0`, `x1`
+    - `indices`: its column indices, as the names that the statements `places` declare
+    - `inside`: the condition that it is not past the end of the row, if any
     """
 
     number: str
@@ -136,7 +154,15 @@ class _Span:
 
 @final
 class RowWriter:
-    """Writes the body of a row plan's shader."""
+    """Writes the body of a row plan's shader.
+
+    - `_place`, `_length`: the lane's number in its row, and how long the row is; 0 for
+      lanes whose row is past the last one
+    - `_block`: the loop's variable where rows are read block by block, else None
+    - `_spans`: the elements or vectors that the lane takes
+    - `_lasting`: the locals that are needed outside of the block that computes them
+    - `_writes_row`: the conditions of the lane that stores the values of the row
+    """
 
     def __init__(
         self,
@@ -148,7 +174,7 @@ class RowWriter:
         subgroups: bool,
         ladder: Ladder | None = None,
     ) -> None:
-        """Write with `shader`; `stored` are the tensors that must reach memory."""
+        """Write the row's and the lane's places; `stored` are the tensors to be stored."""
         self._shader = shader
         self._plan = plan
         self._shape = shape
@@ -179,7 +205,7 @@ class RowWriter:
         return self._body
 
     def _rungs(self, ladder: Ladder) -> Rungs:
-        """Declare what the pipeline's constants are."""
+        """Declare the pipeline's constants, and return those that the joining needs."""
         constants = ladder.constants(self._shape).items()
         given = (self._shader.override(name, value) for name, value in constants)
         lanes, workgroup, last, *chunks = given
@@ -191,7 +217,10 @@ class RowWriter:
     # Places
 
     def _place_rows(self) -> None:
-        """Name the lane's row and its place there."""
+        """Write the number of the lane's row, and the lane's place in it.
+
+        A row has a workgroup of its own, or a lane of its own, or some lanes beside others.
+        """
         shader, shape = self._shader, self._shape
         rows = self._plan.rows
         total = shader.size(rows)
@@ -199,6 +228,7 @@ class RowWriter:
         self._place: t.Expr = shader.lane
         self._writes_row: tuple[t.Expr, ...] = (shader.lane.equals(0),)
         row = t.Ident(position_name(shader, rows, "row"))
+        # A workgroup for each row, a lane for each row, or several lanes for each row.
         if shape.rows == 1 and self._ladder is None:
             self._let(row, linear_group(shader))
             self._body.append(t.If(row >= total, (t.Return(),)))
@@ -213,7 +243,11 @@ class RowWriter:
         self._place_terms()
 
     def _place_terms(self) -> None:
-        """Leave out the ends of a row, where a condition does so in all that is done."""
+        """Write where the row's loop begins and ends, if one condition bounds all passes.
+
+        So `sum[j when j <= i] x[i, j]` reads `i + 1` elements.  All reductions must have
+        the same condition, and no pass may store elements.
+        """
         columns, shape = self._plan.columns, self._shape
         each = [action for pass_ in self._plan.passes for action in pass_.each]
         folds = [action.value for action in each if isinstance(action, Fold)]
@@ -230,7 +264,15 @@ class RowWriter:
             self._length = length
 
     def _place_several(self, row: t.Ident, total: t.Expr) -> None:
-        """Let lanes of rows beyond the last see an empty one instead."""
+        """Write the places of lanes where several rows share a workgroup.
+
+        In WGSL:
+
+            let own = first + lane / LANES;
+            let place = lane % LANES;
+            let i = min(own, u.m - 1u);                 // past the last row: the last one,
+            let row_length = select(0u, u.n, own < u.m);    // with no elements
+        """
         shader = self._shader
         names = ("first", "own", "place", "row_length")
         first, own, place, length = (t.Ident(shader.fresh(name)) for name in names)
@@ -244,15 +286,16 @@ class RowWriter:
         self._writes_row = (place.equals(0), own < total)
 
     def _rows_at_once(self) -> t.Operand:
-        """Return how many rows a workgroup does."""
+        """Return how many rows a workgroup takes: a number, or by the pipeline's constants."""
         if self._ladder is None:
             return self._shape.rows
         return t.Ident(self.workgroup_name) // self._lanes
 
     def _own_row(self, first: t.Ident) -> t.Expr:
-        """Return the lane's row.
+        """Return the number of the lane's row.
 
-        Where all lanes share one, drivers are to see that it is the same for all of them.
+        Where all lanes share one row, it is `first`, of which drivers see that it is the same
+        for all lanes: `select(first + lane / LANES, first, LANES == WORKGROUP)`.
         """
         own = first + self._shader.lane // self._lanes
         if self._ladder is None:
@@ -264,16 +307,17 @@ class RowWriter:
         self._body.append(t.Let(name.name, value))
 
     def _name_block(self) -> t.Ident | None:
-        """Return the variable for a lane's place in its row; None where no loop moves it."""
+        """Return the variable of the loop over blocks, or None if lanes hold their row."""
         if self._shape.chunks:
             return None
         columns = self._plan.columns
         return t.Ident(position_name(self._shader, columns, "element"))
 
     def _span(self, number: int) -> _Span:
-        """Return the value or vector, of the row or of a block, that a lane reads at once."""
+        """Return one of the elements or vectors that a lane takes of a row or block."""
         shader, columns, shape = self._shader, self._plan.columns, self._shape
         shown = str(number) if self._ladder or shape.taken > 1 else ""
+        # The first of a block lies at the loop's variable, which is inside of the row.
         in_front = self._block if number == 0 else None
         wanted = columns[0].name if len(columns) == 1 else "element"
         at = in_front or t.Ident(shader.fresh(f"{wanted}{shown}"))
@@ -282,6 +326,7 @@ class RowWriter:
         if in_front is None:
             further = t.lift(self._lanes) * (number * shape.width)
             named_places.append(t.Let(at.name, start + further))
+        # With several column indices, `at` is the number of the element in its row.
         indices: dict[Index, t.Expr] = {columns[0]: at}
         if len(columns) > 1:
             found = places(shader, columns, at)
@@ -292,22 +337,23 @@ class RowWriter:
         return _Span(str(number), indices, tuple(named_places), inside)
 
     def _inside(self, number: int, at: t.Expr) -> t.Expr:
-        """Return that a span lies within the row, and is one that the pipeline has."""
+        """Return the condition that a span is inside of the row, and one that the shape has."""
         inside = at < self._length
         if self._ladder is None or number < self._ladder.least:
             return inside
         return t.Binary("&", self._chunks > number, inside)
 
     def _places(self) -> Iterator[t.Stmt]:
-        """Yield where the spans lie."""
+        """Yield the statements that name the indices of all spans."""
         return (place for span in self._spans for place in span.places)
 
     # Passes
 
     def _write_pass(self, pass_: Pass) -> None:
-        """Write what a pass does, join what its lanes found, name what follows."""
+        """Write a pass: a total for each reduction, the elements, and the row's values."""
         width = self._shape.width
         totals: dict[Fold, t.Ident] = {}
+        # var top_max_part = ...;
         for action in pass_.each:
             if isinstance(action, Fold):
                 name = self._shader.fresh(f"{action.local.name}_part")
@@ -317,19 +363,22 @@ class RowWriter:
                 self._body.append(t.Var(name, start))
         if pass_.each:
             self._write_elements(pass_, totals)
+        # let top_max = row_max(max(top_max_part.x, ...), lane);
         for fold, total in totals.items():
             reduce = fold.value
             own = own_total(reduce, total, width)
             if self._shape.lanes > 1:
                 own = self._joiner.joined(reduce.kind, partial_type(reduce), own)
             self._name(fold.local, whole_of(reduce, Value(own)).expr)
+        # let top = ...;
         for local, value in pass_.after:
             self._name(local, self._row_lowerer(local, self._body).lower(value).expr)
 
     def _write_elements(self, pass_: Pass, totals: dict[Fold, t.Ident]) -> None:
-        """Write what is done for every element, in a loop where there are blocks."""
+        """Write the reads and actions of all spans, in a loop if there are blocks."""
         shape, outer = self._shape, self._body
         self._body = [*self._places()] if self._block is not None else []
+        # First the reads of all spans, then the actions of all spans.
         for actions in (pass_.reads, pass_.each):
             for span in self._spans if actions else ():
                 self._write_span(actions, span, totals)
@@ -344,7 +393,7 @@ class RowWriter:
     def _write_span(
         self, actions: Iterable[Action], span: _Span, totals: dict[Fold, t.Ident]
     ) -> None:
-        """Write what is done for every element of a span."""
+        """Write some actions for the elements of a span, under its condition."""
         to = self._element_lowerer(span)
         for action in actions:
             match action:
@@ -364,7 +413,7 @@ class RowWriter:
             self._body.append(t.If(span.inside, tuple(to.block)))
 
     def _compute(self, to: Lowerer, span: _Span, action: Compute) -> None:
-        """Name a value in its block, or before it if it is needed beyond it."""
+        """Write a value's `let`; or a `var` before the block if it is needed outside of it."""
         local = action.local
         if local not in self._lasting:
             to.define(local, action.value)
@@ -381,6 +430,7 @@ class RowWriter:
         self._kept.setdefault(span.number, {})[local.name] = Value(name, value.wide)
 
     def _store(self, to: Lowerer, action: Store) -> None:
+        """Write the store of an element or vector, unless nothing reads the tensor later."""
         tensor = action.tensor
         if tensor not in self._stored:
             return
@@ -407,18 +457,20 @@ class RowWriter:
         at, locals_ = dict(self._at), dict(self._locals)
         return Lowerer(self._shader, at, block, locals=locals_, label=local.name)
 
-    # What belongs to a row
+    # Values of a row
 
     def _name(self, local: LocalValue, value: t.Expr) -> None:
+        """Write the `let` of a row's value, which later passes read."""
         name = t.Ident(self._shader.name(local.name))
         self._let(name, value)
         self._locals[local.name] = Value(name)
 
     def _store_row_values(self) -> None:
-        """Store last, when no lane needs the old values any more."""
+        """Write the stores of the row's values, last, as lanes may read the old ones."""
         kept = {x: v for x, v in self._plan.row_values.items() if x in self._stored}
         if not kept:
             return
+        # If the run reads one of these tensors, all lanes must have read before one stores.
         values = (*self._plan.per_element(), *self._plan.per_row())
         again = any(load.tensor in kept for value in values for load in loads(value))
         if again and self._writes_row:

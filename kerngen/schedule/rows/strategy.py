@@ -1,9 +1,14 @@
-"""Strategy `rows`: one workgroup does whole rows, through all stages that share them.
+"""Strategy `rows`: a workgroup runs all stages that share their rows, for whole rows.
 
-The shortest rows have a lane each, short ones a few lanes, several to a workgroup.  A row
-that fits into the registers of its lanes is read once; longer ones are read again by each
-pass, and so are the shortest.  With the option `lanes` this many share each row, whatever
-its length; with `subgroups` they join what they found by those of the adapter.
+How rows lie on lanes, their shape, follows from their length:
+
+    up to 16 elements   a lane for each row, which each pass reads again
+    up to 4,096         4 to 256 lanes for each row, which hold it in registers
+    up to 16,384        256 lanes with up to 16 vectors each, where registers are enough
+    longer              256 lanes; each pass reads the row again, block by block
+
+The option `lanes` sets how many lanes share each row, whatever its length; with `subgroups`
+they join their partial results by subgroup operations.
 """
 
 from __future__ import annotations
@@ -29,6 +34,8 @@ from kerngen.schedule.sizes import all_divisible, at_most, domain_size, serial_t
 from kerngen.schedule.task import Options, Task
 
 SHORTEST: Final = RowShape(1, 0, 1)
+"""A lane for each row of up to 16 elements, so that nothing is joined."""
+
 ALIGNED: Final = (
     RowShape(4, 2, LANES),
     RowShape(8, 4, LANES),
@@ -36,6 +43,8 @@ ALIGNED: Final = (
     RowShape(128, 4, LANES),
     RowShape(INVOCATIONS, 4, LANES),
 )
+"""Lanes and vectors for each lane, where rows are vectors: up to 32, 128, 512, 2,048, 4,096."""
+
 EDGE: Final = (
     RowShape(8, 4, 1),
     RowShape(16, 8, 1),
@@ -43,25 +52,25 @@ EDGE: Final = (
     RowShape(64, 8, 1),
     RowShape(128, 8, 1),
 )
-"""How rows of up to some length lie on lanes: those of vectors, and any.
+"""Lanes and elements for each lane, for any row: up to 32, 128, 256, 512 and 1,024.
 
-At least half of the lanes have something to do where rows are not of vectors: on an H200, the softmax of 65,536 rows of
-197 takes 31 us on 32 lanes each, 85 us on 128.
+Few lanes are idle: on an H200, the softmax of 65,536 rows of 197 takes 31 us on 32 lanes
+each, 85 us on 128.
 """
 
 LADDERS: Final = {
     shape: Ladder.of(group) for group in (ALIGNED, EDGE) for shape in group
 }
-"""Which shapes are one shader, with constants of the pipeline."""
+"""The ladder of each shape: shapes of one ladder are one shader, with other constants."""
 
 LANE_NUMBERS: Final = 64
-"""How many numbers of a row a lane holds, at most."""
+"""The most numbers of a row that a lane holds in registers."""
 
 GROUP_NUMBERS: Final = 32768
-"""How many the lanes of a workgroup hold: half of what the largest have registers for."""
+"""The most that all lanes of a workgroup hold: half of the largest devices' registers."""
 
 MANY_CHUNKS: Final = 8
-"""A row is worth holding where each lane has this many vectors of it, or fewer."""
+"""Rows beyond the shapes above are held only if a lane has room for this many vectors."""
 
 
 def fits_rows(task: Task) -> str:
@@ -71,7 +80,7 @@ def fits_rows(task: Task) -> str:
 
 
 def rows_run(task: Task) -> tuple[Stage, ...]:
-    """Return the stages that run together, from the task's on."""
+    """Return the stages of the task's run; only the task's own stage if there is none."""
     run = run_of(task)
     return (task.stage,) if isinstance(run, str) else run.stages
 
@@ -79,7 +88,7 @@ def rows_run(task: Task) -> tuple[Stage, ...]:
 @final
 @dataclass(frozen=True, slots=True)
 class RowOptions:
-    """How many lanes share a row (None: as suits its length), and how they join."""
+    """How many lanes share a row (None: as suits its length), and if subgroups join them."""
 
     lanes: int | None
     subgroups: bool
@@ -99,21 +108,24 @@ def suits_rows(task: Task, options: Options) -> str:
 
 
 def lower_rows(task: Task, options: Options) -> Iterator[Variant]:
-    """Return the variants: rows up to some lengths in registers, then any rows."""
+    """Return the variants: rows up to some lengths first, then rows of any length."""
     run = run_of(task)
     assert isinstance(run, Run), run
     return _RowTask.of(task, run, row_options(options)).variants()
 
 
 def room(lanes: int) -> int:
-    """Return how many numbers of a row a lane can hold, if `lanes` share the row."""
+    """Return how many numbers of a row a lane can hold, if `lanes` share the row.
+
+    64 for up to 512 lanes, 32 for 1,024.
+    """
     return min(LANE_NUMBERS, GROUP_NUMBERS // lanes)
 
 
 def shapes(wanted: RowOptions, held: int) -> Iterator[RowShape]:
-    """Yield the shapes to choose from, where a lane holds `held` values of an element.
+    """Yield the shapes in order of preference: a row takes the first that suits it.
 
-    A row takes the first shape that suits it.
+    `held` is how many values of each element a lane has to hold for later passes.
     """
     lanes = wanted.lanes or INVOCATIONS
     if wanted.lanes is None:
@@ -121,6 +133,7 @@ def shapes(wanted: RowOptions, held: int) -> Iterator[RowShape]:
         yield from ALIGNED
     chunks = room(lanes) // (held * LANES) if held else 0
     if chunks >= MANY_CHUNKS:
+        # The greatest power of two of vectors for which there is room.
         yield RowShape(lanes, 1 << chunks.bit_length() - 1, LANES)
     yield RowShape(lanes, 0, LANES)
     if wanted.lanes is None:
@@ -145,7 +158,10 @@ def name_of(shape: RowShape) -> str:
 @final
 @dataclass(frozen=True)
 class _RowTask:
-    """A run to be lowered; `task.stage` represents all of its stages."""
+    """A run to be lowered; the stage of `task` has the steps of all its stages.
+
+    `kept` are the tensors of the run that must be stored, as something reads them later.
+    """
 
     task: Task
     wanted: RowOptions
@@ -159,6 +175,8 @@ class _RowTask:
     @classmethod
     def of(cls, task: Task, run: Run, wanted: RowOptions) -> _RowTask:
         """Return the task of several stages that share one pass over their rows."""
+        # One stage with the steps of all; its files are named after the kernel alone if the
+        # run has all of the kernel's stages.
         stages = task.staged.stages
         written = (tensor for stage in run.stages for tensor in writes(stage))
         kept = frozenset(x for x in written if run.outlives(x, stages))
@@ -172,16 +190,17 @@ class _RowTask:
 
     @property
     def held(self) -> int:
-        """How many values of each element later passes need."""
+        """The number of values of each element that later passes need."""
         return len(hold(self.plan).carried)
 
     def variants(self) -> Iterator[Variant]:
-        """Yield the variants that rows of some length may take."""
+        """Yield a variant for each shape that rows may take."""
         names = self._vectors()
         aligned = (
             all_divisible(self._last_extents(names), LANES) if names else host.NEVER
         )
         columns = self.plan.columns
+        # A shape is for rows up to its length, and by vectors where all rows are such.
         for shape in shapes(self.wanted, self.held):
             wide = shape.width > 1
             short = host.ALWAYS if shape.most is None else at_most(columns, shape.most)
@@ -192,14 +211,14 @@ class _RowTask:
             yield Variant(name_of(shape) or "aligned", when, (shader,))
 
     def _vectors(self) -> set[str]:
-        """Return the tensors that are read or written in runs along a row."""
+        """Return the tensors that can be read or written by vectors along a row."""
         last = self.plan.columns[-1]
         plan = reread(self.plan)
         read = {x.tensor.name for x in loaded(plan) if is_contiguous(x, last)}
         return read | {tensor.name for tensor in self._stores()}
 
     def _stores(self) -> set[Tensor]:
-        """Return the tensors that are written in runs along a row."""
+        """Return the tensors that can be written by vectors along a row."""
         each = (action for pass_ in self.plan.passes for action in pass_.each)
         stores = [action for action in each if isinstance(action, Store)]
         last = self.plan.columns[-1]
@@ -216,7 +235,7 @@ class _RowTask:
         return [self.plan.columns[-1].extent, *last]
 
     def _shader(self, shape: RowShape, names: set[str]) -> DispatchShader:
-        """Return the shader of a shape; those of a ladder are written once."""
+        """Return the shader of a shape; that of a ladder is written once for its shapes."""
         ladder = self._ladder(shape)
         if ladder is None:
             return self._written(shape, names, None)
@@ -227,9 +246,9 @@ class _RowTask:
     def _climbed(
         self, shader: DispatchShader, ladder: Ladder, shape: RowShape
     ) -> DispatchShader:
-        """Return a shader that several shapes share, with the constants of one of them.
+        """Return a ladder's shader with the constants and sizes of one of its shapes.
 
-        Its workgroup memory grows with the number of lanes.
+        Its workgroup memory is as many bytes for each lane, for any number of lanes.
         """
         names = (name for name, _ in shader.constants)
         values = ladder.constants(shape).values()
@@ -247,7 +266,9 @@ class _RowTask:
     def _written(
         self, shape: RowShape, names: set[str], ladder: Ladder | None
     ) -> DispatchShader:
+        """Write the shader of a shape, or of all shapes of a ladder."""
         stored = self.kept
+        # Lanes that do not hold the row read values back, so that these must be stored.
         if shape.chunks:
             plan = self._holding(shape, shape.chunks)
         else:
@@ -271,7 +292,7 @@ class _RowTask:
         )
 
     def _ladder(self, shape: RowShape) -> Ladder | None:
-        """Return the ladder of a shape, if the shaders of both would hold the same."""
+        """Return the ladder of a shape, if a lane would hold the same values as with it."""
         ladder = LADDERS.get(shape) if self.wanted.lanes is None else None
         if ladder is None:
             return None
@@ -281,7 +302,10 @@ class _RowTask:
         return ladder if alike else None
 
     def _holding(self, shape: RowShape, chunks: int) -> RowPlan:
-        """Return the plan of a shape whose lanes hold what `chunks` of them leave room for."""
+        """Return the plan of a shape whose lanes hold values of `chunks` vectors each.
+
+        The more vectors a lane has, the fewer values of each it has room for.
+        """
         number = room(shape.lanes) // (chunks * shape.width)
         if number not in self._held:
             self._held[number] = hold(self.plan, number)
@@ -289,7 +313,7 @@ class _RowTask:
 
 
 def _taken(task: Task, run: Run) -> frozenset[str]:
-    """Return the names that mean something else in the shaders of a run."""
+    """Return the names that locals must not take: those of tensors and indices."""
     tensors = (*task.kernel.tensors, *task.staged.temporaries)
     indices = (index for stage in run.stages for index in indices_in(stage))
     return frozenset((*(x.name for x in tensors), *(x.name for x in indices)))
@@ -305,7 +329,7 @@ def _summary(shape: RowShape, ladder: Ladder | None) -> str:
 
 
 def _trips(plan: RowPlan, shape: RowShape) -> host.Size:
-    """Return the trips of the loops of a lane."""
+    """Return the number of turns of a lane's loops, for adapters that limit them."""
     trips = serial_trips(plan.per_row())
     for pass_ in plan.passes:
         inner = serial_trips(expressions(pass_.each))

@@ -1,6 +1,14 @@
-"""Strategy `scan` across memory: a row per lane, with neighbours adjacent.
+"""Strategy `scan` across memory: each lane scans a row, neighbouring lanes neighbouring rows.
 
-Rows that are few are cut into parts, so that there are lanes enough.
+For `y[i, j] = sum[p when p <= i] x[p, j]`, a lane goes down a column of memory, or four
+columns as a vector, so that a workgroup reads contiguous memory in each step:
+
+    lane       0  1  2  3 ...
+    p = 0      x  x  x  x          read side by side
+    p = 1      x  x  x  x
+      ...      v  v  v  v          total += term; y[...] = total
+
+Where rows are few, they are cut into parts, with a lane for each part.
 """
 
 from __future__ import annotations
@@ -34,19 +42,26 @@ from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
 GROUP: Final = 64
+"""The number of lanes of a workgroup."""
+
 AT_ONCE: Final = 8
-"""How many terms a lane reads before it works on any of them."""
+"""How many terms a lane reads before it adds any, so that it waits for memory once."""
 
 LONG: Final = 64
+"""The longest row, in elements, that is never cut into parts."""
+
 ENOUGH: Final = 1 << 17
-"""Fewer lanes than that scan rows of more elements in parts: this many lanes, with eight
-terms each, have 4 MB on its way from memory, as much as an H200 needs."""
+"""How many lanes the parts of rows are to give work to.
+
+This many lanes, with eight terms of four bytes each, keep 4 MB on the way from memory, as
+much as an H200 needs.  Rows are cut where their lanes are fewer than half of it.
+"""
 
 MAX_PARTS: Final = 1024
-"""A row has no more parts: each lane adds up the totals of all those before its own."""
+"""The most parts of a row: each lane adds up the totals of all parts before its own."""
 
 Each: TypeAlias = Callable[[t.Expr, t.Expr], tuple[t.Stmt, ...]]
-"""Writes what is done with a term, by where its element lies in the row."""
+"""Returns the statements for one term, given the term and its element's number in the row."""
 
 
 def lower_across(task: Task) -> Iterator[Variant]:
@@ -62,7 +77,10 @@ def lower_across(task: Task) -> Iterator[Variant]:
 @final
 @dataclass(frozen=True, slots=True)
 class Across:
-    """A scan across memory by lanes that each take `width` neighbouring rows."""
+    """A scan across memory by lanes that each take `width` neighbouring rows: 1 or 4.
+
+    `names` are the tensors that are bound as arrays of vectors.
+    """
 
     task: Task
     width: int
@@ -85,7 +103,8 @@ class Across:
 
     @property
     def cut(self) -> Cut:
-        """How few rows are cut into parts."""
+        """How rows are cut into parts, where they are few."""
+        # So many parts that there are about `ENOUGH` lanes.
         lanes = host.maximum(host.ceil_div(domain_size(self.rows), self.width), 1)
         most = host.minimum(host.ceil_div(ENOUGH, lanes), MAX_PARTS)
         return Cut(self.scan.index, AT_ONCE, most)
@@ -112,7 +131,7 @@ class Across:
         return "edge" if self.width == 1 else "aligned"
 
     def _totals(self) -> DispatchShader:
-        """Return the shader that leaves the total of each part."""
+        """Return the first shader of two: it stores the total of each part."""
         lane = _Lane.named(self, self.cut)
         lane.body.append(lane.loop(lane.take))
         lane.body.append(lane.parts(written=True).store(lane.number, lane.total))
@@ -120,7 +139,10 @@ class Across:
         return self._finish(lane, self.cut, summary, "totals_")
 
     def _scanned(self, cut: Cut | None) -> DispatchShader:
-        """Return the shader that scans rows, or their parts behind those before them."""
+        """Return the shader that scans whole rows, or with `cut` the second one of two.
+
+        The second one scans each part of a row behind the parts before it.
+        """
         lane = _Lane.named(self, cut)
         if cut is not None:
             lane.take_earlier()
@@ -133,6 +155,7 @@ class Across:
     def _finish(
         self, lane: _Lane, cut: Cut | None, summary: str, variant: str
     ) -> DispatchShader:
+        """Return the finished shader; a lane's loops go over a part and the earlier parts."""
         lanes = host.ceil_div(domain_size(self.rows), self.width)
         length: host.Size = extent_size(self.scan.index.extent)
         earlier: host.Size = host.ZERO
@@ -154,8 +177,11 @@ class Across:
 class _Lane:
     """The rows, or the part of each, that a lane scans.
 
-    `number` is its own among all, `part` that of its part; `beside` is how many lanes
-    have a part of one number.  It goes from `start` to `end`, with a `total` so far.
+    - `number`: the lane's number in the dispatch
+    - `part`: the number of its part in the row
+    - `beside`: how many lanes lie side by side along memory
+    - `start`, `end`: where its loop begins and ends in the row
+    - `total`: the variable of the total so far
     """
 
     terms: ScanTerms
@@ -169,7 +195,21 @@ class _Lane:
 
     @classmethod
     def named(cls, of: Across, cut: Cut | None) -> _Lane:
-        """Write what a lane needs to know, in a shader of its own."""
+        """Start a shader, and write the numbers that a lane needs.
+
+        For parts of rows, lanes are numbered by outer rows, parts, and places in memory:
+
+            let beside = u.n >> 2u;
+            let size = ...; let count = ...;            // a part's length, parts of a row
+            let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+            if (element >= count * beside) { return; }
+            let part = element / beside % count;
+            let start = part * size;
+            let end = min(start + size, u.m);
+            let j = element % beside * 4u;
+            var total = vec4f(0.0);
+        """
+        # Where tensors are vectors of four rows, so are the totals of parts.
         bound = {*of.names, of.parts_name} if of.names else of.names
         shader = ShaderBuilder(of.task, dict.fromkeys(bound, LANES))
         beside, part, start, end, size, count, total = (
@@ -191,6 +231,7 @@ class _Lane:
             lanes = lanes * count
         started, number = start_invocation(shader, GROUP, lanes)
         body = [*named, *started]
+        # The lane's number is outer row, part, place in memory, from high to low.
         line, place = number // beside, number % beside * of.width
         length = shader.extent(of.scan.index.extent)
         if cut is not None:
@@ -206,6 +247,7 @@ class _Lane:
         to = Lowerer(shader, at, body, label=reduction_label(of.task))
         terms = ScanTerms(to, of.scan, column if of.width > 1 else None)
         body.append(t.Var(total.name, terms.nothing))
+        # A whole row is part 0, from 0 to its length.
         if cut is None:
             return cls(terms, body, number, t.ZERO, beside, t.ZERO, length, total)
         return cls(terms, body, number, part, beside, start, end, total)
@@ -216,13 +258,21 @@ class _Lane:
         return self.terms.to.shader
 
     def parts(self, *, written: bool) -> StorageBinding:
-        """Return the totals of all parts: by row but for the last index, part and lane."""
+        """Return the buffer of the totals of all parts, in the order of the lanes."""
         return self.shader.scratch(
             "parts", self.terms.scan.reduce.type, written=written
         )
 
     def take_earlier(self) -> None:
-        """Write a loop that adds the totals of all earlier parts to this part's total."""
+        """Write a loop that adds the totals of all earlier parts to this part's total.
+
+        In WGSL:
+
+            let own = element - part * beside;          // the lane of part 0
+            for (var earlier = 0u; earlier < part; earlier++) {
+                total += parts[own + earlier * beside];
+            }
+        """
         shader, kind = self.shader, self.terms.scan.reduce.kind
         own, earlier = (t.Ident(shader.fresh(name)) for name in ("own", "earlier"))
         first = t.Binary("-", self.number, self.part * self.beside)
@@ -232,7 +282,19 @@ class _Lane:
         self.body.append(t.count_up(earlier.name, 0, self.part, 1, taken))
 
     def loop(self, each: Each) -> t.Stmt:
-        """Return the loop over the terms, several at once; `each` is done with one."""
+        """Return the loop over the terms, eight in a turn; `each` writes one's statements.
+
+        In WGSL:
+
+            for (var first = 0u; first < u.m; first += 8u) {
+                let place0 = first;
+                var term0 = vec4f(0.0);
+                if (place0 < u.m) { term0 = x[(place0 * u.n + j) >> 2u]; }
+                ...                                     // all reads, then all statements
+                if (place0 < u.m) { total += term0; y[...] = total; }
+                ...
+            }
+        """
         shader, terms = self.shader, self.terms
         first = t.Ident(shader.fresh("first"))
         length = shader.extent(terms.scan.index.extent)
@@ -258,7 +320,10 @@ class _Lane:
         return (accumulate(self.terms.scan.reduce.kind, self.total, term),)
 
     def each(self, term: t.Expr, element: t.Expr) -> tuple[t.Stmt, ...]:
-        """Return the statements that add a term, then do the stage's steps."""
+        """Return the statements that add a term and do the stage's steps with the total.
+
+        The steps are first where a result is without its own term, as in `p < i`.
+        """
         scan = self.terms.scan
         take, steps = self.take(term, element), self.terms.steps(element, self.total)
         return (*steps, *take) if scan.is_exclusive else (*take, *steps)

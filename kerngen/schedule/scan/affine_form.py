@@ -1,7 +1,11 @@
-"""Recurrences of which a step is affine in the one before: `a * h[t - 1] + b`.
+"""Recognise affine recurrences: those whose step is `h[t] = a * h[t - 1] + b`.
 
-Two such steps are one, `a2 * (a1 * h + b1) + b2`, so that steps can be joined in any
-grouping, as the terms of a sum can: strategy `scan` takes them side by side.
+Two such steps joined are one of the same form:
+
+    a2 * (a1 * h + b1) + b2   =   (a2 * a1) * h + (a2 * b1 + b2)
+
+Joining is associative, as addition is.  So lanes can join stretches of steps side by side,
+which strategy `scan` does.
 """
 
 from __future__ import annotations
@@ -34,8 +38,14 @@ _ONE: Final = Constant(1.0, Scalar.F32)
 class AffineStep:
     """A step of an affine recurrence: `factor * before + term`.
 
-    `free` are the steps that are done before it.  `forgets` is 1 where the value before
-    does not count, as at `t == 0`: a factor of 0 alone would keep NaN and infinity.
+    `forgets` is 1 where the state before is not read, as at `t == 0`, else 0: a factor of
+    0 alone would not do, as 0 times NaN or infinity is NaN.  `free` are the definitions
+    that do not depend on the state, and that these three may read.
+
+        let h[t] = if t > 0 { decay * h[t - 1] + x[t] } else { x[t] };
+
+    has the factor `if t > 0 { decay } else { 0.0 }`, the term `x[t]`, and `forgets` is
+    `if t > 0 { 0.0 } else { 1.0 }`.
     """
 
     factor: Expr
@@ -65,7 +75,10 @@ def _is_unit(factor: Expr) -> bool:
 
 
 _Form: TypeAlias = "tuple[Expr, Expr, Expr]"
+"""An expression's factor, term and `forgets`, as in `AffineStep`."""
+
 _Known: TypeAlias = "Mapping[str, _Form | None]"
+"""The locals that depend on the state before, by name: their form, or None if not affine."""
 
 
 class _NotAffineError(Exception):
@@ -74,7 +87,7 @@ class _NotAffineError(Exception):
 
 @cached_on_instance
 def affine_step(stage: Stage) -> AffineStep | str:
-    """Return a recurrence's step in affine form, or why it has none."""
+    """Return a recurrence's step in affine form, or the reason why it has none."""
     loop = stage.loop
     if loop is None:
         return "the stage is no recurrence"
@@ -88,6 +101,7 @@ def affine_step(stage: Stage) -> AffineStep | str:
     turns = stage.steps[loop.first : loop.end]
     if refusal := _refusal(turns):
         return refusal
+    # The state before, h[t - 1], is 1 * h[t - 1] + 0.
     known: dict[str, _Form | None] = {state.before[0].name: (_ONE, _ZERO, _ZERO)}
     free: list[Define] = []
     for step in turns:
@@ -96,6 +110,7 @@ def affine_step(stage: Stage) -> AffineStep | str:
         if not _depends(step.value, known):
             free.append(step)
             continue
+        # A local that is not affine is a fault only if the new state reads it.
         try:
             known[step.local.name] = _form(step.value, known)
         except _NotAffineError:
@@ -109,6 +124,7 @@ def affine_step(stage: Stage) -> AffineStep | str:
 
 
 def _refusal(turns: tuple[Step, ...]) -> str:
+    """Return why the steps of a turn can't be done in parallel, or ""."""
     for step in turns:
         if holds_reduce(step.value):
             return "its steps hold a reduction"
@@ -120,13 +136,19 @@ def _refusal(turns: tuple[Step, ...]) -> str:
 
 
 def _depends(expr: Expr, known: _Known) -> bool:
+    """Return whether an expression reads the state before, or a local that does."""
     if isinstance(expr, LocalValue):
         return expr.name in known
     return any(_depends(child, known) for child in children(expr))
 
 
 def _form(expr: Expr, known: _Known) -> _Form:
-    """Return factor, term, and where there is no factor: of what is affine."""
+    """Return an expression's affine form; raise `_NotAffineError` if it has none.
+
+    `-(a h + b)` is `-a h - b`; sums and differences are taken part by part; a factor or
+    divisor that does not read the state applies to both parts.  An `if` is an `if` in each
+    part, where its condition does not read the state.
+    """
     if not _depends(expr, known):
         return _ZERO, expr, _ONE
     match expr:
@@ -142,6 +164,7 @@ def _form(expr: Expr, known: _Known) -> _Form:
             factor, term = (
                 _joined(op, a, b) for a, b in zip(one[:2], other[:2], strict=True)
             )
+            # A sum forgets the state only where both of its sides do.
             return factor, term, _times(one[2], other[2])
         case Binary(op="*", left=left, right=right):
             if _depends(right, known):
@@ -161,7 +184,8 @@ def _form(expr: Expr, known: _Known) -> _Form:
             raise _NotAffineError
 
 
-# What a zero or a one need not be written for
+# Arithmetic on IR expressions that leaves out operations with 0 and 1: a + 0 is a, 1 * a is
+# a, 0 * a is 0.
 
 
 def _negative(expr: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""Recognise scans: stages whose reduction is over all prefixes or all suffixes."""
+"""Recognise prefix and suffix reductions: `y[i] = sum[j when j <= i] x[j]`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Scan:
 
 @cached_on_instance
 def scan_of(stage: Stage) -> Scan | str:
-    """Return a stage's scan, or why it has none."""
+    """Return a stage's scan, or the reason why it is none, as a sentence's end."""
     reduce = stage.reduction
     if reduce is None:
         return "the stage holds no reduction"
@@ -47,6 +47,7 @@ def scan_of(stage: Stage) -> Scan | str:
     if own.extent != prefix.index.extent:
         lengths = f"'{own.name}' and '{prefix.index.name}'"
         return f"{lengths} range over different lengths"
+    # `j <= i` has distance 0, `j < i` 1.  Others, as `j <= i + 2`, are no scans here.
     distance = _distance(prefix)
     if distance not in {0, 1}:
         return f"a part does not end at '{prefix.index.name}', or right before it"
@@ -56,6 +57,7 @@ def scan_of(stage: Stage) -> Scan | str:
 
 
 def _why_no_prefix(reduce: Reduce) -> str:
+    """Return the reason why a reduction is none of prefixes or suffixes."""
     index = bounding_index(reduce)
     if index is None:
         return (
@@ -80,7 +82,11 @@ def scan_in(task: Task) -> Scan:
 
 
 def _distance(prefix: Prefix) -> int | None:
-    """Return how far before its result a prefix ends, in the order of the terms."""
+    """Return how far before its result a prefix ends, or None if that is no literal.
+
+    0 for `j <= i` and `j >= i`, 1 for `j < i` and `j > i`: of a suffix the terms are
+    counted from the last one.
+    """
     shift = as_literal(prefix.shift)
     if shift is None:
         return None

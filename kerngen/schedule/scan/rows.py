@@ -1,4 +1,14 @@
-"""Strategy `scan` along memory: the lanes of a workgroup share a row, or several rows."""
+"""Strategy `scan` along memory: all lanes of a workgroup share a row, or several rows.
+
+The shape, `ScanShape`, follows from the length of the rows:
+
+    up to 16, 128, 512      1, 8, 32 lanes for a row, several rows in a workgroup
+    up to 2,048             64 lanes, a workgroup for each row
+    longer                  256 lanes, a workgroup for each row
+    over 8,192, few rows    the same, but a workgroup for each part of a row
+
+The first three lengths are a quarter where elements are read one by one (`edge`).
+"""
 
 from __future__ import annotations
 
@@ -54,7 +64,7 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True, slots=True)
 class ScannedRows:
-    """A scan along memory: a workgroup's lanes share a row, joined by subgroups or not."""
+    """A scan along memory; with `subgroups`, lanes exchange totals by subgroup operations."""
 
     task: Task
     subgroups: bool
@@ -70,7 +80,10 @@ class ScannedRows:
         return tuple(x for x in self.task.domain if x != self.scan.index)
 
     def variants(self, lanes: int | None) -> Iterator[Variant]:
-        """Yield the variants of each shape: a number of lanes suits a range of lengths."""
+        """Yield the variants in order of preference: vectors first, then short rows first.
+
+        `lanes` is the schedule's option, or None.
+        """
         names = self._vectors()
         extents = last_extents(self.task.stage, self.task.values, names)
         aligned = all_divisible((self.scan.index.extent, *extents), LANES)
@@ -78,6 +91,7 @@ class ScannedRows:
             when, read = (ALWAYS, set[str]()) if shape.width == 1 else (aligned, names)
             if (shape.width > 1 and not names) or when == NEVER:
                 continue
+            # A schedule's few lanes take rows of any length, in a loop over tiles.
             if lanes and shape.rows > 1:
                 yield Variant(_shared(shape), when, (self._whole(shape, read),))
             else:
@@ -89,7 +103,11 @@ class ScannedRows:
     def _of_shape(
         self, shape: ScanShape, when: Guard, names: set[str]
     ) -> Iterator[Variant]:
-        """Yield the variants of a shape: short rows, or any; few and long ones last."""
+        """Yield the variants of a shape, each for the calls that the one before leaves.
+
+        Where rows share a workgroup, that is one variant, for rows of up to a tile.  Else
+        it is one for whole rows, and one for few and long rows in parts.
+        """
         if shape.rows > 1:
             short = all_of(when, at_most((self.scan.index,), shape.tile))
             if short != NEVER:
@@ -112,9 +130,9 @@ class ScannedRows:
             yield Variant(name, medium, (self._whole(shape, names, name=name),))
 
     def _vectors(self) -> set[str]:
-        """Return the tensors that are read or written in runs along a row.
+        """Return the tensors that are read or written by vectors along a row.
 
-        None is, unless its rows are as long as those of the scan.
+        There are none unless the rows of all of them are as long as those of the scan.
         """
         scan, stage, values = self.scan, self.task.stage, self.task.values
         terms = tensors_in_runs((scan.term,), scan.own)
@@ -142,7 +160,9 @@ class ScannedRows:
         body: list[t.Stmt] = []
         inside = None
         if shape.rows > 1:
-            # Pipelines of one shader: their rows differ in length.
+            # How many lanes a row has is a pipeline's constant: one shader for all lengths.
+            #     let own = lane % LANES;
+            #     let row = group * (256u / LANES) + lane / LANES;
             lanes = shader.override("LANES", shape.lanes)
             number = number * (t.u32(shape.workgroup) // lanes) + shader.lane // lanes
             place = t.Ident(shader.fresh("own"))
@@ -150,6 +170,7 @@ class ScannedRows:
             inside = row < total
         body.append(t.Let(row.name, number))
         if shape.rows == 1:
+            # All lanes return together; rows that share a workgroup must come to barriers.
             body.append(t.If(row >= total, (t.Return(),)))
         to = self._lowerer(shader, body, row)
         length = shader.extent(self.scan.index.extent)
@@ -171,15 +192,26 @@ class ScannedRows:
     # Two dispatches
 
     def _in_parts(self, shape: ScanShape, when: Guard, names: set[str]) -> Variant:
-        """Return the variant that cuts rows into parts."""
+        """Return the variant that cuts rows into parts: two shaders, and a buffer of totals."""
         shaders = self._totals(shape, names), self._behind(shape, names)
+        # Sizes of scratch buffers are in words of four bytes.
         words = value_bytes(self.scan.reduce.type) // 4
         length = domain_size(self.rows) * self.cut(shape).count * words
         scratch = Scratch(self.task.scratch_name("parts"), length)
         return Variant(f"parts_{_name(shape)}", when, shaders, (scratch,))
 
     def _totals(self, shape: ScanShape, names: set[str]) -> DispatchShader:
-        """Return the shader that leaves the total of each part."""
+        """Return the first shader of two: it stores the total of each part.
+
+        In WGSL:
+
+            for (var place = start + lane * 4u; place < end; place += 4096u) {
+                ...
+                total += term + term1 + (term2 + term3);
+            }
+            let whole = row_sum(total.x + total.y + (total.z + total.w), lane);
+            if (lane == 0u) { parts[group] = whole; }
+        """
         shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
         body, scan = list[t.Stmt](), self.scan
         part = PartOfRow.named(shader, body, self.cut(shape), self.rows)
@@ -189,6 +221,7 @@ class ScannedRows:
         def term(place: t.Ident, block: list[t.Stmt]) -> t.Expr:
             return terms.term(terms.element(place, length), block)
 
+        # Each lane adds up its runs of the part, four runs in a turn.
         total = t.Ident(shader.fresh("total"))
         blocks = Blocks(
             shader.fresh("place"),
@@ -200,6 +233,7 @@ class ScannedRows:
         )
         reduced = scan.reduce.kind, scan.reduce.type, width
         body += accumulate_blocks(shader, total, reduced, blocks, term)
+        # The lanes join their totals, and lane 0 stores the part's.
         whole = t.Ident(shader.fresh("whole"))
         own = own_total(scan.reduce, total, width)
         body.append(t.Let(whole.name, self._joined(shader, shape, own)))
@@ -216,13 +250,18 @@ class ScannedRows:
         )
 
     def _behind(self, shape: ScanShape, names: set[str]) -> DispatchShader:
-        """Return the shader that scans each part behind those before it."""
+        """Return the second shader of two: it scans each part behind those before it.
+
+        All lanes of a workgroup add up the totals of the row's earlier parts first, four at
+        a time: the sum is `carried` when the scan begins.
+        """
         shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
         body, reduce = list[t.Stmt](), self.scan.reduce
         part = PartOfRow.named(shader, body, self.cut(shape), self.rows)
         to = self._lowerer(shader, body, part.row)
         parts = shader.scratch("parts", reduce.type, written=False)
         first = part.row * part.count
+        # `carried`: the sum of the totals of the row's parts before this one.
         total = t.Ident(shader.fresh("total"))
         blocks = Blocks(
             shader.fresh("earlier"),
@@ -240,6 +279,7 @@ class ScannedRows:
             lambda at, _: parts.load(first + at),
         )
         carried = self._joined(shader, shape, total)
+        # The scan itself, as for whole rows, but from `start` to `end`.
         length = shader.extent(self.scan.index.extent)
         line = RowPart(part.start, part.end, length, shader.lane)
         self._writer(to, shape, t.u32(shape.lanes)).write(line, carried)
@@ -253,7 +293,7 @@ class ScannedRows:
             trips=self._trips(tiles + ceil_div(MAX_PARTS, shape.lanes * RUNS)),
         )
 
-    # What both have
+    # Shared by one and two dispatches
 
     @property
     def _length(self) -> Size:
@@ -278,7 +318,7 @@ class ScannedRows:
         return Lowerer(shader, at, body, label=reduction_label(self.task))
 
     def _joined(self, shader: ShaderBuilder, shape: ScanShape, own: t.Expr) -> t.Expr:
-        """Return the total over all lanes of a workgroup."""
+        """Return the total over all lanes of a workgroup, which every lane has."""
         lanes, reduce = shape.lanes, self.scan.reduce
         joiner = Joiner(shader, lanes, lanes, subgroups=self.subgroups)
         return joiner.joined(reduce.kind, reduce.type, own)
@@ -310,10 +350,12 @@ def _file_name(shape: ScanShape) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class PartOfRow:
-    """The part of a row that a workgroup has: its row, number, and limits.
+    """The part of a row that a workgroup scans, as the names of the shader's variables.
 
-    `number` is the part's number in its row, which has `count` parts; `group` is its
-    number among all.
+    - `group`: the number of the workgroup, and of the part among those of all rows
+    - `row`: the number of the row, which has `count` parts
+    - `number`: the part's number in its row
+    - `start`, `end`: where the part begins and ends in the row
     """
 
     group: t.Ident
@@ -331,7 +373,19 @@ class PartOfRow:
         cut: Cut,
         rows: tuple[Index, ...],
     ) -> PartOfRow:
-        """Write the part's numbers, and skip workgroups past the last part of all rows."""
+        """Write the part's variables, and return from workgroups past the last part.
+
+        In WGSL:
+
+            let size = max((u.n + 8388607u) >> 23u, 1u) * 4096u;    // 2048 parts at most
+            let count = (u.n + size - 1u) / size;
+            let group = workgroup.y * grid.x + workgroup.x;
+            if (group >= u.m * count) { return; }
+            let row = group / count;
+            let part = group % count;
+            let start = part * size;
+            let end = min(start + size, u.n);
+        """
         group, row, number, count, start, end, size = (
             t.Ident(shader.fresh(name))
             for name in ("group", "row", "part", "count", "start", "end", "size")

@@ -1,11 +1,11 @@
-"""How rows that are scanned lie on a workgroup, and how long ones are cut into parts.
+"""How the rows of a scan are spread over lanes, and how long rows are cut into parts.
 
-A lane holds four runs of a row, of four neighbours each where the sizes allow.  The runs
-of one number lie side by side, so that neighbouring lanes read neighbouring memory:
+A row is scanned tile by tile.  In a tile, a lane has four runs of four neighbours each, or
+of one element where rows can't be read as vectors.  The first runs of all lanes lie side by
+side, so that neighbouring lanes read neighbouring memory:
 
-    tile       run 0: lane 0, lane 1, ...    run 1: lane 0, lane 1, ...    ...
-
-A row is scanned tile by tile.
+    tile       | run 0                 | run 1                 | run 2 ...
+    lane       | 0000 1111 2222 ...    | 0000 1111 2222 ...    | 0000 ...
 """
 
 from __future__ import annotations
@@ -20,34 +20,52 @@ from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.sizes import domain_size, extent_size
 
 RUNS: Final = 4
-"""How many runs a lane holds: as many as a vector has components."""
+"""How many runs a lane has: their totals are the components of one vector."""
 
 INVOCATIONS: Final = 256
+"""How many lanes share a row longer than `MEDIUM_ROW`, or the only row of a kernel."""
+
 ALONE: Final = 64
 """From this many lanes on, a row has a workgroup of its own."""
 
 SHORT: Final = (1, 8, 32)
-"""Lanes that share a short row, if a tile of them is as long as it."""
+"""How many lanes share a short row: the first number whose tile is as long as the row.
+
+With runs of four, a lane takes 16 elements of a tile: rows of up to 16, 128 and 512.
+"""
 
 MEDIUM: Final = 64
+"""How many lanes share a row of up to `MEDIUM_ROW` elements."""
+
 MEDIUM_ROW: Final = 2048
-"""So many lanes have a row of at most that length, in one or two tiles.  A tile of 256
-lanes would be mostly empty: 65,536 rows of 1,024 take 128 us on an H200, as a copy does,
-and took 227."""
+"""The longest row for `MEDIUM` lanes: two tiles of 64 lanes with 16 elements each.
+
+A tile of 256 lanes would be mostly empty: 65,536 rows of 1,024 take 128 us on an H200, as
+a copy does, and took 227.
+"""
 
 LONG_ROW: Final = 8192
+"""The longest row, in elements, that is never cut into parts."""
+
 MANY_ROWS: Final = 256
-"""Fewer rows than that, of more elements, are cut into parts: 256 workgroups with 16
-elements in each lane have as much on its way from memory as an H200 needs (4 MB)."""
+"""From this many rows on, none is cut: there are workgroups enough.
+
+256 workgroups of 256 lanes with 16 elements each keep 4 MB on the way from memory, as much
+as an H200 needs.
+"""
 
 MAX_PARTS: Final = 2048
-"""A row has no more parts: each part sums the totals of all those before it."""
+"""The most parts of a row: each part adds up the totals of all parts before it."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ScanShape:
-    """How many lanes share a row, and the width of a lane's runs: 1 or 4 elements."""
+    """How many lanes share a row, and the width of a lane's runs: 1 or 4 elements.
+
+    With 8 lanes and a width of 4, a workgroup of 256 lanes scans 32 rows, the runs of a
+    lane are 32 elements apart, and a tile has 128 elements.
+    """
 
     lanes: int
     width: int
@@ -59,17 +77,17 @@ class ScanShape:
 
     @property
     def rows(self) -> int:
-        """The number of rows that a workgroup scans."""
+        """The number of rows that a workgroup scans side by side."""
         return self.workgroup // self.lanes
 
     @property
     def step(self) -> int:
-        """The distance between two runs of a lane, in elements."""
+        """The distance between the beginnings of two runs of a lane, in elements."""
         return self.lanes * self.width
 
     @property
     def tile(self) -> int:
-        """The number of elements that the lanes of a row hold at once."""
+        """The number of elements that the lanes of a row take in one turn."""
         return self.step * RUNS
 
 
@@ -88,7 +106,10 @@ def shapes(lanes: int | None, *, alone: bool) -> Iterator[ScanShape]:
 @final
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How a row is cut into parts, at most `most`: whole tiles each, but for the last."""
+    """How a row along `index` is cut into at most `most` parts.
+
+    Each part has whole tiles of `tile` elements, but the last one may end within a tile.
+    """
 
     index: Index
     tile: int
@@ -96,7 +117,7 @@ class Cut:
 
     @property
     def length(self) -> Size:
-        """The length of a part."""
+        """The length of a part in elements; one tile for a row without elements."""
         tiles = ceil_div(ceil_div(self._row, self.most), self.tile)
         return maximum(tiles, 1) * self.tile
 
@@ -106,7 +127,7 @@ class Cut:
         return ceil_div(self._row, self.length)
 
     def is_needless(self, long: int, rows: tuple[Index, ...], many: int) -> Guard:
-        """Return the condition that rows are too short, or too many, to be cut."""
+        """Return the condition that rows stay whole: up to `long`, or `many` and more."""
         short = compare("<=", self._row, long)
         return any_of(short, compare(">=", domain_size(rows), many))
 

@@ -1,13 +1,17 @@
-"""Strategy `scan`: prefix and suffix reductions, each result from the one before.
+"""Strategy `scan`: prefix and suffix reductions, and affine recurrences.
 
-So are recurrences of which a step is `a * h[t - 1] + b`: at the end of this file.
+    y[j] = sum[p when p <= j] x[p]     a prefix: y[j] = y[j - 1] + x[j]
+    h[t] = a[t] * h[t - 1] + b[t]      an affine recurrence
 
-Lanes lie along memory.  Where that is the scan's own direction they share a row, see
-`rows.py`; where memory runs across the rows each has one of its own, see `across.py`.
+A row is all elements along the index that is scanned, j or t.  Neighbouring lanes read
+neighbouring memory.  Where memory is contiguous along a row, several lanes share the row:
+`rows.py`.  Where it is contiguous across rows, each lane scans a row of its own:
+`across.py`.  Affine recurrences are at the end of this file, and in `affine_tiles.py`.
 
-Rows that are few and long are cut into parts: a first dispatch leaves the total of each
-part, and a second one scans the parts, each behind the totals of those before it.  No part
-waits for another one of the same dispatch: WebGPU does not promise that both run.
+Few and long rows are cut into parts: a first dispatch stores the total of each part, and
+a second one scans the parts, each beginning with the totals of the parts before it.  No
+workgroup waits for another one of its dispatch, as WebGPU does not promise that both run
+at the same time.
 """
 
 from __future__ import annotations
@@ -55,16 +59,18 @@ def fits_scan(task: Task) -> str:
 
 
 def scan_options(options: Options) -> Hashable:
-    """Return a schedule's options with defaults: the number of lanes, and subgroups."""
+    """Return a schedule's options with defaults: `lanes`, `subgroups` and `redo`."""
     return options.get("lanes"), by_subgroups(options), _redoes(options)
 
 
 def _redoes(options: Options) -> bool:
+    """Return whether the schedule has `redo(1)`, for affine recurrences alone."""
     return options.get("redo", (0,)) == (1,)
 
 
 def suits_scan(task: Task, options: Options) -> str:
-    """Return why a scan does not suit the options, or "" if it does."""
+    """Return why the options do not suit the stage's scan, or "" if they do."""
+    # Without the option, any power of two passes the first check.
     (lanes,) = options.get("lanes", (2,))
     if lanes & (lanes - 1):
         return f"{lanes} lanes are not a power of two"
@@ -98,19 +104,22 @@ def lower_scan(task: Task, options: Options) -> Iterator[Variant]:
     yield from ScannedRows(task, by_subgroups(options)).variants(lanes)
 
 
-# Scans of affine recurrences: lanes share a row and take eight steps each.
+# Affine recurrences, `h[t] = factor * h[t - 1] + term`: lanes share a row, eight steps each.
 #
-# A step is `factor * before + term`, and several are one of the same form.  So each lane
-# joins its eight to one, the lanes scan what they have, and then each takes its eight steps
-# as a loop would, from what the lanes before it come to:
+# Several such steps joined are one step of the same form.  A workgroup scans a row tile by
+# tile, in three phases:
 #
 #     tile       lane 0: steps 0 to 7    lane 1: steps 8 to 15    ...
+#     1. join    lane 0: s0              lane 1: s1               each lane's eight steps as one
+#     2. scan    lane 0: nothing         lane 1: s0               what is before the lane's own
+#     3. steps   h[0], h[1], ...         h[8], h[9], ...          a loop, from the state of 2.
 #
-# A row is scanned tile by tile; few and long rows are cut into parts, in two dispatches.
-# The order in which steps are joined is fixed.
+# Few and long rows are cut into parts, in two dispatches.  The order in which steps are
+# joined is fixed.
 
 
 _CLEARED: Final = t.Evaluate(t.Call("storageBarrier", ()))
+"""Waits until lane 0 has cleared the row's flag, before other lanes of it may set it."""
 
 
 def fits_affine(task: Task) -> str:
@@ -129,15 +138,17 @@ def suits_redo(task: Task) -> str:
 def lower_affine(task: Task, lanes: int | None, *, redo: bool) -> Iterator[Variant]:
     """Yield the variants: by alignment, and for whole rows or their parts.
 
-    With `redo`, a last dispatch computes rows again, step by step, if their factors
-    grow or their states overflow.
+    With `redo`, a last dispatch computes rows again, by a loop over the steps, if their
+    joined factors come to more than 2 or a state is not finite: `AffineTiles` sets a flag
+    for each such row, in the scratch buffer `wild`.
     """
     for variant in _variants(task, lanes, redo=redo):
         yield _with_redo(task, variant) if redo else variant
 
 
 def _with_redo(task: Task, variant: Variant) -> Variant:
-    """Return a variant with a dispatch that does rows again whose factors grow."""
+    """Return a variant with a last dispatch, which computes the flagged rows again."""
+    # One flag of 32 bits for each row.
     again = row_shader(task, set(), _unless_wild)
     wild = Scratch(task.scratch_name("wild"), domain_size(task.stage.others))
     shaders, scratch = (*variant.shaders, again), (*variant.scratch, wild)
@@ -145,20 +156,31 @@ def _with_redo(task: Task, variant: Variant) -> Variant:
 
 
 def _unless_wild(shader: ShaderBuilder, row: t.Expr) -> list[t.Stmt]:
-    """Return the statements that skip a row whose factors do not grow."""
+    """Return the statement that skips a row without a flag.
+
+    In WGSL:
+
+        if (wild[row] == 0u) { return; }
+    """
     wild = shader.scratch("wild", Scalar.U32, written=False)
     return [t.If(wild.load(row).equals(0), (t.Return(),))]
 
 
 def _cut(task: Task, lanes: int | None) -> Cut:
+    """Return how long rows are cut into parts: whole tiles of `lanes` times eight steps."""
     index = task.stage.domain[loop_of(task.stage).axis]
     return Cut(index, (lanes or INVOCATIONS) * STEPS, host.Literal(MAX_PARTS))
 
 
 def _variants(task: Task, lanes: int | None, *, redo: bool) -> Iterator[Variant]:
+    """Yield the variants in order of preference: the host takes the first that suits.
+
+    These are `aligned`, `parts_aligned`, `edge` and `parts_edge`.
+    """
     stage, lanes = task.stage, lanes or INVOCATIONS
     index = stage.domain[loop_of(stage).axis]
     names, aligned = in_vectors(stage), host.divides(LANES, extent_size(index.extent))
+    # `aligned` reads vectors of four, where the row's length is a multiple of four.
     ways: list[tuple[str, host.Guard, set[str]]] = [("edge", host.ALWAYS, set())]
     if names and aligned != host.NEVER:
         ways.insert(0, ("aligned", aligned, names))
@@ -174,6 +196,7 @@ def _variants(task: Task, lanes: int | None, *, redo: bool) -> Iterator[Variant]
                 _of_totals(task, cut, lanes, read, redo=redo),
                 _behind(task, cut, lanes, read, redo=redo),
             )
+            # The joined step of each part, in words of four bytes: a vec3f has four.
             length = (
                 domain_size(stage.others) * cut.count * (value_bytes(JOINED_STEP) // 4)
             )
@@ -184,7 +207,14 @@ def _variants(task: Task, lanes: int | None, *, redo: bool) -> Iterator[Variant]
 def _of_whole_rows(
     task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool
 ) -> DispatchShader:
-    """Return the shader that scans whole rows."""
+    """Return the shader that scans whole rows, a workgroup each.
+
+    In WGSL:
+
+        let row = workgroup.y * grid.x + workgroup.x;
+        if (row >= u.m) { return; }
+        for (var first = 0u; first < u.n; first += 512u) { ... }    // a tile
+    """
     to = AffineTiles.start(task, lanes, names, redo=redo)
     row, body = t.Ident(to.shader.fresh("row")), to.body
     body.append(t.Let(row.name, linear_group(to.shader)))
@@ -202,7 +232,7 @@ def _of_whole_rows(
 def _of_totals(
     task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool
 ) -> DispatchShader:
-    """Return the shader that leaves each part as one step."""
+    """Return the first shader of two: it joins all steps of a part, and stores that step."""
     to = AffineTiles.start(task, lanes, names)
     part = PartOfRow.named(to.shader, to.body, cut, to.stage.others)
     to.enter(part.row)
@@ -211,6 +241,7 @@ def _of_totals(
     store = parts.store(part.group, total)
     to.body.append(t.If(to.shader.lane.equals(0), (store,)))
     if redo:
+        # The second dispatch sets flags, so they are cleared in this one.
         to.note_nothing(part.row)
     summary = "first of two dispatches: all steps of a part as one."
     return to.finish(cut, summary, "totals_")
@@ -219,7 +250,18 @@ def _of_totals(
 def _behind(
     task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool
 ) -> DispatchShader:
-    """Return the shader that scans each part behind those before it."""
+    """Return the second shader of two: it scans each part, behind those before it.
+
+    The lanes join the steps of all earlier parts first, a stretch of neighbours each, as
+    joining does not commute:
+
+        let each = (part + 63u) / 64u;
+        let first = min(lane * each, part);
+        var own = vec3f(1.0, 0.0, 0.0);
+        for (var earlier = first; earlier < min(first + each, part); earlier++) {
+            own = affine_then(own, parts[row * count + earlier]);
+        }
+    """
     to = AffineTiles.start(task, lanes, names, redo=redo)
     part = PartOfRow.named(to.shader, to.body, cut, to.stage.others)
     to.enter(part.row)
@@ -238,6 +280,8 @@ def _behind(
             t.count_up(at.name, first, end, 1, t.Assign(own, to.then(own, load))),
         )
     )
+    # A row begins with the state 0, so the state behind all earlier parts is the term of
+    # their joined step, y.
     _, whole = to.scan(own, to.body)
     carried = t.Ident(shader.fresh("carried"))
     to.body.extend((t.Let(carried.name, t.Member(whole, "y")), t.BARRIER))

@@ -1,10 +1,13 @@
 """Keyed reductions by atomic operations: three dispatches.
 
-The first fills the bins with what a reduction of nothing gives, the second takes the
-terms, the third does the stage's steps with what the bins hold.  For few bins, each
-workgroup first takes its terms in bins of its own: atomics in workgroup memory are 20
-times as fast where neighbours have the same key (measured on an H200: 856 against 4
-billion keys per second, 256 bins).
+    1. clear    each bin gets the neutral value
+    2. take     each term is reduced into its bin:   atomicAdd(&bins[k], 1u);
+    3. finish   the stage's steps with each bin's result
+
+Where bins are few, a workgroup first reduces its terms into bins of its own, in workgroup
+memory, and then those into the bins in storage.  Atomics in workgroup memory are some 200
+times as fast where neighbours have the same key: with 256 bins, an H200 takes 856 billion
+keys per second, and 4 billion by atomics in storage.
 """
 
 from __future__ import annotations
@@ -35,26 +38,42 @@ from kerngen.schedule.sizes import (
 from kerngen.shader import tree as t
 
 GROUP: Final = 256
+"""The lanes of a workgroup."""
 
 PRIVATE_BINS: Final = (256, 1024, 4096)
-"""How many bins a workgroup has: 4,096 are the 16 KiB that WebGPU promises.  With fewer,
-more workgroups work at the same time."""
+"""How many bins a workgroup may have in its memory, a variant each.
+
+4,096 take the 16 KiB that WebGPU promises.  With fewer, more workgroups run at the same
+time.
+"""
 
 MOST_SLICES: Final = 4
-"""Up to this many times 4,096 bins, each workgroup takes one slice of them, and all terms
-are read once for each slice; beyond, atomics in memory are faster."""
+"""Into how many slices of 4,096 the bins may be cut.
+
+A workgroup has one slice, so that all terms are read once for each.  For more bins, atomics
+in storage are faster.
+"""
 
 TERMS_PER_LANE: Final = 16
+"""How many terms a lane takes at most, while there are fewer workgroups than `MOST_GROUPS`."""
+
 MOST_GROUPS: Final = 1024
-"""As many workgroups as keep a large device busy; each adds all of its bins to memory."""
+"""The most workgroups for a slice: enough for a large device.
+
+Each one adds all of its bins to those in storage, so more would not be free.
+"""
 
 
 def lower_atomics(found: Scatter, *, private: bool) -> Iterator[Variant]:
-    """Yield the variants: few bins in workgroup memory first, then in storage."""
+    """Yield the variants: few bins in workgroup memory first, then bins in storage.
+
+    Without `private`, there are only the latter.
+    """
     first, last = _clearing(found), _finishing(found)
     bins = found.result_count
     scratch = (Scratch(found.task.scratch_name("bins"), bins),)
     names, aligned = _read_by_four(found)
+    # Only the most bins of a workgroup are cut into slices.
     for number in PRIVATE_BINS if private else ():
         most = number * (MOST_SLICES if number == PRIVATE_BINS[-1] else 1)
         few = host.compare("<=", bins, most)
@@ -69,6 +88,7 @@ def lower_atomics(found: Scatter, *, private: bool) -> Iterator[Variant]:
 
 
 def _clearing(found: Scatter) -> DispatchShader:
+    """Return the first shader: it stores the neutral value in each bin."""
     task, reduce = found.task, found.reduce
     shader = ShaderBuilder(task, {})
     body, at = start_invocation(shader, GROUP, shader.size(task.domain))
@@ -84,7 +104,7 @@ def _clearing(found: Scatter) -> DispatchShader:
 
 
 def _taking(found: Scatter) -> DispatchShader:
-    """Take one term in each invocation, in one column."""
+    """Return the second shader for bins in storage: an invocation has a term in a column."""
     shader = ShaderBuilder(found.task, {})
     indices = (*found.terms, *found.columns)
     body, element = start_invocation(shader, GROUP, shader.size(indices))
@@ -105,10 +125,24 @@ def _taking(found: Scatter) -> DispatchShader:
 def _taking_privately(
     found: Scatter, number: int, names: frozenset[str]
 ) -> DispatchShader:
-    """Take terms in bins of the workgroup's own, then add those to the bins in memory.
+    """Return the second shader for bins in workgroup memory: `number` in each workgroup.
 
-    An invocation takes one term at a time, or four neighbours from vectors: `names`.
-    There are never so many workgroups that they fold into two dimensions.
+    An invocation takes one term at a time, or four neighbours of the tensors `names`.  In
+    WGSL, for a histogram:
+
+        let slice = group % slices * BINS;               // the slice's first bin
+        ...                                              // clear `own`
+        for (var element = group / slices * 256u + lane; ...; element += parts * 256u) {
+            let k = x[element];
+            if (k < u.bins_length) {
+                let bin = k - slice;
+                if (bin < BINS) { atomicAdd(&own[bin], 1u); }
+            }
+        }
+        ...                                              // add `own` to `bins`
+
+    `bin` wraps around where k is below the slice, so that one comparison is enough.  There
+    are never so many workgroups that they fold into two dimensions.
     """
     shader = ShaderBuilder(found.task, dict.fromkeys(names, LANES))
     indices, width = (*found.terms, *found.columns), LANES if names else 1
@@ -125,6 +159,7 @@ def _taking_privately(
         *_fill(found, shader, own, count),
         t.BARRIER,
     ]
+    # The loop's body: the indices of a term, or of four, and its way to its bin.
     at = Lowerer(shader, {}, [], label=reduction_label(found.task))
     at.at.update(unravel(shader, at.block, indices, element * width))
     take = _take_four if names else _take
@@ -149,7 +184,7 @@ def _taking_privately(
 
 
 def _read_by_four(found: Scatter) -> tuple[frozenset[str], host.Guard]:
-    """Return which tensors are read in vectors of four terms, and at which lengths."""
+    """Return the tensors that are read as vectors of four terms, and for which lengths."""
     last = found.terms[-1]
     read = (found.body, *found.guards, *(key.value for key in found.keys))
     names = set[str]() if found.columns else tensors_in_runs(read, last)
@@ -159,12 +194,12 @@ def _read_by_four(found: Scatter) -> tuple[frozenset[str], host.Guard]:
 
 
 def _slices(found: Scatter, number: int) -> host.Size:
-    """Return into how many slices the bins are cut, of what a workgroup has."""
+    """Return the number of slices of the bins, of `number` bins each."""
     return host.ceil_div(found.result_count, number)
 
 
 def _parts(found: Scatter) -> host.Size:
-    """Return into how many parts the terms are cut: one at least."""
+    """Return the number of workgroups that share the terms of a slice: at least one."""
     terms = domain_size((*found.terms, *found.columns))
     return host.maximum(
         host.minimum(host.ceil_div(terms, GROUP * TERMS_PER_LANE), MOST_GROUPS), 1
@@ -174,9 +209,10 @@ def _parts(found: Scatter) -> host.Size:
 def _fill(
     found: Scatter, shader: ShaderBuilder, own: t.Expr, count: t.Expr
 ) -> list[t.Stmt]:
-    """Fill a workgroup's bins with what a reduction of nothing gives.
+    """Return the loop that fills a workgroup's bins with the neutral value.
 
-    WGSL has them 0, but wgpu-native leaves an array whose length is an override as it was.
+    WGSL initialises workgroup memory with 0, but wgpu-native does not if an array's length
+    is an override.
     """
     start = start_word(found.reduce.kind, found.reduce.type)
     at = t.Ident(shader.name("own_bin", "loop"))
@@ -187,7 +223,10 @@ def _fill(
 def _flush(
     found: Scatter, shader: ShaderBuilder, own: t.Expr, slice_: tuple[t.Expr, t.Expr]
 ) -> list[t.Stmt]:
-    """Add a workgroup's bins to those in memory, but for the bins that took nothing."""
+    """Return the loop that adds a workgroup's bins to those in storage.
+
+    Bins that still have the neutral value are skipped.
+    """
     first, count = slice_
     kind, type_ = found.reduce.kind, found.reduce.type
     at, word = (t.Ident(shader.name(name, "loop")) for name in ("own_bin", "word"))
@@ -207,7 +246,11 @@ def _take(
     bins: t.Expr,
     slice_: tuple[t.Expr, t.Expr] | None = None,
 ) -> tuple[t.Stmt, ...]:
-    """Return the statements that add a term to its bin, if that is in the slice."""
+    """Return the statements that reduce a term into its bin, if that is in the slice.
+
+    `slice_` is the number of the slice's first bin and of its bins; None for bins in
+    storage.
+    """
     chosen = found.lower_key(lowerer)
     inner = lowerer.nested({})
     value = inner.lower(found.body).expr
@@ -221,7 +264,10 @@ def _take_four(
     bins: t.Expr,
     slice_: tuple[t.Expr, t.Expr] | None = None,
 ) -> tuple[t.Stmt, ...]:
-    """Return the same for four neighbours, whose values are read as vectors."""
+    """Return the statements of `_take` for four neighbours, which are read as vectors.
+
+    Keys, guards and values are computed as vectors; each component is a block of its own.
+    """
     four = replace(lowerer, vector=found.terms[-1])
     keys = [four.named(four.lower(key.value), "keys") for key in found.keys]
     guards = [four.named(four.lower(guard), "guards") for guard in found.guards]
@@ -264,9 +310,11 @@ def _at_bin(
     change: tuple[t.Stmt, ...],
     slice_: tuple[t.Expr, t.Expr] | None,
 ) -> t.Stmt:
-    """Return the statement that finds the address of a term's bin, then does `change`.
+    """Return the statement that computes the address of a term's bin, then does `change`.
 
-    It does nothing for a term that does not count.
+        if (k < u.bins_length) { let bin = k - slice; ... }
+
+    It does nothing for a term that counts nowhere.
     """
     counts, number = chosen
     name = lowerer.shader.name("bin", "bin")
@@ -276,7 +324,7 @@ def _at_bin(
 
 
 def _finishing(found: Scatter) -> DispatchShader:
-    """Do the stage's steps with what the bins hold."""
+    """Return the last shader: it does the stage's steps with the result of each bin."""
     task, reduce = found.task, found.reduce
     shader = ShaderBuilder(task, {})
     body, element = start_invocation(shader, GROUP, shader.size(task.domain))
@@ -303,10 +351,13 @@ def _trips(found: Scatter) -> host.Size:
     return serial_trips((found.body, *found.guards, *(k.value for k in found.keys)))
 
 
-# Values encoded as u32, on which atomic operations reduce; WGSL has none on f32.
+# Values encoded as u32, for atomic operations, as WGSL has none on f32:
 #
-# A sum of i32 is one of u32, by the same bits.  `max` and `min` need words in the order of
-# the values: an i32 with its sign flipped.  Those of f32 compare ranks, which are i32.
+#     sum of u32 and i32      the bits of the value; both wrap around in the same way
+#     max, min of u32         the value
+#     max, min of i32         the bits with the sign flipped, so that negative values are less
+#
+# `max` and `min` of f32 are reduced as those of the numbers' ranks, which are i32.
 
 
 ATOMIC: Final[dict[ReduceKind, str]] = {
@@ -314,9 +365,10 @@ ATOMIC: Final[dict[ReduceKind, str]] = {
     "max": "atomicMax",
     "min": "atomicMin",
 }
-"""WGSL's operations; there is no product."""
+"""WGSL's atomic operation of each kind of reduction; there is none for products."""
 
 _SIGN: Final = t.Literal("0x80000000u")
+"""The sign bit of an i32."""
 
 _START: Final[dict[tuple[ReduceKind, Scalar], str]] = {
     ("sum", Scalar.U32): "0u",
@@ -326,7 +378,7 @@ _START: Final[dict[tuple[ReduceKind, Scalar], str]] = {
     ("min", Scalar.U32): "0xffffffffu",
     ("min", Scalar.I32): "0xffffffffu",
 }
-"""The words of reductions of nothing."""
+"""The encoded neutral value of each reduction, with which bins begin."""
 
 
 def has_word(kind: ReduceKind, type_: ValueType) -> bool:

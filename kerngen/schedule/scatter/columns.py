@@ -22,50 +22,75 @@ from kerngen.schedule.sizes import domain_size, to_wgsl
 from kerngen.shader import tree as t
 
 GROUP: Final = 256
-"""Of 64 invocations, an H200 writes the 154 MB of an embedding's gradient in twice the time."""
+"""The lanes of a workgroup.
+
+With 64, an H200 takes twice the time to write the 154 MB of an embedding's gradient.
+"""
 
 RUN: Final = 8
+"""How many sorted terms an invocation joins: those of a part."""
+
 CARRIES: Final = 128
-"""How many terms an invocation takes, and how many parts that are carried."""
+"""How many carried parts an invocation of the next level joins."""
 
 
 @final
 @dataclass(frozen=True)
 class Level:
-    """The items that a dispatch joins: terms, or parts carried by the first dispatch."""
+    """The items that a dispatch joins.
+
+    Level 0 joins the sorted terms, 8 to a part; level 1 joins what those parts carry, 128
+    to a part.
+    """
 
     found: Scatter
     number: int
 
     @property
     def count(self) -> Size:
-        """How many there are."""
+        """The number of items."""
         terms = self.found.term_count
         return ceil_div(terms, RUN) if self.number else terms
 
     @property
     def each(self) -> int:
-        """How many an invocation takes."""
+        """The number of items that an invocation joins."""
         return CARRIES if self.number else RUN
 
     @property
     def stride(self) -> int:
-        """How many terms each is, at most."""
+        """The number of terms of an item, at most: 1 or 8."""
         return RUN if self.number else 1
 
     @property
     def groups(self) -> Size:
-        """How many parts this may carry."""
+        """The number of parts, each of which may carry a result."""
         return ceil_div(self.count, self.each)
 
 
 @final
 class ColumnShader:
-    """A shader whose invocations each work in a column of the results, or in four."""
+    """A shader with an invocation for each part of the terms and each column, or four.
+
+    - `lanes`: the number of columns of an invocation: 1, or 4 as a vector
+    - `part`: the number of its part; `at`: the indices of its first column
+    - `total`, `run`: variables of the total so far and the bin that it belongs to
+    - `limit`: the number of bins, which is the key of terms that count nowhere
+    """
 
     def __init__(self, found: Scatter, names: frozenset[str], parts: Size) -> None:
-        """Start with an invocation for each part and column; `names` are vectors of four."""
+        """Start the shader; `names` are the tensors bound as arrays of vectors.
+
+        In WGSL, where columns are four and there are 8 terms to a part:
+
+            let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+            if (element >= ((u.n + 7u) >> 3u) * (u.d >> 2u)) { return; }
+            let part = element / (u.d >> 2u);
+            let column = element % (u.d >> 2u);
+            let j = column * 4u;
+        """
         task, self.found, self.lanes = found.task, found, LANES if names else 1
+        # Where columns are read by four, so are the results of bins.
         kept = task.scratch_name("bins")
         lanes_of = dict.fromkeys((*names, kept), LANES) if names else {}
         self.shader = shader = ShaderBuilder(task, lanes_of)
@@ -85,7 +110,7 @@ class ColumnShader:
         self.total, self.run = map(self.fresh, ("total", "run"))
 
     def fresh(self, name: str) -> t.Ident:
-        """Return a variable that nothing else is called like."""
+        """Return a variable with an unused name."""
         return t.Ident(self.shader.fresh(name))
 
     def let(self, name: t.Expr, value: t.Expr) -> None:
@@ -94,15 +119,15 @@ class ColumnShader:
         self.body.append(t.Let(name.name, value))
 
     def bins(self) -> StorageBinding:
-        """Return the results of the bins, with those of parts that are carried behind."""
+        """Return the buffer with the bins' results, then the results that parts carry."""
         return self.shader.scratch("bins", self.found.reduce.type, written=True)
 
     def place(self, bin_: t.Expr) -> t.Expr:
-        """Return where the result of a bin lies, in the own column."""
+        """Return the address of a bin's result in the invocation's column."""
         return bin_ * self._width + self._column
 
     def carried(self, level: int, part: t.Expr) -> t.Expr:
-        """Return where the result of a part lies that a level carries."""
+        """Return the address of the result that a part of a level carries."""
         before = self.limit
         for number in range(level):
             before = before + to_wgsl(Level(self.found, number).groups, self.shader)
@@ -110,16 +135,16 @@ class ColumnShader:
 
     @property
     def is_first_column(self) -> t.Expr:
-        """Whether this is the invocation that works for all columns."""
+        """The condition of the invocation that marks a bin for all columns."""
         return self._column.equals(0)
 
     def continues(self, at: t.Expr) -> t.Expr:
-        """Return whether the term at a place is of the same bin as the one before."""
+        """Return the condition that a place has the same bin as the one before."""
         before = self.keys.load(t.call("max", at, 1) - 1).equals(self.keys.load(at))
         return t.all_of(at > 0, self.keys.load(at) < self.limit, before)
 
     def nothing(self) -> t.Expr:
-        """Return the reduction's neutral value."""
+        """Return the reduction's neutral value, as a vector for four columns."""
         reduce = self.found.reduce
         return identity(self.shader, reduce.kind, reduce.type, self.lanes)
 
@@ -130,7 +155,7 @@ class ColumnShader:
     def finish(
         self, parts: Size, summary: str, variant: str, trips: Size
     ) -> DispatchShader:
-        """Return the whole shader."""
+        """Return the finished shader."""
         columns = domain_size(self.found.columns)
         wide = self.lanes == LANES
         return self.shader.finish(

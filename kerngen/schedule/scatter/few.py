@@ -1,15 +1,16 @@
-"""Sort few terms by bin in one dispatch: each is compared with each other one.
+"""Sort few terms by bin in one dispatch: each term is compared with every other one.
 
-A term's place is the number of those of lesser bins, and of earlier ones of its own bin.
-On an H200 a dispatch takes about 5 us, whatever it does, and a radix sort has seven for
-8,192 terms; as many compared with each other take 10 us.
+A term's place is the number of terms with a lesser bin, plus the number of earlier terms
+with the same bin.  On an H200 a dispatch takes about 5 us, whatever it does, and a radix
+sort has seven for 8,192 terms; to compare as many with each other takes 10 us.
 
-A workgroup has 64 terms, two to a lane.  It takes the bins of 2,048 terms at a time into
-its memory, of which each 32 lanes compare their terms with an eighth:
+A workgroup has 64 terms.  It loads the bins of 2,048 terms at a time, a tile, into workgroup
+memory.  A lane compares two of the 64 terms with an eighth of the tile, so that eight groups
+of 32 lanes share the work:
 
-    lane     0      1     ...  31   |  32     ...
-    terms    0, 32  1, 33      31, 63  0, 32          those of the workgroup
-    others   0 .. 255 of the tile   |  256 .. 511
+    lane     0      1     ...  31      | 32     ...      | ...
+    terms    0, 32  1, 33 ...  31, 63  | 0, 32  ...      | ...      of the workgroup's 64
+    others   0 .. 255                  | 256 .. 511      | ...      of the tile's 2,048
 """
 
 from __future__ import annotations
@@ -32,22 +33,35 @@ from kerngen.schedule.sizes import ceil_division, to_wgsl
 from kerngen.shader import tree as t
 
 FEW: Final = 8192
-"""The work grows with the square: of 16,384 terms a radix sort is as fast."""
+"""The most terms.  The work grows with their square: for 16,384 a radix sort is as fast."""
 
 GROUP: Final = 256
+"""The lanes of a workgroup."""
+
 SIDE: Final = 32
-"""The lanes that have the workgroup's terms; as many others have the same ones."""
+"""The lanes that have all terms of a workgroup; each other 32 have the same ones."""
 
 EACH: Final = 2
+"""How many terms a lane has: the one of its number, and that 32 behind."""
+
 OWN: Final = SIDE * EACH
+"""How many terms a workgroup has: 64."""
+
 SLICES: Final = GROUP // SIDE
+"""Into how many slices a tile is cut, one for each 32 lanes: 8."""
+
 VECTORS: Final = 512
+"""How many vectors of four bins a tile has, in 8 KiB of workgroup memory."""
+
 TILE: Final = VECTORS * LANES
+"""How many terms a tile has: 2,048."""
+
 NOWHERE: Final = t.Literal("0xffffffffu")
+"""The bin of slots behind the last term: it is above all others, and so counts for none."""
 
 
 def compares(found: Scatter) -> bool:
-    """Whether bins are cheap to find: each workgroup does so for all terms."""
+    """Whether the bins are cheap to compute, as each workgroup computes those of all terms."""
     keys = (*found.guards, *(key.value for key in found.keys))
     return not any(map(holds_reduce, keys))
 
@@ -59,10 +73,17 @@ def sorting_few(found: Scatter) -> DispatchShader:
 
 @final
 class _Few:
-    """Writes the shader."""
+    """Writes the shader.
+
+    - `_first`: the number of the workgroup's first term
+    - `_side`, `_slice`: the lane's number among 32, and the number of its slice of a tile
+    - `_start`: the number of a tile's first term
+    - `_terms`, `_own`, `_before`: of each of the lane's two terms the number, the bin, and
+      how many of the other terms come before it
+    """
 
     def __init__(self, found: Scatter) -> None:
-        """Start the shader, and declare the workgroup's memory."""
+        """Start the shader, declare the workgroup memory, and name the variables."""
         self._found = found
         self._shader = shader = ShaderBuilder(found.task, {})
         array = f"array<vec4u, {VECTORS}>"
@@ -81,8 +102,9 @@ class _Few:
         return t.Ident(self._shader.fresh(name))
 
     def shader(self) -> DispatchShader:
-        """Return the whole shader."""
+        """Return the shader: count in a loop over tiles, then join the counts and move."""
         found, shader = self._found, self._shader
+        # The workgroups without terms only mark bins: with no terms at all, there is one.
         body: list[t.Stmt] = [
             t.Let(self._first.name, linear_group(shader) * OWN),
             *self._mark(),
@@ -111,7 +133,7 @@ class _Few:
         )
 
     def _mark(self) -> Iterator[t.Stmt]:
-        """Yield the statements that mark all bins as empty."""
+        """Yield the loop that marks all bins as empty; the workgroups share them."""
         shader, at = self._shader, self._fresh("bin")
         filled = shader.scratch("filled", Scalar.U32, written=True)
         groups = t.call("max", ceil_division(self._count, t.u32(OWN)), 1)
@@ -124,7 +146,17 @@ class _Few:
         )
 
     def _bin(self, block: list[t.Stmt], term: t.Expr) -> t.Expr:
-        """Return the number of a term's bin; that of no bin, where it counts nowhere."""
+        """Return the number of a term's bin, or the number of bins if it counts nowhere.
+
+        In WGSL:
+
+            let place = term;
+            var bin: u32;
+            {  // The bin.
+                let s = segment[place];
+                bin = select(u.segments_length, s, s < u.segments_length);
+            }
+        """
         found, shader, place = self._found, self._shader, self._fresh("place")
         block.append(t.Let(place.name, term))
         inner = Lowerer(shader, {}, [], label=reduction_label(found.task))
@@ -137,11 +169,11 @@ class _Few:
         return bin_
 
     def _take_tile(self) -> Iterator[t.Stmt]:
-        """Yield the statements that compare a lane's terms with those of a tile."""
+        """Yield the statements that load a tile and compare the lane's terms with a slice."""
         shader, slot, at = self._shader, self._fresh("slot"), self._fresh("at")
         block: list[t.Stmt] = [t.Let(at.name, self._start + slot * LANES)]
         last = t.Binary("-", self._count, t.ONE)
-        # No condition is between the reads, so that all are on their way at once.
+        # There is no branch between the reads, so that all are on their way at once.
         bins = [
             self._bin(block, t.call("min", at + number, last))
             for number in range(LANES)
@@ -153,15 +185,22 @@ class _Few:
         block.append(t.Assign(self._tile[slot], vector))
         yield t.count_up(slot.name, shader.lane, t.u32(VECTORS), GROUP, *block)
         yield t.BARRIER
+        # A tile is all before the workgroup's terms, all behind them, or has them: only
+        # then are the terms' numbers compared.
         is_own = self._start.equals(self._first // TILE * TILE)
         yield t.If(is_own, (self._compare(slot, is_own=True),))
         yield t.If(t.Unary("!", is_own), (self._compare(slot, is_own=False),))
         yield t.BARRIER
 
     def _compare(self, slot: t.Ident, *, is_own: bool) -> t.Stmt:
-        """Return the loop over an eighth of a tile: all before or behind, or `is_own`.
+        """Return the loop that counts the terms of a slice that come before the lane's.
 
-        Earlier terms count if their bin is not greater.
+        Terms with a lesser bin do, and earlier terms with the same bin: `bins < own + 1`
+        for earlier terms, `bins < own` for others.  In WGSL, where the tile has not the
+        workgroup's own terms:
+
+            let less = select(vec4u(0u), vec4u(1u), bins < vec4u(own0) + earlier);
+            before0 += less.x + less.y + (less.z + less.w);
         """
         body, bins, numbers = (
             list[t.Stmt](),
@@ -175,6 +214,7 @@ class _Few:
             body.append(t.Let(numbers.name, begin + offsets))
         pairs = zip(self._terms, self._own, self._before, strict=True)
         for term, own, before in pairs:
+            # less = select(0, 1, bins < own + select(0, 1, is earlier))
             less = self._fresh("less")
             each = numbers < t.call("vec4u", term)
             earlier = each if is_own else self._start < term
@@ -187,12 +227,16 @@ class _Few:
         return t.count_up(slot.name, begin, begin + eighth, 1, *body)
 
     def _place(self) -> Iterator[t.Stmt]:
-        """Yield the statements that add the counts of all lanes of a term, and move it."""
+        """Yield the statements that add up a term's eight counts, and move it to its place.
+
+        The first 64 lanes do so, for a term each.
+        """
         shader, found = self._shader, self._found
         for number, before in enumerate(self._before):
             at = self._slice * OWN + self._side + number * SIDE
             yield t.Assign(self._counts[at], before)
         yield t.BARRIER
+        # The sum of the counts of all slices is the term's place.
         place, term, block = self._fresh("to"), self._fresh("term"), list[t.Stmt]()
         total = self._counts[shader.lane]
         for number in range(1, SLICES):
@@ -214,5 +258,5 @@ class _Few:
 
 
 def _ones(conditions: t.Expr) -> t.Expr:
-    """Return a vector with a 1 for each condition that holds."""
+    """Return a vector with 1 for each condition that holds, else 0."""
     return t.call("select", t.call("vec4u", 0), t.call("vec4u", 1), conditions)

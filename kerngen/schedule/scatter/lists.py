@@ -1,16 +1,23 @@
-"""Keyed reductions by sorting: terms are sorted by bin, then joined.
+"""Keyed reductions by sorting: terms are sorted by bin, then the terms of each bin joined.
 
-What is joined is in the order of the terms, so that a sum of f32 has the same bits each
-time.  An invocation takes 8 terms that follow each other, in one column or four:
+They are joined in the order of the terms, so that a sum of f32 has the same bits each time.
+A part is 8 consecutive sorted terms (4 in the picture), which an invocation joins in one
+column of the results, or in four.  The terms of a bin are a run:
 
-    bins    0 0 0 2 | 2 2 2 2 | 2 2 5 5
-    runs    a     b   ...       ...   c
+    part      0         1         2
+    bins      0 0 0 2 | 2 2 2 2 | 2 2 5 5
+    runs      a     b | b       | b   c
+    bins[0] = a    bins[2] = b of part 0    bins[5] = c
+    carried:  b of part 1, b of part 2
 
-A run that begins within those (a, b, c) is written to its bin.  What continues a run from
-before is carried: it is added by the last dispatch.  Of many terms it is a term of the
-next dispatch, which does the same with the parts that are carried, and another one joins
-what that carries.  So a single bin of all terms takes no longer than a loop over 1/1024 of
-them.
+Each part stores the runs that begin in it to their bins.  The sum of a run that a part
+continues is carried: it is stored behind the bins, and added later:
+
+    up to 2^16 terms   the last dispatch adds what is carried for its bin, in a loop
+    above that         a dispatch joins 128 carried parts at a time, in the same way, and
+                       another one joins what that carries
+
+So a single bin with all terms takes no longer than a loop over 1/1024 of them.
 """
 
 from __future__ import annotations
@@ -57,13 +64,13 @@ from kerngen.schedule.sort.tile import DIGIT_BITS
 from kerngen.shader import tree as t
 
 PASSES: Final = (1, 2, 3, 4)
-"""The digits of 8 bits that the number of a bin may have."""
+"""How many digits of 8 bits a bin's number may have; each number of passes is a variant."""
 
 
 def lower_lists(found: Scatter) -> Iterator[Variant]:
-    """Yield the variants: few terms, else by the number of digits of a bin's number.
+    """Yield the variants: few terms, then one for each number of digits of a bin's number.
 
-    Either for four columns at once, or for one.
+    Each is there for four columns at once (`aligned`), and for one (`edge`).
     """
     few = host.compare("<=", found.term_count, FEW) if compares(found) else host.NEVER
     for name, when, wide in _widths(found):
@@ -73,6 +80,7 @@ def lower_lists(found: Scatter) -> Iterator[Variant]:
                 f"few_{name}", host.all_of(few, when), shaders, _scratch(found)
             )
     for number in PASSES:
+        # `<`, not `<=`: the number of bins is the key of terms that count nowhere.
         fits = host.compare("<", found.bin_count, 1 << DIGIT_BITS * number)
         last = number == PASSES[-1]
         for name, when, wide in _widths(found):
@@ -99,6 +107,13 @@ def _widths(found: Scatter) -> Iterator[tuple[str, host.Guard, frozenset[str]]]:
 
 
 def _scratch(found: Scatter) -> tuple[Scratch, ...]:
+    """Return the scratch buffers of all dispatches.
+
+    In WGSL:
+
+        filled    a mark for each bin: `runs.py` has their meanings
+        bins      the results of the bins | carried by parts | carried by 128 parts
+    """
     name, columns = found.task.scratch_name, domain_size(found.columns)
     carried = (Level(found, 0).groups + Level(found, 1).groups) * columns
     return (
@@ -111,7 +126,11 @@ def _scratch(found: Scatter) -> tuple[Scratch, ...]:
 def _shaders(
     found: Scatter, passes: int, names: frozenset[str]
 ) -> Iterator[DispatchShader]:
-    """Yield the dispatches; with no `passes` of a radix sort, terms are compared."""
+    """Yield the dispatches; with 0 `passes`, a single one sorts the terms by comparison.
+
+    The joining shaders name the buffers of `FIRST`; they are bound to those in which the
+    sort ends.
+    """
     once = found.task.once
     if passes:
         where = sorted_into(found, passes)
@@ -120,6 +139,7 @@ def _shaders(
     else:
         where = sorted_into(found, 1)
         yield sorting_few(found)
+    # These are the same shaders for any number of passes, with other buffers.
     rest = (
         once((joining_runs, names), lambda: joining_runs(found, names)),
         _of_many(
@@ -135,19 +155,29 @@ def _shaders(
 
 
 def _of_many(found: Scatter, shader: DispatchShader) -> DispatchShader:
-    """Return a dispatch that is left out of few terms."""
+    """Return a dispatch that is left out for few terms: it has 0 workgroups."""
     few = host.compare("<=", found.term_count, FEW_TERMS)
     return replace(shader, groups=host.select(few, 0, shader.groups))
 
 
 def _keying(found: Scatter) -> DispatchShader:
-    """Write the bin of each term, and mark all bins as empty."""
+    """Return the first shader: it computes each term's bin, and marks all bins as empty.
+
+    In WGSL:
+
+        if (element < u.segments_length) { filled[element] = 0u; }
+        if (element < u.n) {
+            let s = segment[element];
+            keys_[element] = select(u.segments_length, s, s < u.segments_length);
+        }
+    """
     shader = ShaderBuilder(found.task, {})
     body, element = start_invocation(shader, GROUP, to_wgsl(_longer(found), shader))
     filled = shader.scratch("filled", Scalar.U32, written=True)
     keys = shader.scratch("keys", Scalar.U32, written=True)
     bins = shader.size(found.bins)
     body.append(t.If(element < bins, (filled.store(element, t.ZERO),)))
+    # A term that counts nowhere has the number of bins as its key, and so is sorted last.
     block: list[t.Stmt] = []
     lowerer = Lowerer(shader, {}, block, label=reduction_label(found.task))
     lowerer.at.update(unravel(shader, block, found.terms, element))
@@ -170,10 +200,11 @@ def _keying(found: Scatter) -> DispatchShader:
 
 
 def _of_terms(found: Scatter) -> tuple[Expr, ...]:
-    """Return the expressions that are computed for each term first."""
+    """Return the expressions that the first shader computes for each term."""
     values = (found.body,) if moves_values(found) else ()
     return (*found.guards, *(key.value for key in found.keys), *values)
 
 
 def _longer(found: Scatter) -> host.Size:
+    """Return the number of terms or bins, whichever is greater."""
     return host.maximum(found.term_count, found.bin_count)

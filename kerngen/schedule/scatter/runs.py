@@ -1,10 +1,18 @@
-"""Dispatches that join the terms of each bin, which lie sorted beside each other.
+"""The dispatches that join the sorted terms of each bin: its run.
 
-    filled[q]   0: bin q has no terms.  1: its results are written.
-                p + 2: its run begins in part p, and goes on in later ones.
+`lists.py` has a picture of parts and runs.  The mark of a bin is what a part finds of it:
 
-A run that begins and ends in a part is final: where the stage writes nothing that terms
-are read of, its results are written at once, and the last dispatch leaves them alone.
+    filled[q]   0       bin q has no terms
+                1       its results are written
+                p + 2   its run begins in part p, and its total is not final
+
+A run that begins and ends in one part is final.  Its results are written at once, and the
+last dispatch skips them, unless the stage writes a tensor that other terms still read.
+
+    runs      joins 8 terms in an invocation        always
+    carries   joins 128 parts that are carried      above 2^16 terms
+    rest      joins what `carries` carries          above 2^16 terms
+    finish    the stage's steps for each bin        always
 """
 
 from __future__ import annotations
@@ -31,17 +39,20 @@ from kerngen.schedule.sizes import serial_trips, to_wgsl
 from kerngen.shader import tree as t
 
 BUFFERS: Final = 4
-"""The buffers of the shader that reads the terms: keys, items, bins and `filled`."""
+"""The scratch buffers of the shader that reads the terms: keys, items, bins and `filled`."""
 
 FEW_TERMS: Final = 1 << 16
-"""Up to so many terms, the last dispatch joins what is carried: up to 8,192 parts."""
+"""Up to this many terms, `finish` itself adds what is carried, of at most 8,192 parts."""
 
 AT_ONCE: Final = 8
-"""How many parts that are carried are read at once."""
+"""How many carried parts `finish` reads before it adds any."""
 
 
 def written_by_four(found: Scatter) -> set[str]:
-    """Return the tensors that results can be bound as vectors of four columns in."""
+    """Return the tensors of the stage's steps that can be bound as vectors of four columns.
+
+    There are none unless the last column is the last index of the domain.
+    """
     if not found.columns:
         return set()
     task, last = found.task, found.columns[-1]
@@ -51,7 +62,10 @@ def written_by_four(found: Scatter) -> set[str]:
 
 
 def _writes_at_once(found: Scatter, names: frozenset[str]) -> bool:
-    """Whether the shader that reads the terms can write final results."""
+    """Whether the shader that reads the terms can write final results.
+
+    It must be able to bind all tensors, and write none that terms or keys read.
+    """
     read = found.read_of_terms | found.read_of_keys
     bound = len(found.read_of_terms | found.beside) + BUFFERS
     fits = bool(written_by_four(found)) or not names
@@ -59,9 +73,21 @@ def _writes_at_once(found: Scatter, names: frozenset[str]) -> bool:
 
 
 def joining_runs(found: Scatter, names: frozenset[str]) -> DispatchShader:
-    """Return the shader that joins the runs of each bin in a part of the terms.
+    """Return the shader that joins the runs of each bin among 8 sorted terms.
 
-    A loop's last turn, behind the terms, ends the last run.
+    The loop has a ninth turn, behind the terms, to end the last run.  In WGSL:
+
+        var run = keys[first];
+        var carries = (the term before `first` has the same key);
+        for (var number = 0u; number < 9u; number++) {
+            let key = select(limit, keys[first + number], first + number < u.n);
+            if (number == 8u || key != run) {
+                ...                                      // end the run, begin that of `key`
+            }
+            if (number < 8u && key < limit) {
+                total += x[items[first + number]];
+            }
+        }
     """
     level, at_once = Level(found, 0), _writes_at_once(found, names)
     also = written_by_four(found) if names and at_once else set[str]()
@@ -69,6 +95,8 @@ def joining_runs(found: Scatter, names: frozenset[str]) -> DispatchShader:
     first, number, key, carries = map(to.fresh, ("first", "number", "key", "carries"))
     count, place = to_wgsl(level.count, to.shader), first + number
     to.let(first, to.part * RUN)
+    # In the ninth turn, `key` is that of the next part's first term: if it is the same, the
+    # run goes on there.
     own = to.keys.load(t.call("min", place, count - 1))
     last = number.equals(RUN)
     goes_on = t.all_of(last, key.equals(to.run))
@@ -103,9 +131,10 @@ def joining_runs(found: Scatter, names: frozenset[str]) -> DispatchShader:
 def _end_run(
     to: ColumnShader, carries: t.Ident, goes_on: t.Expr, *, at_once: bool
 ) -> tuple[t.Stmt, ...]:
-    """Return the statements at the end of a run, or of the part where it goes on.
+    """Return the statements at the end of a run, or of the part if the run goes on.
 
-    What continues a run from before is carried; others are written, to results or bins.
+    A run that continues one of the part before is carried.  One that goes on in the next
+    part is stored in its bin, with the mark `part + 2`.  One that is whole becomes results.
     """
     bins = to.bins()
     carried = bins.store(to.carried(0, to.part), to.total)
@@ -127,7 +156,7 @@ def _term(to: ColumnShader, place: t.Expr) -> tuple[t.Stmt, ...]:
 
 
 def _value(to: ColumnShader, place: t.Expr, block: list[t.Stmt]) -> t.Expr:
-    """Return the sorted term at a place."""
+    """Return the value of the sorted term at a place: moved by the sort, or computed here."""
     found, shader = to.found, to.shader
     items = shader.scratch("items", Scalar.U32, written=False)
     if moves_values(found):
@@ -144,13 +173,13 @@ def _value(to: ColumnShader, place: t.Expr, block: list[t.Stmt]) -> t.Expr:
 
 
 def _mark(to: ColumnShader, value: t.Operand) -> tuple[t.Stmt, ...]:
-    """Return the statement by which a run's bin is marked, for all columns."""
+    """Return the statement that marks the run's bin, in the first column alone."""
     filled = to.shader.scratch("filled", Scalar.U32, written=True)
     return (t.If(to.is_first_column, (filled.store(to.run, t.lift(value)),)),)
 
 
 def _write(to: ColumnShader) -> tuple[t.Stmt, ...]:
-    """Return the stage's steps with the total of a run."""
+    """Return the stage's steps with the total of a run, and the mark 1 of its bin."""
     found, block = to.found, list[t.Stmt]()
     at = {**to.at, **unravel(to.shader, block, found.bins, to.run)}
     total = Value(to.total, wide=to.lanes == LANES)
@@ -174,7 +203,12 @@ def _write_steps(
 
 
 def joining_carried(found: Scatter, names: frozenset[str]) -> DispatchShader:
-    """Return the shader that joins the runs of each bin among parts that are carried."""
+    """Return the shader that joins the runs of each bin among 128 parts that are carried.
+
+    It does with carried parts what `joining_runs` does with terms: a run that begins here
+    is added to its bin, and one that began before is carried on.  A part that carries
+    nothing has the key `limit`.
+    """
     level = Level(found, 1)
     to = ColumnShader(found, names, level.groups)
     names_of_part = ("first", "end", "carried", "key", "carries")
@@ -182,10 +216,11 @@ def joining_carried(found: Scatter, names: frozenset[str]) -> DispatchShader:
     stride, bins = level.stride, to.bins()
 
     def own_run(at: t.Expr) -> t.Expr:
-        """Return the bin of a part, if it is carried."""
+        """Return the bin that a part carries a result of, or `limit`."""
         own = to.keys.load(at * stride)
         return t.call("select", to.limit, own, to.continues(at * stride))
 
+    # The end of one run and the beginning of the next.
     flush = _flush_carried(to, carries, bins)
     begin = (
         *flush,
@@ -221,7 +256,7 @@ def joining_carried(found: Scatter, names: frozenset[str]) -> DispatchShader:
 def _flush_carried(
     to: ColumnShader, carries: t.Ident, bins: StorageBinding
 ) -> tuple[t.Stmt, ...]:
-    """Return the statements at the end of a run: it is carried on, or added to its bin."""
+    """Return the statements at the end of a run: carry its total on, or add it to its bin."""
     is_whole = t.all_of(t.Unary("!", carries), to.run < to.limit)
     return (
         t.If(carries, (bins.store(to.carried(1, to.part), to.total),)),
@@ -230,17 +265,26 @@ def _flush_carried(
 
 
 def _add(to: ColumnShader, bins: StorageBinding, place: t.Expr) -> t.Stmt:
-    """Return the statement that adds the total to a bin in which no other run begins."""
+    """Return the statement that adds the total to a bin.
+
+    No other invocation changes that bin, as a run begins in one place.
+    """
     return bins.store(place, combine(to.found.reduce.kind, bins.load(place), to.total))
 
 
 def joining_rest(found: Scatter, names: frozenset[str]) -> DispatchShader:
-    """Return the shader that joins what is carried still, of each run where it begins."""
+    """Return the shader that adds the rest to the bins: the sums that `carries` carries.
+
+    The invocation of the first of these groups that continues a run adds those of all
+    later groups, in a loop.
+    """
     level = Level(found, 1)
     parts, stride = level.groups, level.stride * level.each
     to = ColumnShader(found, names, parts)
     part = to.fresh("next")
     at = to.part * stride
+    # The term before the group before: if it has the same bin, that group continues the
+    # run, too, and this is not the first one.
     before = t.call("max", to.part, 1) * stride - (stride + 1)
     is_later = t.all_of(
         to.part > 1, to.keys.load(t.call("min", before, at)).equals(to.run)
@@ -269,9 +313,19 @@ def joining_rest(found: Scatter, names: frozenset[str]) -> DispatchShader:
 
 
 def finishing(found: Scatter, names: frozenset[str]) -> DispatchShader:
-    """Return the shader that does the stage's steps with what the bins hold.
+    """Return the last shader: it does the stage's steps with the result of each bin.
 
-    Those without terms hold nothing; of few terms, later parts of a run are added.
+    A bin without terms has the neutral value.  Up to 2^16 terms, what later parts carry of
+    a bin's run is added here.  In WGSL:
+
+        let mark = filled[bin];
+        if (mark == 1u) { return; }                      // the results are written
+        var total = vec4f(0.0);
+        if (mark > 1u) {
+            ...                                          // `rest`: what later parts carry
+            total = bins[...] + rest;
+        }
+        y[...] = total;
     """
     task, reduce, four = found.task, found.reduce, written_by_four(found)
     wide = bool(names and four)
@@ -290,6 +344,7 @@ def finishing(found: Scatter, names: frozenset[str]) -> DispatchShader:
 
     body.append(t.Let(bin_.name, found.bin_at(shader, at)))
     body.append(t.Let(mark.name, filled.load(bin_)))
+    # Results that `runs` has written are left alone.
     if _writes_at_once(found, names):
         body.append(t.If(mark.equals(1), (t.Return(),)))
     nothing = identity(shader, reduce.kind, reduce.type, lanes)
@@ -320,10 +375,11 @@ def _later_parts(
     sum_of: Callable[[t.Expr], t.Expr],
     lanes: int,
 ) -> tuple[t.Stmt, ...]:
-    """Return the loop over what later parts carry of a bin's run, of few terms.
+    """Return the loop that adds the sums that later parts of a bin's run carry to `rest`.
 
-    `bin_` is its number, and the mark that it has.  Eight parts are read before any is
-    added: one at a time, an H200 took 0.35 us for each.
+    `bin_` is the bin's number and its mark; with mark p + 2 the run goes on from part
+    p + 1.  Eight parts are read before any is added: one at a time, an H200 took 0.35 us
+    for each.
     """
     number, mark = bin_
     keys = shader.scratch("keys", Scalar.U32, written=False)

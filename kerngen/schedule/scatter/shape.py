@@ -33,7 +33,11 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True)
 class Scatter:
-    """A stage's keyed reduction; `found` has its conditions, taken apart."""
+    """A stage's keyed reduction, with its indices sorted into terms, bins and columns.
+
+    `reduce` is the reduction as the stage has it; `found` has its keys, and the rest of its
+    condition.  For the example above: terms (i), bins (q), columns (j), no rows.
+    """
 
     task: Task
     reduce: Reduce
@@ -41,13 +45,16 @@ class Scatter:
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
-        """The keys, in the order of the indices that they set."""
+        """The keys, in the order in which the domain has their indices."""
         order = self.task.domain
         return tuple(sorted(self.found.keys, key=lambda key: order.index(key.index)))
 
     @cached_property
     def rows(self) -> tuple[Index, ...]:
-        """The indices of the domain that keys depend on: each row has bins of its own."""
+        """The indices of the domain that keys depend on: each row has bins of its own.
+
+        That is b, for `sum[i when ids[b, i] == u32(q)] x[b, i]`.
+        """
         used = frozenset[Index]().union(*(free_indices(k.value) for k in self.keys))
         return tuple(index for index in self.task.domain if index in used)
 
@@ -83,12 +90,12 @@ class Scatter:
 
     @property
     def read_of_keys(self) -> frozenset[Tensor]:
-        """The tensors that keys and guards are read of."""
+        """The tensors that keys and guards read."""
         return _read(*self.guards, *(key.value for key in self.keys))
 
     @property
     def read_of_terms(self) -> frozenset[Tensor]:
-        """The tensors that the value of a term is read of."""
+        """The tensors that the value of a term reads."""
         return _read(self.body)
 
     @property
@@ -99,7 +106,7 @@ class Scatter:
 
     @property
     def beside(self) -> frozenset[Tensor]:
-        """The tensors of the stage's steps, without those that the reduction reads."""
+        """The tensors that the stage reads and writes outside of the reduction."""
 
         def outside(expr: Expr) -> Iterator[Tensor]:
             if expr == self.reduce:
@@ -128,7 +135,7 @@ class Scatter:
         return domain_size(self.task.domain)
 
     def lower_key(self, lowerer: Lowerer) -> tuple[t.Expr, t.Expr]:
-        """Write a term's keys; return whether it counts, and its bin's number."""
+        """Write a term's keys; return the condition that it counts, and its bin's number."""
         keys = [lowerer.lower(key.value).expr for key in self.keys]
         guards = [lowerer.lower(guard).expr for guard in self.guards]
         return self.choose_bin(lowerer, keys, guards)
@@ -136,7 +143,13 @@ class Scatter:
     def choose_bin(
         self, lowerer: Lowerer, values: Sequence[t.Expr], guards: Sequence[t.Expr]
     ) -> tuple[t.Expr, t.Expr]:
-        """Write a term's key values; return whether it counts, and its bin's number."""
+        """Write the indices that key values set; return as `lower_key` does.
+
+        A term counts if each index is inside of its axis and all guards hold:
+
+            let q = ids[i];
+            ...  q < u.q_length && keep[i]  ...           // and the bin is q
+        """
         shader, at = lowerer.shader, dict(lowerer.at)
         inside: list[t.Expr] = []
         for key, value in zip(self.keys, values, strict=True):
@@ -169,7 +182,7 @@ def _read(*exprs: Expr) -> frozenset[Tensor]:
 
 
 def scatter_of(task: Task) -> Scatter | str:
-    """Return the keyed reduction of a stage, or why it has none."""
+    """Return the keyed reduction of a stage, or the reason why it has none."""
     reduce = task.reduction
     if reduce is None:
         return "the stage holds no reduction"

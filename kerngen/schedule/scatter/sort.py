@@ -1,6 +1,7 @@
-"""Sort the terms of a keyed reduction by the numbers of their bins, by radix.
+"""Sort the terms of a keyed reduction by the numbers of their bins: a stable radix sort.
 
-Terms of one bin keep their order, so that sums come out the same each time.
+A term is moved as two words: its bin's number (`keys`), and its own number or its value
+(`items`).  Terms of one bin keep their order, so that a sum has the same bits each time.
 """
 
 from __future__ import annotations
@@ -20,17 +21,20 @@ from kerngen.schedule.sort.passes import SortItems, count_scratch, sort_passes
 from kerngen.shader import tree as t
 
 FIRST: Final = ("keys", "items")
+"""The scratch buffers that the first pass reads, and every other pass after it."""
+
 SECOND: Final = ("keys_2", "items_2")
-"""The scratch buffers that terms are moved between: their keys, and their numbers."""
+"""The scratch buffers that the first pass writes."""
 
 
 def moves_values(found: Scatter) -> bool:
-    """Whether the sort moves the terms' own bits, instead of their numbers.
+    """Whether the sort moves the values of the terms, instead of their numbers.
 
-    A number of 32 bits takes no more memory than that of its term, and need not be read
-    where it happened to be: 2^26 reads in random order took as long as the sort.  The
-    terms are then computed beside their keys, if one dispatch can bind what both read.
+    A value of 32 bits takes no more memory than a term's number, and need not be read in
+    random order after the sort: 2^26 such reads took as long as the sort.  The dispatch
+    that computes the keys then computes the values, too, if it can bind all tensors.
     """
+    # The 3 buffers are keys, items and `filled`.
     read = {load.tensor for load in loads(found.body)}
     read |= {load.tensor for key in found.keys for load in loads(key.value)}
     read |= {load.tensor for guard in found.guards for load in loads(guard)}
@@ -39,28 +43,33 @@ def moves_values(found: Scatter) -> bool:
 
 
 def sort_scratch(found: Scatter) -> tuple[Scratch, ...]:
-    """Return the buffers of the sort."""
+    """Return the scratch buffers of the sort."""
     task, terms = found.task, found.term_count
     pairs = (Scratch(task.scratch_name(name), terms) for name in (*FIRST, *SECOND))
     return (*pairs, *count_scratch(_terms(found, 0)))
 
 
 def sorting(found: Scatter, passes: int) -> Iterator[DispatchShader]:
-    """Yield the dispatches of `passes` radix passes into `sorted_into`."""
+    """Yield the dispatches of `passes` radix passes; `sorted_into` has their result."""
     return sort_passes(partial(_terms, found), (FIRST, SECOND), passes)
 
 
 def sorted_into(found: Scatter, passes: int) -> dict[str, str]:
-    """Return the buffers with the sorted terms, by the names that shaders use."""
+    """Return the buffers that have the sorted terms after some passes.
+
+    The keys are the names that the joining shaders use, those of `FIRST`: an odd number of
+    passes ends in `SECOND`.
+    """
     task, target = found.task, (FIRST, SECOND)[passes % 2]
     pairs = zip(FIRST, target, strict=True)
     return {task.scratch_name(a): task.scratch_name(b) for a, b in pairs}
 
 
 def _terms(found: Scatter, number: int) -> SortItems:
-    """Return the terms of a pass: at first they are in the order of their numbers.
+    """Return how the pass of a number reads and writes a term's two words.
 
-    Those are the items unless these are the terms themselves.
+    In the first pass the items are not read if they are the terms' numbers: those are 0, 1,
+    2 and so on.
     """
     by_number = number == 0 and not moves_values(found)
 

@@ -1,12 +1,13 @@
-"""Strategy `scatter`: each term of a keyed reduction goes to the one bin that its key chooses.
+"""Strategy `scatter`: reductions by key, where each term goes to the bin of its key.
 
     counts[k] = sum[i when x[i] == u32(k)] 1
 
-The work is n, not n * k.  Two ways, both with the same bits each time:
+For n terms and k bins, the work grows with n and not with n * k.  There are two ways, and
+in both the same call gives the same bits each time:
 
-- integers, and `max` and `min` of f32: invocations change bins by atomic operations,
-  which give the same in any order (`atomics.py`);
-- all else: terms are sorted by key, and each bin joins its own (`lists.py`).
+- integers, and `max` and `min` of f32: atomic operations on the bins, whose result is the
+  same in any order (`atomics.py`);
+- all others: the terms are sorted by key, then those of each bin are joined (`lists.py`).
 """
 
 from __future__ import annotations
@@ -44,10 +45,11 @@ def suits_scatter(task: Task, options: Options) -> str:
 
 
 def _refused(found: Scatter, sorts: int) -> str:
-    """Return the dispatch that would bind too many buffers, or "" if none would.
+    """Return the reason if a dispatch would bind too many buffers, or "" if none would.
 
-    A sort binds 2 of its own beside the tensors of the keys, 4 beside those of the terms,
-    and 3 beside those of the results; atomics bind their bins.
+    A sort binds keys and `filled` beside the tensors of the keys, `BUFFERS` beside those of
+    the terms, and keys, bins and `filled` beside those of the results; atomics bind their
+    bins.
     """
     keys, terms, rest = found.read_of_keys, found.read_of_terms, found.beside
     if sorts:
@@ -60,7 +62,7 @@ def _refused(found: Scatter, sorts: int) -> str:
 
 
 def scatter_options(options: Options) -> Hashable:
-    """Return a schedule's options, with their defaults."""
+    """Return a schedule's options with defaults: `lists` and `private`."""
     return _flag(options, "lists", 0), _flag(options, "private", 1)
 
 
@@ -74,7 +76,7 @@ def lower_scatter(task: Task, options: Options) -> Iterator[Variant]:
 
 
 def by_lists(found: Scatter) -> bool:
-    """Whether the terms are sorted: no atomic operation computes the reduction."""
+    """Whether the terms must be sorted, as no atomic operation computes the reduction."""
     return not has_word(found.reduce.kind, found.reduce.type)
 
 

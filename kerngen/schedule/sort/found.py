@@ -1,10 +1,11 @@
-"""Recognise sorts: stages that compute sorted positions, and those that move elements.
+"""Recognise sorts: a stage that counts places, and the stages that move elements there.
 
     let place[i] = sum[j when key[j] < key[i] or key[j] == key[i] and j < i] 1;
     y[p] = sum[i when place[i] == p] x[i];
+    at[p] = sum[i when place[i] == p] u32(i);
 
-An element is one or more words of 32 bits: what is moved, and the key if that is not
-computed of those.
+The passes of the sort move each element as one to three words of 32 bits: here `x[i]` and
+`u32(i)`, and `key[i]`, unless the key can be computed from one of them, as `key[i] = x[i]`.
 """
 
 from __future__ import annotations
@@ -25,15 +26,23 @@ from kerngen.ir.walk import map_children, walk, with_indices
 from kerngen.schedule.task import Task
 
 MOST_WORDS: Final = 3
-"""So many words are read and written by a pass, beside the counts and totals."""
+"""The most words of an element.
+
+A pass binds two buffers for each, to read and to write, and those of the counts and the
+totals: eight buffers, as many as `MAX_TENSORS`.
+"""
 
 _WORDS: Final = (Scalar.U32, Scalar.I32, Scalar.F32)
+"""The types whose values a sort moves: those of 32 bits."""
 
 
 @final
 @dataclass(frozen=True)
 class Move:
-    """A stage that moves elements to their positions: the value, and the target."""
+    """A stage that moves elements to their places: `y[p] = sum[i when place[i] == p] x[i]`.
+
+    Here the value is `x[i]`, over the sort's index, and the target is y.
+    """
 
     stage: Stage
     value: Expr
@@ -43,7 +52,7 @@ class Move:
 @final
 @dataclass(frozen=True)
 class FoundSort:
-    """A sort: the stage of positions, and the stages after it that move elements there."""
+    """A sort: the stage that counts places, and the stages after it that move elements."""
 
     places: Stage
     order: Order
@@ -51,27 +60,31 @@ class FoundSort:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages that run together."""
+        """The stages that the sort's passes run together."""
         return (self.places, *(move.stage for move in self.moves))
 
     @property
     def index(self) -> Index:
-        """The index of elements in their old order."""
+        """The index of the elements in the order before the sort, i."""
         return self.order.index
 
     @cached_property
     def words(self) -> tuple[Expr, ...]:
-        """The values that each pass moves; the key is computed from the first."""
+        """The words of an element, without repetition; the first is that of the key.
+
+        That is a moved value from which the key is computed, else the key itself.
+        """
         values = dict.fromkeys(move.value for move in self.moves)
         own = next(filter(self._makes_key, values), self.order.key)
         return tuple(dict.fromkeys((own, *values)))
 
     @cached_property
     def key(self) -> Expr:
-        """The key, as an expression of the first moved value, the local `word`."""
+        """The key as an expression of the first word, which is the local value `word`."""
         return _with(self.order.key, self.words[0])
 
     def _makes_key(self, value: Expr) -> bool:
+        """Return whether the key reads a value, and no other element or index."""
         rest = _with(self.order.key, value)
         return not any(isinstance(node, Load | IndexValue) for node in walk(rest))
 
@@ -84,14 +97,14 @@ class FoundSort:
 
 
 def _with(expr: Expr, word: Expr) -> Expr:
-    """Return an expression with a local value for a part of it."""
+    """Return an expression in which the local value `word` replaces a part."""
     if expr == word:
         return LocalValue("word", word.type)
     return map_children(expr, lambda part: _with(part, word))
 
 
 def sorted_of(task: Task) -> FoundSort | str:
-    """Return the sort that begins with a stage, or why none does."""
+    """Return the sort that begins with the task's stage, or the reason why none does."""
     stage = task.stage
     order = order_of(conditional(stage.reduction)) if stage.reduction else None
     if order is None:
@@ -104,6 +117,7 @@ def sorted_of(task: Task) -> FoundSort | str:
 
 
 def _sorted(task: Task, found: FoundSort, places: Tensor) -> FoundSort | str:
+    """Return the sort with its moves, or the reason why it is none."""
     stage = found.places
     if stage.domain != (found.index,):
         return "it orders rows, and not a vector"
@@ -111,6 +125,7 @@ def _sorted(task: Task, found: FoundSort, places: Tensor) -> FoundSort | str:
         return "there is a reduction in the key"
     if places.role is not Role.LET:
         return f"'{places.name}' is written"
+    # All following stages that move elements, up to the first other one.
     number = task.staged.stages.index(stage)
     moves: list[Move] = []
     for behind in task.staged.stages[number + 1 : task.end]:
@@ -118,6 +133,7 @@ def _sorted(task: Task, found: FoundSort, places: Tensor) -> FoundSort | str:
         if isinstance(move, str):
             break
         moves.append(move)
+    # The places are not stored, so no other stage may read them.
     readers = [s for s in task.staged.stages if places in s.tensors_read]
     if readers != [move.stage for move in moves]:
         return (
@@ -133,6 +149,8 @@ def _checked(found: FoundSort) -> FoundSort | str:
         return f"more than {MOST_WORDS} words are moved of each element"
     if found.tensors_read & {*written}:
         return "it writes what it reads"
+    # The first pass reads tensors and writes words, the last one reads words and writes
+    # results; both bind counts and totals.
     if len(found.tensors_read) + len(found.words) + 2 > MAX_TENSORS:
         return f"together they bind more than {MAX_TENSORS} buffers"
     if len(written) + len(found.words) + 2 > MAX_TENSORS:
@@ -141,12 +159,17 @@ def _checked(found: FoundSort) -> FoundSort | str:
 
 
 def _move(stage: Stage, index: Index, places: Tensor) -> Move | str:
-    """Return the move that a stage makes, or why it makes none."""
+    """Return the move that a stage makes, or the reason why it makes none.
+
+    Each key is a place, which one element has: a `sum`, `max` or `min` of a single term is
+    that term.  Of floats, `sum` is refused.
+    """
     match stage.steps:
         case (Write(tensor=target, value=value) as write,) if value == stage.reduction:
             pass
         case _:
             return "it does more"
+    # A reduction by one key, which is the place of the own element.
     reduce = None if stage.loop else stage.reduction
     by = None if reduce is None else keyed(conditional(reduce))
     if by is None or len(by.keys) != 1 or len(by.reduce.indices) != 1:
@@ -157,10 +180,12 @@ def _move(stage: Stage, index: Index, places: Tensor) -> Move | str:
             pass
         case _:
             return "its key is no place"
+    # It moves every element, over as many places as there are elements.
     if by.reduce.condition is not None:
         return "it moves some elements alone"
     if stage.domain != (key.index,) or {own.extent, key.index.extent} != {index.extent}:
         return "it is of other lengths"
+    # The value is a word of 32 bits, and stays one in the target.
     is_exact = by.reduce.kind in {"max", "min"} or (
         by.reduce.kind == "sum" and body.type is not Scalar.F32
     )

@@ -1,11 +1,16 @@
-"""Radix sort of many terms: eight bits at a time, the lowest first, in three dispatches.
+"""The passes of a radix sort: eight bits of the key at a time, the lowest first.
 
-How often each digit occurs in each block of terms; how many terms with the same digit are
-in blocks before; each term to its place.  A block is sorted tile by tile in workgroup
-memory before it is written, so that terms of one digit are written side by side: of
-2^26 keys on an H200, a pass that wrote each alone took 2.1 ms.
+A block is some consecutive tiles of terms, and has a workgroup.  A pass is three dispatches:
 
-Terms with equal keys keep their order.
+    1. count    counts[digit][block]: how often a digit occurs in a block
+    2. scan     counts[digit][block]: how often it occurs in the blocks before
+                totals[digit]: how often it occurs at all
+    3. place    each term to its place, behind the terms with lower digits, and the terms
+                with its own digit that come before it
+
+The last one sorts tiles in workgroup memory before it writes them, so that the terms of a
+digit are written side by side: of 2^26 keys on an H200, a pass that wrote each alone took
+2.1 ms.  Terms with equal keys keep their order.
 """
 
 from __future__ import annotations
@@ -34,16 +39,27 @@ from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
 MOST_ROUNDS: Final = 8
-"""A block has a tile for each round: as few as leave 256 blocks or less, for which a
-single step adds up the counts; of many terms, so many."""
+"""The most tiles of a block, one for each round of its loop.
+
+Blocks have as few tiles as leave 256 blocks or less, as 256 lanes then scan the counts of a
+digit in one turn; with 2^22 terms or more they have eight.
+"""
 
 FEW_BLOCKS: Final = 8
-"""So few counts of a digit are added up by each block, without a dispatch for it: that
-takes 6 us on an H200, as long as the rest of a pass over 8,192 terms."""
+"""Up to this many blocks, each adds up the counts of the blocks before by itself.
+
+The dispatch that it saves takes 6 us on an H200, as long as the rest of a pass over 8,192
+terms.
+"""
 
 Read = Callable[[ShaderBuilder, list[t.Stmt], t.Expr, int], t.Expr]
+"""Returns a word of a term, given the term's number and the word's; may add statements."""
+
 Key = Callable[[ShaderBuilder, list[t.Stmt], t.Expr], t.Expr]
+"""Returns the key of a term as a u32, given its first word; may add statements."""
+
 Write = Callable[[ShaderBuilder, t.Expr, int, t.Expr], tuple[t.Stmt, ...]]
+"""Returns the store of a word at a place, given the place, the word's number and its value."""
 
 
 @final
@@ -51,14 +67,10 @@ Write = Callable[[ShaderBuilder, t.Expr, int, t.Expr], tuple[t.Stmt, ...]]
 class SortItems:
     """The items that a pass sorts: `count` of them, of some 32-bit words each.
 
-    Three functions write WGSL, and statements that they need into a block:
-
-    - `read`: a word of a term, by its number
-    - `key`: the key of a term, by its first word
-    - `write`: the store of a word at a place
-
-    `variant` and `key_variant` are part of the names of passes that differ in what they
-    read or write, and in their keys.
+    - `read`, `key`, `write`: the functions that write a word's load, the key, and the
+      store of a word at its place
+    - `variant`: a part of the names of the placing shaders that differ in `read` or `write`
+    - `key_variant`: the same of counting shaders, which read the first word alone
     """
 
     task: Task
@@ -72,13 +84,13 @@ class SortItems:
 
     @property
     def rounds(self) -> host.Size:
-        """The number of tiles in a block."""
+        """The number of tiles in a block: one for each 2^19 terms, and 1 to 8."""
         needed = host.ceil_div(self.count, TILE * DIGITS)
         return host.maximum(host.minimum(needed, MOST_ROUNDS), 1)
 
     @property
     def blocks(self) -> host.Size:
-        """The number of blocks."""
+        """The number of blocks, and of workgroups that count or place."""
         return host.ceil_div(self.count, self.rounds * TILE)
 
     @property
@@ -94,9 +106,9 @@ class SortItems:
 @final
 @dataclass(frozen=True)
 class _Digit:
-    """Reads the digit of a key that a pass sorts by: eight bits from bit `by` on.
+    """Returns the digit of a term by which a pass sorts: `(key >> SHIFT) & 255u`.
 
-    `by` is a constant of the pipeline, so that all passes share one shader.
+    `by` is `SHIFT`, a constant of the pipeline, so that passes share their shaders.
     """
 
     terms: SortItems
@@ -117,14 +129,15 @@ def sort_passes(
 ) -> Iterator[DispatchShader]:
     """Yield the dispatches of `count` passes: three each, for the next bits of the keys.
 
-    Terms are moved from the buffers of one side to those of the other, then back.  The
-    shaders are written for the first of these directions, `begins_back` is for the other.
+    Terms are moved from the buffers of one side to those of the other, then back.  Shaders
+    name the buffers for the first of these directions; with `begins_back`, pass 0 has the
+    other one.  So passes in both directions share their shaders.
     """
     there, back = sides
     turned = dict(zip((*there, *back), (*back, *there), strict=True))
     for number in range(count):
         terms, shift = terms_of(number), number * DIGIT_BITS
-        # Odd passes read what the even ones wrote.
+        # Passes read in turn from the one side and the other.
         names = turned if number % 2 != begins_back else {}
         name = terms.task.scratch_name
         names = {name(own): name(other) for own, other in names.items()}
@@ -143,7 +156,7 @@ def renamed(shader: DispatchShader, names: Mapping[str, str]) -> DispatchShader:
 
 
 def count_scratch(terms: SortItems) -> tuple[Scratch, ...]:
-    """Return the buffers of the digit counts."""
+    """Return the buffers of the digit counts: for each block, and of all blocks."""
     name = terms.task.scratch_name
     return (
         Scratch(name("counts"), terms.blocks * DIGITS),
@@ -152,18 +165,31 @@ def count_scratch(terms: SortItems) -> tuple[Scratch, ...]:
 
 
 def counting(terms: SortItems, shift: int) -> DispatchShader:
-    """Return the shader that counts the digits in each block."""
+    """Return the first shader of a pass: it counts the digits of each block."""
     key = counting, terms.key_variant
     return _shifted(terms.task.once(key, lambda: _counting(terms)), shift)
 
 
 def _shifted(shader: DispatchShader, shift: int) -> DispatchShader:
-    """Return a shader for digits from a bit on: its only constant is that bit's number."""
+    """Return a shader for digits from a bit on: all its constants, `SHIFT`, are that bit."""
     constants = tuple((name, shift) for name, _ in shader.constants)
     return replace(shader, constants=constants)
 
 
 def _counting(terms: SortItems) -> DispatchShader:
+    """Write the shader that counts digits.
+
+    In WGSL:
+
+        atomicStore(&own[lane], 0u);                // a counter for each of 256 digits
+        workgroupBarrier();
+        for (var round_ = 0u; round_ < rounds; round_++) {
+            ...                                     // for each of the lane's eight terms:
+            atomicAdd(&own[(words[0u] >> SHIFT) & 255u], 1u);
+        }
+        workgroupBarrier();
+        counts[lane * blocks + block] = atomicLoad(&own[lane]);
+    """
     shader = ShaderBuilder(terms.task, {})
     counts = shader.scratch("counts", Scalar.U32, written=True)
     own = shader.workgroup_array("own", f"array<atomic<u32>, {DIGITS}>", 4 * DIGITS)
@@ -200,7 +226,10 @@ def _counting(terms: SortItems) -> DispatchShader:
 def _count(
     terms: SortItems, shader: ShaderBuilder, own: t.Expr, first: t.Expr
 ) -> Iterator[t.Stmt]:
-    """Yield the statements that count a tile's digits: all reads come first."""
+    """Yield the statements that count a tile's digits.
+
+    All reads come first, clamped to the last term, so that they are on their way at once.
+    """
     count, digit = to_wgsl(terms.count, shader), terms.digit(shader)
     words = t.Ident(shader.fresh("words"))
 
@@ -222,11 +251,19 @@ def _count(
 
 
 def scanning(terms: SortItems) -> DispatchShader:
-    """Return the shader that sums, for each digit, the counts of the blocks before."""
+    """Return the second shader of a pass: it scans each digit's counts over the blocks."""
     return terms.task.once(scanning, lambda: _scanning(terms))
 
 
 def _scanning(terms: SortItems) -> DispatchShader:
+    """Write the shader that scans counts: a workgroup for each digit, 256 blocks a turn.
+
+    In WGSL:
+
+        let found = sums_before(count, lane);
+        counts[digit * blocks + block] = before + found.x;
+        before += found.y;
+    """
     shader = ShaderBuilder(terms.task, {})
     counts = shader.scratch("counts", Scalar.U32, written=True)
     totals = shader.scratch("totals", Scalar.U32, written=True)
@@ -245,6 +282,7 @@ def _scanning(terms: SortItems) -> DispatchShader:
             (counts.store(digit * blocks + block, before + found.member("x")),),
         ),
         t.Assign(before, found.member("y"), "+="),
+        # The next turn overwrites the sums in workgroup memory.
         t.BARRIER,
     )
     body: list[t.Stmt] = [
@@ -256,8 +294,8 @@ def _scanning(terms: SortItems) -> DispatchShader:
     ]
     return shader.finish(
         body,
-        # Of few blocks, each adds up the counts before its own: then nothing is
-        # dispatched.
+        # Where blocks are few, each adds up the counts itself: a dispatch of 0 workgroups
+        # is not recorded.
         groups=host.select(terms.are_few, 0, DIGITS),
         workgroup_size=DIGITS,
         summary="sort, second of three dispatches: how many terms of a digit are in blocks before.",
@@ -267,7 +305,7 @@ def _scanning(terms: SortItems) -> DispatchShader:
 
 
 def placing(terms: SortItems, shift: int) -> DispatchShader:
-    """Return the shader that moves each term to its position by the pass's digit."""
+    """Return the third shader of a pass: it moves each term to its place by the digit."""
     key = placing, terms.variant
     written = terms.task.once(
         key, lambda: _Placing(terms, ShaderBuilder(terms.task, {})).shader()
@@ -277,13 +315,19 @@ def placing(terms: SortItems, shift: int) -> DispatchShader:
 
 @final
 class _Placing:
-    """Writes the shader of `placing`.
+    """Writes the shader of `placing`, with two arrays of 256 digits in workgroup memory.
 
-    `_next` is where the next term of each digit goes to.  `_base` is that without the
-    slot of the digit's first term in the tile: a term's place is `_base` and its slot.
+    `next[digit]` is the place of the digit's next term in the result.  In a sorted tile,
+    the terms of a digit have consecutive slots, so that `base[digit]`, which is `next`
+    less the digit's first slot, gives the place of each of them:
+
+        slot       0  1  2  3  4  5            next[0] = 40, next[2] = 70
+        digit      0  0  0  2  2  2            base[0] = 40 - 0, base[2] = 70 - 3
+        place      40 41 42 70 71 72           base[digit] + slot
     """
 
     def __init__(self, terms: SortItems, shader: ShaderBuilder) -> None:
+        """Declare the workgroup memory, and name the variables of a round."""
         self._terms, self._shader = terms, shader
         self._digit = terms.digit(shader)
         self._tile = TileSort(shader, terms.words, self._digit)
@@ -295,7 +339,7 @@ class _Placing:
         )
 
     def shader(self) -> DispatchShader:
-        """Return the shader."""
+        """Return the shader: it begins with each digit's place, and has a loop over tiles."""
         terms, shader = self._terms, self._shader
         block, blocks, round_, rounds = (
             t.Ident(shader.fresh(name))
@@ -321,7 +365,15 @@ class _Placing:
         )
 
     def _begin(self, block: t.Expr, blocks: t.Expr) -> Iterator[t.Stmt]:
-        """Yield the statements that find the first position of each digit."""
+        """Yield the statements that set `next`: each lane that of its digit.
+
+        In WGSL:
+
+            var before = 0u;                  // terms of the digit in blocks before
+            var total = 0u;                   // terms of the digit in all blocks
+            ...                               // counted here, or read of the second dispatch
+            next[lane] = sums_before(total, lane).x + before;
+        """
         shader, lane = self._shader, self._shader.lane
         counts, totals = (
             shader.scratch(name, Scalar.U32, written=False)
@@ -349,9 +401,10 @@ class _Placing:
         yield t.Assign(self._next[lane], lesser + before)
 
     def _round(self) -> Iterator[t.Stmt]:
-        """Yield the statements that move the terms of a tile."""
+        """Yield the statements that move the terms of a tile: read, sort, write."""
         tile, first, shader = self._tile, self._first, self._shader
         count = to_wgsl(self._terms.count, shader)
+        # The last block may have rounds without terms: there `many` is 0.
         left = t.call("max", count, first) - first
         last = t.Ident(self._shader.fresh("last"))
         yield t.Let(self._many.name, t.call("min", left, t.u32(TILE)))
@@ -359,6 +412,7 @@ class _Placing:
         yield t.Let(last.name, count - 1)
         yield from tile.each(lambda number: self._read(number, last))
         yield from tile.sort(self._many)
+        # `base` of all digits in the tile, before any lane uses it.
         yield from tile.each(lambda number: [self._if_begins(number)])
         yield t.BARRIER
         yield from tile.each(
@@ -369,9 +423,9 @@ class _Placing:
         return self._tile.slot(number) < self._many
 
     def _read(self, number: t.Expr, last: t.Expr) -> Iterator[t.Stmt]:
-        """Yield the statements that read a term; past the end, the last one.
+        """Yield the statements that read a term's words; past the end, those of the last term.
 
-        No condition is between the reads of a lane, so that all are on their way at once.
+        There is no branch between a lane's reads, so that all are on their way at once.
         """
         place = t.call("min", self._first + self._tile.slot(number), last)
         for which, word in enumerate(self._tile.words):
@@ -381,7 +435,14 @@ class _Placing:
             yield t.Assign(word[number], value)
 
     def _if_begins(self, number: t.Expr) -> t.Stmt:
-        """Return the statement that keeps a digit's first slot, at its first term."""
+        """Return the statement that sets `base` of a digit, where a term is its first one.
+
+        In WGSL:
+
+            if (slot == 0u || own_digit != digit_before) {
+                base[own_digit] = next[own_digit] - slot;
+            }
+        """
         slot, block = self._tile.slot(number), list[t.Stmt]()
         digit, before = (
             t.Ident(self._shader.fresh(name)) for name in ("own_digit", "digit_before")
@@ -397,7 +458,14 @@ class _Placing:
         return t.If(self._is_term(number), tuple(block))
 
     def _write(self, number: t.Expr) -> Iterator[t.Stmt]:
-        """Yield the statements that write a term; its digit keeps the next position."""
+        """Yield the statements that write a term to its place.
+
+        The last term of a digit in the tile sets `next` for the next tile:
+
+            let to = base[own_digit] + slot;
+            moved[to] = word[k];
+            if (slot + 1u == many || own_digit != digit_after) { next[own_digit] = to + 1u; }
+        """
         shader, slot, block = self._shader, self._tile.slot(number), list[t.Stmt]()
         digit, place, after = (
             t.Ident(shader.fresh(name)) for name in ("own_digit", "to", "digit_after")

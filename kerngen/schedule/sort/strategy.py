@@ -3,7 +3,15 @@
     let place[i] = sum[j when key[j] < key[i] or key[j] == key[i] and j < i] 1;
     y[p] = sum[i when place[i] == p] x[i];
 
-The first pass reads the tensors, the last one writes the results; places are not stored.
+Each pass sorts by eight bits of the key, the lowest first, and moves the words of an element
+from one set of scratch buffers to the other:
+
+    pass 0      tensors      -> moved           bits 0 to 7
+    pass 1      moved        -> moved_back      bits 8 to 15
+    pass 2      moved_back   -> moved           bits 16 to 23
+    pass 3      moved        -> results         bits 24 to 31
+
+Places are not stored.
 """
 
 from __future__ import annotations
@@ -29,7 +37,10 @@ from kerngen.schedule.task import Options, Task
 from kerngen.shader import tree as t
 
 PASSES: Final = 32 // DIGIT_BITS
+"""The number of passes: four, for keys of 32 bits."""
+
 LAST: Final = PASSES - 1
+"""The number of the last pass, which writes the results."""
 
 
 def fits_sort(task: Task) -> str:
@@ -39,7 +50,7 @@ def fits_sort(task: Task) -> str:
 
 
 def sort_run(task: Task) -> tuple[Stage, ...]:
-    """Return the stages that run together."""
+    """Return the stages that run together: that of the places, and those of the moves."""
     found = sorted_of(task)
     return (task.stage,) if isinstance(found, str) else found.stages
 
@@ -54,7 +65,7 @@ def lower_sort(task: Task, options: Options) -> Iterator[Variant]:
 
 
 def _together(task: Task, found: FoundSort) -> Task:
-    """Return a task whose stage has all that is written."""
+    """Return a task whose stage has the steps of all moves."""
     steps = tuple(step for move in found.moves for step in move.stage.steps)
     stage = replace(found.places, name=names_of(found.stages), steps=steps)
     stem = task.stem
@@ -66,13 +77,13 @@ def _together(task: Task, found: FoundSort) -> Task:
 @final
 @dataclass(frozen=True)
 class _Sorting:
-    """Writes the shaders: words are moved between two sets of buffers in turn."""
+    """Writes the shaders of the passes, which read one set of buffers and write the other."""
 
     task: Task
     found: FoundSort
 
     def scratch(self) -> tuple[Scratch, ...]:
-        """Return the buffers."""
+        """Return the scratch buffers: two for each word, and those of the digit counts."""
         name, count = self.task.scratch_name, extent_size(self.found.index.extent)
         words = range(len(self.found.words))
         moved = (
@@ -87,6 +98,10 @@ class _Sorting:
         return sort_passes(self._terms, (here, there), PASSES, begins_back=True)
 
     def _terms(self, number: int) -> SortItems:
+        """Return how the pass of a number reads and writes the words of an element.
+
+        The passes between the first and the last one share their shaders.
+        """
         count = extent_size(self.found.index.extent)
         words = len(self.found.words)
         variant = {0: ".first", LAST: ".last"}.get(number, "")
@@ -100,6 +115,7 @@ class _Sorting:
     def _read_first(
         self, shader: ShaderBuilder, block: list[t.Stmt], term: t.Expr, word: int
     ) -> t.Expr:
+        """Return an element's word, computed from the tensors."""
         value = self.found.words[word]
         lowered = Lowerer(shader, {self.found.index: term}, block).lower(value).expr
         return _as_word(lowered, value.type)
@@ -107,11 +123,16 @@ class _Sorting:
     def _read(
         self, shader: ShaderBuilder, block: list[t.Stmt], term: t.Expr, word: int
     ) -> t.Expr:
+        """Return an element's word, read from the buffer that the pass before wrote."""
         del block
         return shader.scratch(_buffer(0, word), Scalar.U32, written=False).load(term)
 
     def _key(self, shader: ShaderBuilder, block: list[t.Stmt], word: t.Expr) -> t.Expr:
-        """Return the u32 that orders as the key does."""
+        """Return a u32 whose order is that of the key.
+
+        For an i32 the sign bit is flipped, so that negative keys are below all others;
+        for a descending order all bits are.
+        """
         found = self.found
         own = Value(_of_word(word, found.words[0].type))
         lowerer = Lowerer(shader, {}, block, locals={"word": own})
@@ -124,13 +145,14 @@ class _Sorting:
     def _write(
         self, shader: ShaderBuilder, place: t.Expr, word: int, value: t.Expr
     ) -> tuple[t.Stmt, ...]:
+        """Return the store of a word in the buffer that the next pass reads."""
         to = shader.scratch(_buffer(1, word), Scalar.U32, written=True)
         return (to.store(place, value),)
 
     def _write_last(
         self, shader: ShaderBuilder, place: t.Expr, word: int, value: t.Expr
     ) -> tuple[t.Stmt, ...]:
-        """Write a word to the results that it is; the key may be none."""
+        """Return the stores of a word in all results that it is; a key may be in none."""
         own = self.found.words[word]
         to = (move.target for move in self.found.moves if move.value == own)
         shown = _of_word(value, own.type)
@@ -144,8 +166,10 @@ def _buffer(side: int, word: int) -> str:
 
 
 def _as_word(value: t.Expr, type_: ValueType) -> t.Expr:
+    """Return the bits of a value as a u32."""
     return value if type_ is Scalar.U32 else t.call("bitcast<u32>", value)
 
 
 def _of_word(word: t.Expr, type_: ValueType) -> t.Expr:
+    """Return the value of a type whose bits a u32 has."""
     return word if type_ is Scalar.U32 else t.call(f"bitcast<{type_.spelling}>", word)
