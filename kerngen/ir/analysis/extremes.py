@@ -21,8 +21,8 @@ from kerngen.ir.analysis.affine import AffineForm, as_literal
 Linear: TypeAlias = Mapping[str, int]
 """Coefficients by the dim or scalar that they are multiplied with; "" has the constant."""
 
-_MOST_INDICES: Final = 6
-"""Forms of more indices have no corners here, as n indices have 2^n."""
+MOST_INDICES: Final = 6
+"""Forms of more indices have no corners, and are not proven: n indices have 2^n."""
 
 
 @final
@@ -66,7 +66,7 @@ def corners(form: AffineForm) -> tuple[Corner, ...]:
     offset = _linear(form.offset)
     factors = {index: as_literal(c) for index, c in form.terms.items()}
     is_empty = any(index.extent == 0 for index in factors)
-    if offset is None or is_empty or len(factors) > _MOST_INDICES:
+    if offset is None or is_empty or len(factors) > MOST_INDICES:
         return ()
     if any(factor is None for factor in factors.values()):
         return ()

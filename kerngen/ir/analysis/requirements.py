@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import product
-from typing import Final, final
+from typing import final
 
 from kerngen.ir.analysis.affine import AffineForm
+from kerngen.ir.analysis.extremes import MOST_INDICES
 from kerngen.ir.cached import cached_on_instance
 from kerngen.ir.nodes import DerivedDim, Expr, Extent, Index, Kernel, Requirement
 from kerngen.ir.sizes import SizeMaker
@@ -22,9 +23,6 @@ from kerngen.plan.size import (
     add,
     multiply,
 )
-
-_MOST_INDICES: Final = 6
-"""Subscripts of more indices are not proven, as n indices have 2^n corners."""
 
 
 @final
@@ -69,7 +67,7 @@ class Known:
         the axis is exact there, even if parts of it wrap, and quotients are computed as the
         shader does.
         """
-        if not self.requires or len(form.terms) > _MOST_INDICES:
+        if not self.requires or len(form.terms) > MOST_INDICES:
             return False
         ranged = [self._length(index.extent) for index in form.terms]
         # Each index ranges over 1 or more: over an empty range nothing is read.
