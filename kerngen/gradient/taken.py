@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias, assert_never, final
 
 from kerngen.gradient.composites import (
     LETTERS,
@@ -32,6 +32,7 @@ from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.staging.keyed import prefix_of
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value, walk
 
@@ -238,12 +239,25 @@ def has_pole(value: ir.Expr) -> bool:
 
 def has_slopes(value: ir.Expr) -> bool:
     """Whether a value does more than copy and add: its slopes are numbers that may be NaN."""
-    return any(
-        isinstance(node, ir.BuiltinCall | ir.FunctionCall)
-        or (isinstance(node, ir.Binary) and node.op in {"*", "/", "%"})
-        for node in walk(value)
-        if is_real(node.type)
-    )
+    return any(_has_slope(node) for node in walk(value) if is_real(node.type))
+
+
+def _has_slope(node: ir.Expr) -> bool:
+    match node:
+        case ir.BuiltinCall() | ir.FunctionCall():
+            return True
+        case ir.Binary(op=op):
+            return op in {"*", "/", "%"}
+        case ir.Constant() | ir.ConstRef() | ir.UniformValue() | ir.LocalValue():
+            return False
+        case ir.IndexValue() | ir.DimValue() | ir.Load() | StoreAt() | ir.Cast():
+            return False
+        case ir.Swizzle() | ir.Part() | ir.Construct() | ir.Unary() | ir.Select():
+            return False
+        case ir.Reduce():
+            return False
+        case _:
+            assert_never(node)
 
 
 def _is_pole(node: ir.Expr) -> bool:
@@ -252,10 +266,10 @@ def _is_pole(node: ir.Expr) -> bool:
             return is_real(type_)
         case ir.BuiltinCall(builtin=name):
             return name in _WITH_POLES
-        case ir.FunctionCall():
-            return True
-        case _:
+        case ir.Binary():
             return False
+        case _:
+            return _has_slope(node)
 
 
 def needed(

@@ -273,64 +273,76 @@ class Construct:
     parts: tuple[Expr, ...]
 
 
-@final
 @dataclass(frozen=True, slots=True)
-class Unary:
-    """A unary operator: `-x`, `~x`, `not x`."""
+class Computed(HashedOnce):
+    """The base of operations, which WGSL computes when it compiles if they are constant.
 
-    op: UnaryOp
-    operand: Expr
-    type: ValueType
+    - `is_constant`: whether all operands are constant
+    - `known`: the value of a constant one, from the first time that a pass asks for it
+    """
+
     is_constant: bool = field(init=False, compare=False, repr=False)
     known: float | None = field(init=False, default=None, compare=False, repr=False)
 
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """The expressions that it computes with, in the order of the source."""
+        match self:
+            case Unary(operand=operand) | Cast(operand=operand):
+                return (operand,)
+            case Binary(left=left, right=right):
+                return (left, right)
+            case Select(condition=condition, then=then, otherwise=otherwise):
+                return (condition, then, otherwise)
+            case BuiltinCall(arguments=arguments):
+                return arguments
+            case _:
+                raise AssertionError(f"{type(self).__name__} has no operands")
+
     def __post_init__(self) -> None:
-        """Set `is_constant`, if the operand is constant."""
-        object.__setattr__(self, "is_constant", is_constant(self.operand))
+        """Set `is_constant`."""
+        object.__setattr__(self, "is_constant", all(map(is_constant, self.operands)))
 
 
 @final
 @hashed_once
 @dataclass(frozen=True, slots=True)
-class Binary(HashedOnce):
+class Unary(Computed):
+    """A unary operator: `-x`, `~x`, `not x`."""
+
+    op: UnaryOp
+    operand: Expr
+    type: ValueType
+
+
+@final
+@hashed_once
+@dataclass(frozen=True, slots=True)
+class Binary(Computed):
     """A binary operation, `left op right`; shifts have a u32 on the right."""
 
     op: BinaryOp
     left: Expr
     right: Expr
     type: ValueType
-    is_constant: bool = field(init=False, compare=False, repr=False)
-    known: float | None = field(init=False, default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Set `is_constant`, if both sides are constant."""
-        parts = (self.left, self.right)
-        object.__setattr__(self, "is_constant", all(map(is_constant, parts)))
 
 
 @final
 @hashed_once
 @dataclass(frozen=True, slots=True)
-class Select(HashedOnce):
+class Select(Computed):
     """A choice between two values: `if condition { then } else { otherwise }`."""
 
     condition: Expr
     then: Expr
     otherwise: Expr
     type: ValueType
-    is_constant: bool = field(init=False, compare=False, repr=False)
-    known: float | None = field(init=False, default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Set `is_constant`, if all parts are constant."""
-        parts = (self.condition, self.then, self.otherwise)
-        object.__setattr__(self, "is_constant", all(map(is_constant, parts)))
 
 
 @final
 @hashed_once
 @dataclass(frozen=True, slots=True)
-class Cast(HashedOnce):
+class Cast(Computed):
     """A conversion to `type` by WGSL's rules: `f32(n)`.
 
     One that `is_halved` rounds an f32 to f16 and back; such casts are in stages alone.
@@ -339,29 +351,17 @@ class Cast(HashedOnce):
     operand: Expr
     type: ValueType
     is_halved: bool = False
-    is_constant: bool = field(init=False, compare=False, repr=False)
-    known: float | None = field(init=False, default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Set `is_constant`, if the operand is constant."""
-        object.__setattr__(self, "is_constant", is_constant(self.operand))
 
 
 @final
 @hashed_once
 @dataclass(frozen=True, slots=True)
-class BuiltinCall(HashedOnce):
+class BuiltinCall(Computed):
     """A call of a built-in: a row of `kerngen.ir.builtins.table.BUILTINS`."""
 
     builtin: str
     arguments: tuple[Expr, ...]
     type: ValueType
-    is_constant: bool = field(init=False, compare=False, repr=False)
-    known: float | None = field(init=False, default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Set `is_constant`, if all arguments are constant."""
-        object.__setattr__(self, "is_constant", all(map(is_constant, self.arguments)))
 
 
 @final
@@ -424,7 +424,7 @@ def is_constant(expr: Expr) -> bool:
     WGSL evaluates such an expression when it compiles.
     """
     match expr:
-        case Unary() | Binary() | Select() | Cast() | BuiltinCall():
+        case Computed():
             return expr.is_constant
         case Construct(parts=parts):
             return all(map(is_constant, parts))

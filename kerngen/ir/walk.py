@@ -19,15 +19,13 @@ def children(expr: ir.Expr) -> tuple[ir.Expr, ...]:
             return tuple(map(subscript_value, places))
         case ir.IndexValue() | ir.Constant() | ir.ConstRef() | ir.DimValue():
             return ()
-        case ir.Binary(left=left, right=right):
-            return (left, right)
+        case ir.Computed():
+            return expr.operands
         case ir.LocalValue():
             return ()
-        case ir.Unary(operand=operand) | ir.Cast(operand=operand):
-            return (operand,)
         case ir.UniformValue(path=path):
             return tuple(map(subscript_value, places_in(path)))
-        case ir.BuiltinCall(arguments=parts) | ir.FunctionCall(arguments=parts):
+        case ir.FunctionCall(arguments=parts):
             return parts
         case ir.Swizzle(operand=operand):
             return (operand,)
@@ -35,8 +33,6 @@ def children(expr: ir.Expr) -> tuple[ir.Expr, ...]:
             return (operand, subscript_value(at.place))
         case ir.Construct(parts=parts):
             return parts
-        case ir.Select(condition=condition, then=then, otherwise=otherwise):
-            return (condition, then, otherwise)
         case ir.Reduce(body=body, condition=condition):
             return (body,) if condition is None else (condition, body)
         case StoreAt(value=value, places=places):

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TypeAlias, final
+from typing import TypeAlias, assert_never, final
 
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.conditions import conditional, unconditional
@@ -161,8 +161,14 @@ def _count(
             _count(function.body, around, functions, total)
         case ir.Load():
             return
-        case _:
+        case ir.Constant() | ir.ConstRef() | ir.UniformValue() | ir.LocalValue():
             pass
+        case ir.IndexValue() | ir.DimValue() | StoreAt() | ir.Cast():
+            pass
+        case ir.Swizzle() | ir.Part() | ir.Construct():
+            pass
+        case _:
+            assert_never(expr)
     for child in children(expr):
         _count(child, inner, functions, total)
 

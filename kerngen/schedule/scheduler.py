@@ -182,7 +182,7 @@ class Scheduler:
         made = self._shaders.setdefault(number, {})
         strategy = STRATEGIES[choice.strategy]
         # Lowering is expensive: schedules that differ by guard and reason share the result.
-        key = choice.strategy, strategy.settled(choice.options), candidate.stages
+        key = choice.strategy, strategy.shader_key(choice.options), candidate.stages
         if key not in made:
             label = _label(choice, {schedule.label for schedule in made.values()})
             task = replace(candidate.task, label=label)

@@ -89,10 +89,9 @@ def _any_options(task: Task, options: Options) -> str:
     return ""
 
 
-def _no_options(options: Options) -> Hashable:
-    """Return None: some strategies have no options."""
-    del options
-    return None
+def _as_given(options: Options) -> Hashable:
+    """Return the options themselves: those that are left out have no default."""
+    return tuple(sorted(options.items()))
 
 
 def _no_faults(options: Options) -> Iterator[str]:
@@ -111,8 +110,8 @@ class Strategy:
     - `suits`: returns why it can't run a stage that fits with some options, or ""
     - `lower`: yields the variants for a stage that fits, the last of which takes any size
     - `runs`: returns the stages that those variants run, the given one first
-    - `settled`: returns the options completed by their defaults; schedules with equal results
-      share their shaders
+    - `shader_key`: returns the options completed by their defaults; schedules of a stage with
+      equal keys share their shaders
     - `faults`: yields what is wrong with options, for any stage
     """
 
@@ -121,7 +120,7 @@ class Strategy:
     lower: Callable[[Task, Options], Iterator[Variant]]
     runs: Callable[[Task], tuple[Stage, ...]] = _one
     suits: Callable[[Task, Options], str] = _any_options
-    settled: Callable[[Options], Hashable] = _no_options
+    shader_key: Callable[[Options], Hashable] = _as_given
     faults: Callable[[Options], Iterator[str]] = _no_faults
     in_order: bool | None = False
 
@@ -151,6 +150,12 @@ def _or_packed(
         return lower_packed(task) if is_packed(task.stage) else lower(task, options)
 
     return either
+
+
+def _suits_generic(task: Task, options: Options) -> str:
+    if options and is_packed(task.stage):
+        return "it writes narrow integers, of which an invocation fills a word"
+    return ""
 
 
 def _fits_reduce(task: Task) -> str:
@@ -202,7 +207,7 @@ _AT_ONCE: Final = map(
             _fits_reduce,
             _lower_reduce,
             suits=_suits_reduce,
-            settled=by_subgroups,
+            shader_key=by_subgroups,
         ),
         Strategy(
             "rows",
@@ -210,27 +215,27 @@ _AT_ONCE: Final = map(
             lower_rows,
             rows_run,
             suits=suits_rows,
-            settled=row_options,
+            shader_key=row_options,
         ),
         Strategy(
             "ragged",
             _plain(fits_ragged),
             lower_ragged,
             suits=suits_ragged,
-            settled=ragged_options,
+            shader_key=ragged_options,
         ),
         Strategy(
             "gemv",
             _plain(fits_gemv),
             lower_gemv,
             suits=suits_gemv,
-            settled=settled_gemv,
+            shader_key=settled_gemv,
         ),
         Strategy(
             "gemm",
             _plain(fits_gemm),
             lower_gemm,
-            settled=tiling_of,
+            shader_key=tiling_of,
             faults=_tiling_faults,
         ),
         Strategy(
@@ -238,7 +243,7 @@ _AT_ONCE: Final = map(
             _plain(fits_scatter),
             lower_scatter,
             suits=suits_scatter,
-            settled=scatter_options,
+            shader_key=scatter_options,
         ),
         Strategy("sort", _plain(fits_sort), lower_sort, sort_run),
         Strategy(
@@ -247,11 +252,15 @@ _AT_ONCE: Final = map(
             lower_flash,
             flash_run,
             suits=suits_flash,
-            settled=flash_tiling,
+            shader_key=flash_tiling,
             faults=_flash_faults,
         ),
         Strategy(
-            "generic", fits_generic, _or_packed(lower_generic), settled=by_neighbours
+            "generic",
+            fits_generic,
+            _or_packed(lower_generic),
+            suits=_suits_generic,
+            shader_key=by_neighbours,
         ),
     ),
 )
@@ -262,7 +271,7 @@ _EITHER: Final = (
         fits_scan,
         lower_scan,
         suits=suits_scan,
-        settled=scan_options,
+        shader_key=scan_options,
         in_order=None,
     ),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.table import BUILTINS
@@ -60,45 +60,36 @@ def constant_value(expr: ir.Expr) -> Value | None:
     """
     if isinstance(expr, ir.Constant | ir.ConstRef):
         return expr.value
-    if not isinstance(
-        expr, ir.Unary | ir.Binary | ir.Select | ir.Cast | ir.BuiltinCall
-    ):
+    if not isinstance(expr, ir.Computed):
         return None
     if expr.is_constant and isinstance(expr.type, Scalar) and expr.known is None:
-        object.__setattr__(expr, "known", _computed(expr))
+        object.__setattr__(expr, "known", _computed(expr, expr.type))
     return expr.known
 
 
-def _computed(expr: ir.Expr) -> Value | None:
+def _computed(
+    expr: ir.Unary | ir.Binary | ir.Select | ir.Cast | ir.BuiltinCall, scalar: Scalar
+) -> Value | None:
     """Return the value of an operation on constants, or None if an operand has none."""
+    if isinstance(expr, ir.Cast) and expr.is_halved:
+        return None
+    known = [constant_value(operand) for operand in expr.operands]
+    values = [value for value in known if value is not None]
+    if len(values) < len(known):
+        return None
     match expr:
-        case ir.Unary(op=op, operand=operand, type=Scalar() as scalar):
-            inner = constant_value(operand)
-            return None if inner is None else _unary(op, inner, scalar)
-        case ir.Binary(op=op, left=left, right=right, type=Scalar() as scalar):
-            a, b = constant_value(left), constant_value(right)
-            if a is None or b is None:
-                return None
-            return binary(op, a, b, scalar)
-        case ir.Select(condition=condition, then=then, otherwise=otherwise):
-            chosen = constant_value(condition)
-            a, b = constant_value(then), constant_value(otherwise)
-            if chosen is None or a is None or b is None:
-                return None
-            return a if chosen else b
-        case ir.Cast(is_halved=True):
-            return None
-        case ir.Cast(operand=operand, type=Scalar() as scalar):
-            inner = constant_value(operand)
-            return None if inner is None else cast(inner, scalar)
-        case ir.BuiltinCall(builtin=name, arguments=arguments, type=Scalar() as scalar):
-            values = [constant_value(argument) for argument in arguments]
-            known = [value for value in values if value is not None]
-            if len(known) < len(values):
-                return None
-            return _call(name, known, scalar_of(arguments[0].type), scalar)
+        case ir.Unary(op=op):
+            return _unary(op, values[0], scalar)
+        case ir.Binary(op=op):
+            return binary(op, values[0], values[1], scalar)
+        case ir.Select():
+            return values[1] if values[0] else values[2]
+        case ir.Cast():
+            return cast(values[0], scalar)
+        case ir.BuiltinCall(builtin=name, arguments=arguments):
+            return _call(name, values, scalar_of(arguments[0].type), scalar)
         case _:
-            return None
+            assert_never(expr)
 
 
 def cast(value: Value, scalar: Scalar) -> Value:
