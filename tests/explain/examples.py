@@ -67,9 +67,11 @@ def sections(page: Page) -> Sections:
 
 
 def with_message(page: Page, message: str) -> str:
-    """Return the text of a page as if the compiler printed that."""
+    """Return the text of a page as if the compiler printed that, behind the wrong program."""
     wrong = sections(page).wrong
     block = f"```text\n{message}```\n"
+    if not _MESSAGE.search(wrong):
+        return page.text.replace(wrong, f"{wrong.rstrip()}\n\n{block}")
     return page.text.replace(wrong, _MESSAGE.sub(lambda _: block, wrong))
 
 
