@@ -29,7 +29,7 @@ _REPEATS: Mapping[bool, str] = {
         "  This repeats the call, perhaps several times until it is wrong:\n"
     ),
 }
-"""The line before the program, by whether a fault does not show each time."""
+"""The line before the program, by whether a fault is unsteady: it varies between runs."""
 
 
 @final
@@ -225,5 +225,5 @@ def _row(result: WayResult, sources: str | None) -> dict[str, Any]:
 
 
 def _finite(value: float) -> float | str:
-    """Return a number as JSON can have it: what is not finite as a word."""
+    """Return a number as JSON can represent it: one that is not finite as a text."""
     return value if value - value == 0 else str(value)

@@ -2,7 +2,10 @@
 
 This is the language's own definition, read off the typed kernel: no stages, no fusion, no
 shader.  Every index is an array of its values, shaped such that arrays of a domain
-broadcast against each other; a reduction puts its indices before those.
+broadcast against each other; a reduction puts its indices before those:
+
+    y[i, j] = sum[p] a[i, p] * b[p, j]      i: (m, 1)      j: (1, n)       outside the sum
+                                 p: (k, 1, 1)   i: (m, 1)   j: (1, n)      inside of it
 """
 
 from __future__ import annotations
@@ -55,7 +58,11 @@ _LIMITS: Final = {scalar: bounds(scalar) for scalar in (Scalar.I32, Scalar.U32)}
 @final
 @dataclass(frozen=True)
 class EvaluationScope:
-    """Where an expression is evaluated: its indices, locals, and depth in reductions."""
+    """The scope of an expression: values of its indices and locals, and its number of axes.
+
+    `rank` counts the axes of the domain: indices of the statement, and those of the
+    reductions around the expression.
+    """
 
     indices: Mapping[str, Array] = field(default_factory=dict[str, Array])
     rank: int = 0
@@ -65,7 +72,7 @@ class EvaluationScope:
 @final
 @dataclass(frozen=True)
 class Computed:
-    """A tensor whose elements are computed when they are read."""
+    """A tensor whose elements are computed when they are read, for large calls."""
 
     evaluator: Evaluator
     indices: tuple[ir.Index, ...]
@@ -341,7 +348,7 @@ class Evaluator:
         axes, rank = len(extents), inner.rank
         factors: dict[str, BoundedArray] = {}
         if expr.kind == "sum" and _has_codes(expr.body):
-            # Names with blanks: none of them is a user's.
+            # Each factor is computed once, as a local. No user's name has a blank.
             each = enumerate(factors_of(expr.body))
             factors = {f"factor {n}": self.of(factor, inner) for n, factor in each}
             known = replace(inner, locals={**inner.locals, **factors})
@@ -362,7 +369,9 @@ class Evaluator:
         terms = body.map(spread)
         if not factors:
             return terms
-        # The sum is multiplied by what narrow integers share, as a scale, at last.
+        # A shader multiplies the scale that narrow integers share with the sum of their
+        # products: `scale * sum(x * w)`. Where that sum may overflow, as no factor below
+        # 1 makes it less, the terms are unknown.
         sizes = (np.abs(factor.map(spread).value) for factor in factors.values())
         largest = reduce(lambda one, size: one * np.maximum(size, 1), sizes)
         whole = largest.sum(tuple(range(axes)), keepdims=True)
@@ -371,10 +380,13 @@ class Evaluator:
     def _running(self, prefix: Prefix, scope: EvaluationScope) -> BoundedArray:
         """Return the values of a prefix or suffix reduction, at each point.
 
-        With n results of n terms each, long rows would take too long.
+        All n results are read from one running reduction of n terms: n reductions of n
+        terms would take too long for long rows.
         """
         terms = self._terms(prefix.reduce, scope)
         count = len(terms.value)
+        # How many terms each result takes: `j + shift + 1` of the first ones, or of the
+        # terms in reverse order those from `j + shift` on.
         ends = self.of(prefix.shift, scope).value + scope.indices[prefix.index.name]
         taken = count - ends if prefix.is_suffix else ends + 1
         taken = np.clip(taken, 0, count)
@@ -385,7 +397,7 @@ class Evaluator:
 
 
 def _joined(expr: ir.Reduce, terms: BoundedArray, join: number.Join) -> BoundedArray:
-    """Return terms joined as a reduction does."""
+    """Return the results of a reduction of terms: of f32 with bounds, of integers wrapped."""
     scalar = scalar_of(expr.type)
     if scalar is Scalar.F32:
         if expr.kind in {"sum", "prod"}:
@@ -410,7 +422,7 @@ def _product_of_locals(expr: ir.Expr, names: Iterator[str]) -> ir.Expr:
 
 
 def _has_codes(expr: ir.Expr) -> bool:
-    """Whether narrow integers are among the factors of a term."""
+    """Whether a term reads integers of 8 or 4 bits."""
     return any(isinstance(x, ir.Load) and x.tensor.narrow for x in walk(expr))
 
 
