@@ -3,8 +3,8 @@
     kernel scale(x: f32[n], alpha: f32) -> y: f32[n] { y[i] = alpha * x[i]; }
                         ^ the dim n                           ^^^^^ the parameter alpha
 
-So it is known in programs with faults too.  Types, shapes and ranges are in the checker's
-model instead.
+So names are found in programs with faults, too.  Types, shapes and ranges are in the
+checker's model.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from kerngen.syntax.outline import is_pattern, matching
 @final
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition: the kind of name, its span, and the scope in which it is known.
+    """A definition: the kind of name, its span, and its scope; None for an item's.
 
-    `type` is the type that is written with it, in the file of `items`.
+    `type` is its type as the text has it, which is looked up in `items`.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class Definition:
 class Occurrence:
     """A use of a name, with its definitions: a schedule may name several kernels.
 
-    It is not `written` for a pattern such as `matmul_*`, which can't be renamed.
+    It is not `written` out in a pattern such as `matmul_*`, which can't be renamed.
     """
 
     span: Span

@@ -1,7 +1,7 @@
 """Splitting a weight into row ranges that the adapter can bind.
 
-Rows lie one after the other, so each part is contiguous in the caller's array and on
-the device.
+Rows are stored one after the other, so each part is contiguous in the caller's array and
+on the device.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def split_weight(layout: Layout, k: int, n: int, most: int) -> Sequence[RowRange
     """Return the row ranges of a weight's parts, at most `most` bytes each.
 
     There are as few as can be, of nearly equal length.  Where `ROW_STEP` rows are too
-    many for a part, parts start anywhere: results that then lie at no offset that the
-    adapter can bind take a copy.
+    many for a part, parts start at any row: results at an offset that the adapter can't
+    bind then take a copy.
 
     Raises:
         LimitError: If a single row is larger than `most`.

@@ -21,7 +21,10 @@ from kerngen.runtime.calls.scalars import check_number
 from kerngen_kernels import elementwise, layout, nn, random
 
 Side: TypeAlias = Literal["input", "output", "neither"]
-"""What the gradient of a function is a function of, beside the gradient by its output."""
+"""The tensor that a function's gradient reads, beside the gradient by its output.
+
+That of relu reads the input, that of tanh, dy (1 - y^2), the output.
+"""
 
 
 @final
@@ -160,6 +163,7 @@ def _add_rows(left: Variable, right: Variable) -> Variable:
             f"add: the shapes {left.shape} and {right.shape} don't fit; expected the "
             f"second to be the end of the first."
         )
+    # Without elements, -1 would be ambiguous.
     matrix = (-1 if right.tensor.size else 0, right.tensor.size)
     y = elementwise.add_rows(left.tensor.reshape(matrix), vector(right.tensor))
 
@@ -202,7 +206,7 @@ def mul(a: Value, b: Value) -> Variable:
 
 
 def _times(variable: Variable, factor: AnyTensor) -> Edge:
-    """Return the way back through a product with a factor."""
+    """Return the edge from a product to one factor, given the other."""
 
     def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
         place = view(out, (dy.size,))

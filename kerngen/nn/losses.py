@@ -77,7 +77,7 @@ def _mean_of(
 
 
 def _way_back(one: Variable, other: Variable) -> Edge:
-    """Return the way back to one of the two, which may be swapped."""
+    """Return the edge to `one`; the squared difference is symmetric in both."""
     a, b = vector(one.tensor), vector(other.tensor)
 
     def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:

@@ -1,6 +1,7 @@
 """Products of matrices: `linear` and `matmul`.
 
-The gradients read the transposed factors where they lie: nothing is transposed.
+The gradients are products with a transposed factor, of which kernels read the factor as it
+is stored: nothing is copied.
 """
 
 from __future__ import annotations

@@ -24,12 +24,13 @@ from kerngen_kernels import topk as kernels
 Places: TypeAlias = Tensor[Any, Any]
 
 AT_ONCE: Final = 6
-"""How many places a call of `find_more` finds."""
+"""The number of places that a call of `find_more` finds."""
 
 SHORT: Final = 256
 """Rows of this many elements are not cut: finding six places there takes one short pass."""
 
 LEAST_CHUNK: Final = 16
+"""The fewest elements of a chunk."""
 
 
 class TopK(NamedTuple):
@@ -79,7 +80,7 @@ def _check_floats(x: object) -> None:
 
 
 def _check_number(k: object, n: int) -> None:
-    """Refuse what is no number of elements of n."""
+    """Refuse a k that is no whole number from 1 to n."""
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= n:
         raise ArgumentError(
             f"topk: k is {k!r}; expected a whole number from 1 to {n}, the length of the "
@@ -100,7 +101,11 @@ def _places(x: Matrix[f32], k: int) -> Matrix[i32]:
 
 
 def _chunk(n: int, k: int) -> int:
-    """Return how long chunks are: with sqrt(n / k) the least is left to look at."""
+    """Return the length of chunks: the power of two from sqrt(n / k) on.
+
+    With chunks of c elements, n / c greatest elements and the k c elements of the chosen
+    chunks are left to look at: fewest for c = sqrt(n / k).
+    """
     power = (max(isqrt(n // k), LEAST_CHUNK) - 1).bit_length()
     return 1 << power
 

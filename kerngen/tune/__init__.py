@@ -1,7 +1,7 @@
 """Tuning: search for a kernel's fastest schedules on this adapter.
 
-`candidates.py` has what is tried, `trial.py` compiles, checks and times it, `search.py`
-decides what comes next, and `write.py` makes a file of the winners.
+`candidates.py` makes candidates, `trial.py` compiles, checks and times each, `search.py`
+decides which come next, and `write.py` makes a file of the winners.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ TOGETHER: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 @final
 @dataclass(frozen=True, slots=True)
 class TuneCandidate:
-    """A strategy with options; others have the strategy's defaults."""
+    """A strategy with options; options that are missing have the strategy's defaults."""
 
     strategy: str
     options: tuple[tuple[str, Values], ...] = ()
