@@ -45,6 +45,9 @@ def step_case(sizes: Sizes) -> BenchCase:
 
         return launch
 
+    # For each element, clipping reads the gradient for the norm (4 bytes), then reads and
+    # writes it (8); AdamW reads four tensors (16) and writes three (12). The operations are
+    # 3 and 15.
     return BenchCase(
         STEP, sizes, Unit.BYTES, 40 * total, 18 * total, 4 * max(lengths), prepare, STEP
     )
@@ -75,6 +78,7 @@ def feed_forward_case(sizes: Sizes) -> BenchCase:
 
         return launch
 
+    # Weights once; of each layer the results of gate and up, their product, x and y.
     moved = 4 * (weights + layers * m * (3 * inner + 2 * width))
     return BenchCase(
         FEED_FORWARD,

@@ -232,7 +232,7 @@ class _Rules:
     ) -> tree.Function:
         *parameters, result, body = rest
         given = tuple(each for each in parameters if each is not None)
-        # `body` is the scanner's text of names: "radius:120 store".
+        # `body` is the scanner's text of names: "let:9 radius:17 store".
         hidden = {each.name.text for each in given}
         words = (each.partition(":") for each in str(body).split())
         found = [each for each in words if each[0] not in hidden]

@@ -86,9 +86,10 @@ def scan(source: Source) -> list[WgslToken]:
     """Return the tokens of a file's declarations.
 
     A function's body is a single token BODY, whose text is the names in it that it does
-    not declare. A name that is used other than by a call is followed by its offset:
+    not declare; words such as 'let' are among them. A name that is used other than by a
+    call is followed by its offset:
 
-        { let r = radius; store(r * 2.0); }      → BODY "radius:120 store"
+        fn f() { let r = radius; store(r * 2.0); }      BODY "let:9 radius:17 store"
 
     Raises `CompileError` where no token of WGSL begins.
     """

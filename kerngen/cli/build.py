@@ -133,7 +133,7 @@ def _check(selection: Selection, out: Path, targets: Targets, jobs: int | None) 
 def _refuse_lone_structs(
     compiled: Mapping[SourceFile, Compiled], selection: Selection, out: Path
 ) -> None:
-    """Refuse a module that imports a struct's class from where no module will be."""
+    """Refuse a module that imports a struct's class from a module that won't exist."""
     if not any(one.used for one in compiled.values()):
         return
     from kerngen.emit.module_name import module_name, module_path

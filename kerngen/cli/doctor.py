@@ -1,4 +1,4 @@
-"""`kerngen doctor`: what is wrong with this machine, and what to do about it."""
+"""`kerngen doctor`: examine the machine, and report problems with advice."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def doctor(as_json: bool) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """The findings: `tests` has those of each adapter."""
+    """The findings: `tests` has the results of the self-test on each adapter."""
 
     versions: dict[str, str]
     adapters: list[AdapterData]

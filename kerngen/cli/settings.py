@@ -93,7 +93,7 @@ def _path(file: Path, text: str, key: str, value: object) -> Path:
 
 
 def _refuse_syntax(file: Path, text: str, said: str) -> NoReturn:
-    """Refuse what is no TOML; its place is at the end of Python's message."""
+    """Raise for invalid TOML; the line is at the end of Python's message."""
     place = re.fullmatch(r"(.*) \(at (line (\d+).*|end of document)\)", said, re.DOTALL)
     line = int(place[3] or text.count("\n") + 1) if place else 0
     _refuse(file, line, f"{place[1] if place else said}.")

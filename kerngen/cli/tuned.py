@@ -18,9 +18,9 @@ from kerngen.syntax.library import SUFFIX
 @final
 @dataclass(frozen=True, slots=True)
 class Present:
-    """The file of schedules that a search will replace, as it is now; empty if there is none.
+    """The present file of schedules, which a search will replace; empty without a file.
 
-    `gone` are kernels with schedules in the file that no longer exist; `text` has no
+    `gone` are kernels that have schedules in the file, and no longer exist; `text` has no
     schedules for them.
     """
 

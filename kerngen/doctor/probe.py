@@ -43,7 +43,7 @@ class AdapterData(TypedDict):
 
 
 class ProbeData(TypedDict):
-    """The adapters in wgpu's order, or why there are none."""
+    """The adapters in wgpu's order, or the error of wgpu."""
 
     error: str
     native: str
@@ -108,7 +108,7 @@ def _limits(limits: Mapping[str, int]) -> dict[str, int]:
 
 
 def _why(best: Adapter, ranked: Sequence[Adapter]) -> str:
-    """Return why the chosen adapter is preferred to the others."""
+    """Return the reason for the chosen adapter, as 'its type, DiscreteGPU, is preferred'."""
     choice = _choice()
     if choice != AdapterChoice():
         what = "its kind" if choice.number is None else "it"

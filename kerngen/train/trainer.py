@@ -82,8 +82,7 @@ class Trainer(Steps, Products):
         """Upload the initial parameters, in their order; no step has been taken.
 
         Args:
-            ctx: The context of all tensors; `kerngen.runtime.open(device=...)` shares a
-                device.
+            ctx: Its context; `kerngen.runtime.open(device=...)` shares a device.
             parameters: Arrays of any rank by name, converted to float32.
             optimizer: The optimizer of all steps: "adamw", "adam", "sgd" or "lion".
             group: The processes that train this network together; `exchange` compares
@@ -237,8 +236,7 @@ class Trainer(Steps, Products):
         Raises:
             NonFiniteError: If gradients are not finite: with a group those of any rank, on
                 all ranks alike.  No step was taken.
-            TornStateError: If an error left gradients half written: with a group those of
-                any rank, too.
+            TornStateError: If an error left gradients half written, on any rank.
             ExchangeError: If the function fails, or changes more than the numbers; with a
                 group, if it is late, a rank is missing, or ranks differ in parameters,
                 optimizer, step number, or initial state.
@@ -370,10 +368,9 @@ class Trainer(Steps, Products):
     def capture(self) -> Generator[CapturedStep, None, None]:
         """Record a step without taking it: `replay()` takes it, as often as needed.
 
-        The block makes the calls of one step, from the network to `adamw_step` or another
-        optimizer's.  It may upload and read nothing, so batches are tensors that are
-        overwritten between replays.  `docs/training.md` has an example; the rules of
-        `Context.capture` hold, too.
+        The block makes the calls of one step, from the network to `adamw_step` or the like.
+        It may upload and read nothing, so batches are tensors that are overwritten between
+        replays.  `docs/training.md` has an example, `Context.capture` further rules.
 
         Raises:
             StateError: If the block takes no step, or more than one, or makes a call that
@@ -396,10 +393,7 @@ class Trainer(Steps, Products):
                 self._gradients.forget_norm()
 
     def _split(self, step: CapturedStep, wait: Callable[[], None]) -> None:
-        """End the current capture of a step, and begin the next; `wait` comes between them.
-
-        A capture can't wait for other processes, so the step is several of them.
-        """
+        """End the capture of a step's part, and begin the next; `wait` comes between."""
         self._block.close()
         step.split(wait, self._block.enter_context(self.ctx.capture()))
         self._gradients.forget_norm()
@@ -411,12 +405,9 @@ class Trainer(Steps, Products):
         *,
         replaces: bool,
     ) -> None:
-        """Take a captured step, which replaces the gradients or adds to present ones.
-
-        The parts before the one with the update only write gradients: if one of these
-        fails, the parameters are still whole.
-        """
+        """Take a captured step, which replaces the gradients or adds to present ones."""
         step = self._step + 1
+        # If a part before the update fails, the parameters are still whole.
         at = next(number for number, part in enumerate(parts) if part.updates)
         with self._during("replay", gradients=not replaces):
             for part in parts[:at]:
@@ -572,9 +563,8 @@ class Trainer(Steps, Products):
     ) -> Generator[None, None, None]:
         """Raise if the trainer's state is invalid, then run a block that uses it.
 
-        The gradients must be valid, too, if the block uses them (`gradients`).  In a
-        capture of the context it raises StateError; in the trainer's own capture, only if
-        `captured` is false.
+        With `gradients`, these must be valid, too.  In a capture of the context it raises
+        StateError; in the trainer's own one, only if `captured` is false.
         """
         if self.ctx.is_capturing and not (captured and self._captured):
             raise StateError(

@@ -1,11 +1,11 @@
 """The sizes at which candidates' results are checked against NumPy.
 
 They are smaller than the sizes that are tuned for, and leave the same remainder in the last
-tile.  For m = n = k = 4096:
+tile.  For a schedule that is tuned at m = n = k = 4096:
 
-    m = n = k = 256                        the same remainder by 256
-    all one more, all one less             the variants for edges
-    m = 4096, n and k shorter; and so on   the parts that an axis is split into
+    m, n, k = 256, 256, 256
+    m, n, k = 129, 257, 257     one more each, and 255, 255, 255: the variants for edges
+    m, n, k = 4096, 64, 64      one axis at its full length: the parts that it is split into
 """
 
 from __future__ import annotations

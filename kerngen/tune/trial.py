@@ -119,7 +119,7 @@ Inputs: TypeAlias = list[tuple[tuple[Any, ...], tuple[Any, ...]]]
 class Trials:
     """Tries candidates for one stage on a context; `stack` owns the compiled kernels.
 
-    None stands for the kernel with its present schedules.
+    The candidate None is the kernel with its present schedules.
     """
 
     ctx: Context
@@ -172,7 +172,7 @@ class Trials:
             clock = clock_of(self.ctx, _launcher(self.ctx, version, sizes, inputs))
             effort = SamplingLimits(samples=5, launches=50, seconds=0.05)
             first = warm_up(clock, effort)
-            # No sampling brings a candidate below the best that starts at twice its time.
+            # It takes twice the best time at the end of its warm-up: it can't win.
             if first > 2 * best:
                 return Outcome(TrialVerdict.TIMED, first)
             return Outcome(TrialVerdict.TIMED, measure(clock, effort).median)

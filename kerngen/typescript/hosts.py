@@ -18,7 +18,7 @@ from kerngen.ir.types import Scalar, scalar_of
 from kerngen.output.errors import OutputError
 
 ValueText: TypeAlias = Callable[[ir.DimValue | ir.UniformValue], str]
-"""How a dim or scalar is spelled, or a part of one."""
+"""A function from a dim or scalar, or a part of one, to its text: `d.n`."""
 
 _OF_INTEGERS: Final = {
     "/": "$host.div",
@@ -40,8 +40,8 @@ def is_integer(expr: ir.Expr) -> bool:
 class JsHostPrinter:
     """Prints host expressions of a kernel in JavaScript.
 
-    With `wraps`, quotients are those of 32-bit integers, as a kernel computes them, and
-    with `keeps` so is every result: functions are computed by such integers.
+    With `wraps`, the operands of quotients are wrapped to 32 bits, as a kernel computes
+    them. With `keeps`, every result is: a function of the program computes with 32 bits.
     """
 
     place: str
@@ -99,7 +99,7 @@ class JsHostPrinter:
                 raise self._unprintable("a part of a computed vector")
 
     def _alike(self, expr: ir.Expr, *operands: ir.Expr) -> list[str]:
-        """Return operands as numbers where the result is one."""
+        """Return the texts of operands, as numbers if the result is a number."""
         texts = [self.print(operand) for operand in operands]
         if is_integer(expr):
             return texts
@@ -150,7 +150,7 @@ class JsHostPrinter:
         return f"({form.format(*texts)})"
 
     def _of_bits(self, expr: ir.BuiltinCall, form: str) -> str:
-        """Return a call of a function of 32-bit integers, or of a float."""
+        """Return a call of a built-in that works on the bits of 32-bit integers or floats."""
         texts = [self.print(each) for each in expr.arguments]
         given = [
             _wrapped(each, text) if is_integer(each) else text
@@ -162,7 +162,10 @@ class JsHostPrinter:
         return f"BigInt.{as_int}(32, ({function})({', '.join(given)}))"
 
     def _function(self, expr: ir.FunctionCall) -> str:
-        """Return a call of one of the user's functions, as a function of its own."""
+        """Return a call of one of the user's functions, written where it is called.
+
+        `square(s)` becomes `(($x) => { return ($x * $x); })(d.s)`.
+        """
         function = self.functions[expr.function]
         inner = replace(self, keeps=True)
         names = ", ".join(f"${each.name}" for each in function.parameters)
@@ -205,7 +208,7 @@ def _float(value: float) -> str:
 
 
 def _number(expr: ir.Expr, text: str) -> str:
-    """Return a number of an expression's value: a BigInt does not mix with numbers."""
+    """Return an expression's value as a number: JavaScript does not mix these and BigInts."""
     if isinstance(expr, ir.Constant | ir.ConstRef):
         return _float(expr.value)
     return f"Number({text})" if scalar_of(expr.type) is not Scalar.F32 else text
