@@ -298,6 +298,7 @@ class Batch:
         shape: Shape,
         scalars: Mapping[str, float] | None = None,
     ) -> BatchBuffer:
+        """Queue an operation on inputs reshaped to `views`; its result has `shape`."""
         numbers = {
             name: check_number(operation, name, number)
             for name, number in (scalars or {}).items()

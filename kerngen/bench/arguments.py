@@ -34,7 +34,7 @@ _SOURCE = Path(__file__).with_suffix(".kern")
 
 
 def rotations(nbytes: int, kind: str) -> int:
-    """Return how many sets of inputs to rotate, if one set has `nbytes` bytes."""
+    """Return the number of sets of inputs to rotate, if one set has `nbytes` bytes."""
     return min(MOST_SETS, ROTATED_BYTES[kind] // max(nbytes, 1) + 1)
 
 

@@ -180,6 +180,7 @@ class Constants:
         if number is None:
             raise self._unknown(node, f"'{name}' is not evaluated")
         kind = _widest(*values)
+        # Of a literal such as `sqrt(4)` the result is a float.
         if name not in _KEEPING and kind == "int":
             kind = "float"
         return ConstantValue(kind, number)
@@ -206,7 +207,7 @@ class Constants:
             either = left.number or right.number
             return ConstantValue("bool", bool(both if sign == "&&" else either))
         if sign in {"<<", ">>"}:
-            kind = left.kind
+            kind = left.kind  # the count is u32, whatever is shifted
         else:
             kind = _widest(left, right)
             if not {left.kind, right.kind} <= {kind, "int", "float"}:

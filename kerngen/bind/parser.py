@@ -134,7 +134,7 @@ class _Directive:
 
 @final
 class _Rules:
-    """Makes the tree of what lark has read; each method is named after its rule."""
+    """Makes the syntax tree from lark's tree; each method is named after its rule."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

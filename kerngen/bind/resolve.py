@@ -189,6 +189,7 @@ class _Reader:
         group: int,
         number: int,
     ) -> model.Binding:
+        """Return the model of a variable, after the checks of its type."""
         name = variable.name
         assert variable.type is not None, "the grammar of WGSL asks for one"
         type_ = self.types.resolve(variable.type)
@@ -354,7 +355,7 @@ def _of_naga(node: tree.Expression, type_: str) -> NativeType:
 
 
 def _refused(type_: model.Type, space: str) -> tuple[str, str] | None:
-    """Return why no variable of an address space has a type, and what to do."""
+    """Return why a variable of an address space can't have a type, and advice; or None."""
     is_memory = model.memory_of(type_) is not None
     if isinstance(type_, model.Opaque):
         return type_.why, "Use a type that has a layout: u32 instead of bool, say."

@@ -77,6 +77,7 @@ class Types:
     def _declared(
         self, name: tree.Name, declared: tree.Struct | tree.Alias
     ) -> model.Type:
+        """Return a struct's or alias's type; `_open` are those that refer to it now."""
         if name.text in self._known:
             return self._known[name.text]
         if name.text in self._open:
@@ -130,6 +131,7 @@ class Types:
         return Member(member.name.text, memory, align, size, span=member.name.span)
 
     def _sized(self, member: tree.Member, word: str, least: int) -> int | None:
+        """Return the value of a member's `@size` or `@align`, or None without one."""
         found = tree.attribute(member.attributes, word)
         if found is None or not found.arguments:
             return None
@@ -187,6 +189,7 @@ class Types:
         raise self._no_type(name)
 
     def _array(self, name: tree.Name) -> model.Type:
+        """Return the type of `array<T>` or `array<T, N>`."""
         type_ = self._argument(name, 0)
         element = model.memory_of(type_)
         if isinstance(type_, model.Opaque):

@@ -82,7 +82,7 @@ def _build_once(
     selection: Selection, out: Path, targets: Targets, jobs: int | None
 ) -> None:
     library = selection.library()
-    compiled: dict[SourceFile, Compiled] = {}
+    compiled: dict[SourceFile, Compiled] = {}  # filled by `generate`, for the notes
 
     def generate(stale: list[SourceFile]) -> list[Generated]:
         compiled.update(compile_sources(stale, library, jobs, targets))

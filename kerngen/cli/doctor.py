@@ -106,7 +106,7 @@ def _data(report: _Report) -> dict[str, object]:
 
 
 def _generated() -> Section:
-    """Return whether the project's generated files are those of its sources."""
+    """Return the section about the project's generated files: are they up to date?"""
     from kerngen.doctor.findings import Finding, Section, Status
 
     title = "Generated files"

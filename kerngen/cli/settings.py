@@ -44,6 +44,7 @@ def find_project(folder: Path | None = None) -> Project:
 
 
 def _read(file: Path) -> Project | None:
+    """Return the settings in a pyproject.toml, or None if it has no [tool.kerngen]."""
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -133,7 +133,7 @@ def asked(src: Path | None, kernel: str) -> tuple[Path | None, str]:
 
 
 def _exit(report: Report) -> None:
-    """Exit with the status of what was found."""
+    """Exit with the status of the report: 130 after Ctrl-C, 1 if a way is wrong."""
     from kerngen.verify.result import Verdict
 
     if report.interrupted:
@@ -213,7 +213,7 @@ class _Progress(Protocol):
     """Shows the progress of the command on stderr."""
 
     def plan(self, total: int) -> None:
-        """Take up how many ways to run kernels there are."""
+        """Set the number of ways to run kernels."""
         ...
 
     def show(self, name: str) -> None:
@@ -253,7 +253,7 @@ class _Lines:
         click.echo(f"{_COMPILING} ...", err=True)
 
     def plan(self, total: int) -> None:
-        """Take up how many ways to run kernels there are."""
+        """Set the number of ways to run kernels."""
         self.total = total
 
     def show(self, name: str) -> None:
@@ -275,7 +275,7 @@ class _Bar:
     task: TaskID
 
     def plan(self, total: int) -> None:
-        """Take up how many ways to run kernels there are."""
+        """Set the number of ways to run kernels."""
         self.shown.update(self.task, total=total, completed=-1)
 
     def show(self, name: str) -> None:

@@ -81,6 +81,7 @@ def _native_version() -> str:
 def _described(
     adapter: Any, ranked: Sequence[Adapter], best: Adapter | None
 ) -> AdapterData:
+    # `own` is None if another API reaches the same hardware, and is preferred.
     info = adapter.info
     own = next((each for each in ranked if each.of_wgpu is adapter), None)
     is_best = own is not None and own is best

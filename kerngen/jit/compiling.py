@@ -89,7 +89,7 @@ def _text(source: str, name: str) -> tuple[Path, _Read]:
 
 
 def load(path: str | os.PathLike[str]) -> KernelModule:
-    """Compile a `.kern` file, and what it uses, to a module, and write no file.
+    """Compile a `.kern` file, and the files that it uses, to a module; write no file.
 
     The module is the one that `kerngen build` would make of the file alone.  While the file
     and those that it uses stay the same, the same module is returned.

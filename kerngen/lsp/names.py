@@ -217,6 +217,7 @@ class _Resolver:
             self._add(name.span, member_of(source, name.name))
 
     def _schedule(self, node: ast.ScheduleItem) -> None:
+        """Collect kernels, stages and the names of the guard, which are those kernels'."""
         kernels: list[Item] = []
         known = {item.node.name.name: item for item in self._items.all("kernel")}
         for target in node.targets:
@@ -257,6 +258,7 @@ class _Resolver:
             self._expr(axis, scope)
 
     def _statement(self, node: ast.Statement, defined: _Scope) -> None:
+        # A value may refer to names that are defined up to this statement.
         before = {
             name: each
             for name, each in defined.items()
@@ -288,6 +290,7 @@ class _Resolver:
         return scope
 
     def _assignment(self, node: ast.Assignment, before: _Scope) -> None:
+        # A name in the target's brackets that is not known is an index.
         scope = dict(before)
         for part in names_in(node.target):
             known = part.name in scope or self._items.get("constant", part.name)

@@ -38,7 +38,7 @@ _OF_WORDS: Final = (
     ("Token.Name.Builtin", "function"),
     ("Token.Name.Decorator", "decorator"),
 )
-"""Types of what highlighting finds, by how its kind begins; the first counts."""
+"""Token types of lexemes, by the beginnings of Pygments' types; the first match counts."""
 
 LEGEND: Final = types.SemanticTokensLegend(
     list(dict.fromkeys((*_OF_KINDS.values(), "variable", *(t for _, t in _OF_WORDS)))),

@@ -125,6 +125,7 @@ class Workspace:
     def _fresh(
         self, path: Path, project: OpenProject, library: Library, key: Key | None
     ) -> Checked:
+        """Check a file; items that did not change since its last check are not repeated."""
         name = project.files[0].name
         known = self._incremental.setdefault((path, name), Incremental())
         found, sources = known.found(library, project.files)

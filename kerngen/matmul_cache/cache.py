@@ -80,7 +80,7 @@ class MatmulCache:
     """
 
     def __init__(self, ctx: Context) -> None:
-        """Start without weights; raises ContextError for what is no context."""
+        """Start without weights; raises ContextError if `ctx` is no context."""
         self._ctx = check_context("MatmulCache", ctx)
         self._weights: dict[str, Weight] = {}
         self._inputs = GrowingBuffer(ctx)
@@ -125,7 +125,7 @@ class MatmulCache:
 
     @property
     def weight_count(self) -> int:
-        """How many weights there are."""
+        """The number of weights."""
         return len(self._weights)
 
     @property

@@ -70,7 +70,7 @@ def _multiply_rows(
         case None:
             kernel(x, weight[0], out=y)
         case "n":
-            columns = x.ctx.empty((plan.n, plan.m), f32)
+            columns = x.ctx.empty((plan.n, plan.m), f32)  # the result's transpose
             for part, matrix in zip(plan.parts, weight, strict=True):
                 layout.transpose(
                     kernel(x, matrix), out=columns.rows(part.start, part.stop)

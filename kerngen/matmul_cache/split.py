@@ -45,13 +45,14 @@ def split_weight(layout: Layout, k: int, n: int, most: int) -> Sequence[RowRange
         raise _row_too_long(layout, k, n, most)
     step = ROW_STEP if fitting >= ROW_STEP else 1
     fitting -= fitting % step
+    # Nearly equal parts: of 1000 rows of which 320 fit, three have 256, the last one 232.
     parts = ceil_div(rows, fitting)
     length = ceil_div(ceil_div(rows, parts), step) * step
     return tuple((start, min(start + length, rows)) for start in range(0, rows, length))
 
 
 def _room(most: int) -> int:
-    """Return how many bytes of elements can be bound: storage is padded to 16 bytes."""
+    """Return the bytes of elements that can be bound: storage is padded to 16 bytes."""
     return most // STORAGE_ALIGNMENT * STORAGE_ALIGNMENT
 
 

@@ -147,6 +147,7 @@ class BackwardWalk:
         gradient: AnyTensor,
         place: AnyTensor | None,
     ) -> None:
+        """Write to a parameter's gradient `goal`, unless the pull has done so already."""
         if place is None:
             elementwise.axpy(vector(gradient), vector(goal), alpha=1.0)
         elif not _same_place(gradient, goal):
@@ -158,6 +159,7 @@ class BackwardWalk:
                 self.on_final(target)
 
     def _add(self, target: Variable, gradient: AnyTensor) -> None:
+        """Add to the gradient by a computed value, which waits in the queue."""
         number = target.number
         if number not in self.pending:
             heappush(self.queue, -number)

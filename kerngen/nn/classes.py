@@ -82,6 +82,7 @@ def cross_entropy(logits: Value, labels: Numbers) -> Variable:
 
 
 def _upload(name: str, ctx: Context, numbers: Numbers, count: int) -> Tensor[u32, Any]:
+    """Return ids as a tensor of u32; those of an array must be from 0 to below `count`."""
     if is_tensor(numbers):
         if numbers.element is not u32:
             raise DtypeError(

@@ -128,11 +128,11 @@ class Variable:
         self.walked = (*self.walked, walked)
 
     def numpy(self) -> NDArray[np.float32]:
-        """Submit what is recorded and return the elements as a new array."""
+        """Submit recorded work, and return the elements as a new array."""
         return self.tensor.numpy()
 
     def item(self) -> float:
-        """Submit what is recorded and return the only element."""
+        """Submit recorded work, and return the only element."""
         return float(self.tensor.item())
 
     def __bool__(self) -> bool:
@@ -175,7 +175,7 @@ def as_variable(value: Value) -> Variable:
 
 
 def check_tensor(value: object) -> None:
-    """Refuse what is no tensor of f32."""
+    """Raise DtypeError unless a value is a tensor of f32."""
     if not is_tensor(value):
         raise DtypeError(
             f"Expected a Variable or a Tensor, got {kind_of(value)}. Make a "

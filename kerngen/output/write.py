@@ -118,7 +118,7 @@ def check(
 
 
 def _resolve(out: Path) -> Path:
-    """Follow links, so that what a link points to is changed and not the link."""
+    """Return the output folder with links resolved, so that a link to it stays a link."""
     out = out.resolve()
     if out.exists() and not out.is_dir():
         raise OutputError(f"'{out}' is a file, not a folder.")

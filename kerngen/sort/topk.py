@@ -70,7 +70,7 @@ def topk(x: Tensor[Any, Any], k: int) -> TopK:
 
 
 def _check_floats(x: object) -> None:
-    """Refuse what is no tensor of f32."""
+    """Raise ArgumentError unless x is a tensor of f32."""
     if not is_tensor(x):
         raise ArgumentError(f"topk: x is {kind_of(x)}; expected a tensor of f32.")
     if x.element is not f32:
@@ -90,6 +90,8 @@ def _check_number(k: object, n: int) -> None:
 
 def _places(x: Matrix[f32], k: int) -> Matrix[i32]:
     """Return the places of the k greatest elements of each row."""
+    # The best chunks are found by this very function, in the row of their greatest
+    # elements; `taken` has the elements of those chunks side by side.
     n = x.shape[1]
     size = _chunk(n, k)
     if n <= SHORT or n // size <= k:

@@ -62,7 +62,7 @@ class Gradients:
 
     @property
     def writes(self) -> int:
-        """How many calls have written the gradients."""
+        """The number of calls that have written the gradients."""
         return self._whole.writes
 
     @property

@@ -51,7 +51,7 @@ class ProcessGroup:
     rank: int
     """The number of this process, from 0."""
     size: int
-    """How many processes there are."""
+    """The number of processes."""
     all_reduce: Exchange
     """Replaces each array by its sum over the ranks; it gets a short array, for notes."""
     all_gather: Exchange | None = None
@@ -90,7 +90,7 @@ class ProcessGroup:
             self.arrivals[self.rank] = int(self.arrivals[self.rank]) + 1
 
     def absent(self) -> str:
-        """Return which ranks have not begun this exchange, as a sentence, or ""."""
+        """Return the ranks that have not begun this exchange, as a sentence, or ""."""
         if self.arrivals is None:
             return ""
         own = int(self.arrivals[self.rank])

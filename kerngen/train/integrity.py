@@ -33,7 +33,7 @@ class Integrity:
 
     @property
     def writes(self) -> int:
-        """How many calls have written them."""
+        """The number of calls that have written them."""
         return sum(tensor.writes for tensor in self._tensors)
 
     @contextmanager

@@ -320,6 +320,7 @@ class Trainer(Steps, Products):
         settings: Mapping[str, Setting],
         parameters: Sequence[str] | None,
     ) -> None:
+        """Record the check of the gradients, then the update: a dispatch for each span."""
         where, layout = f"{name}_step", self._gradients.arena.layout
         if name != self._optimizer.name:
             raise StateError(

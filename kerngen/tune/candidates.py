@@ -17,7 +17,7 @@ TOGETHER: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "gemm": (("tile", "micro"),),
     "flash": (("tile", "micro", "depth"),),
 }
-"""Options that are varied together: what is best for one depends on the other."""
+"""Options that are varied together: the best value of one depends on the others."""
 
 
 @final

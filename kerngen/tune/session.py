@@ -121,9 +121,11 @@ def _tune_one(
 
 
 def _search(trials: Trials, sizes: Sizes, seconds: float, watch: Watch) -> Found | None:
+    """Search for a stage's winner; None if the stage runs together with an earlier one."""
     end = time.monotonic() + _OF_SEARCH * seconds
     kernel = trials.now.kernel
     own = own_sizes(kernel, sizes)
+    # First all strategies and their variations, then the finalists once more.
     if not fits(trials.ctx, kernel, own):
         raise ShapeError(
             f"{kernel.name}: the adapter can't bind its tensors at {dict(own)}: tune it "

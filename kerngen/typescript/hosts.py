@@ -185,7 +185,7 @@ class JsHostPrinter:
         return f"(({names}) => {{ {body} }})({', '.join(given)})"
 
     def _unprintable(self, what: str) -> OutputError:
-        """Return the error of what JavaScript can't compute on the host."""
+        """Return the error for an expression that JavaScript can't compute on the host."""
         return OutputError(
             f"{self.place}: the target 'typescript' can't compute {what} on the host. "
             f"Compute it in the page and pass it as a parameter, or leave that target out."

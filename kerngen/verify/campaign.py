@@ -281,7 +281,7 @@ class Calls:
 
 
 def _difference(blank: WayResult, seed: int) -> Counterexample | None:
-    """Compare a gradient with differences at a call; count it, or return what is wrong."""
+    """Compare a gradient with differences at a call; count it, or return the failure."""
     tally = blank.tally
     sizes: Sizes = ()
     found: list[InnerProducts] = []

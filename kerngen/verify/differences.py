@@ -293,7 +293,7 @@ def results(kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Array]:
 
 
 def _struct(type_: type[UniformStruct], record: Array) -> Any:
-    """Return the struct that a record holds."""
+    """Return a record's values as a struct."""
     parts: dict[str, Any] = {}
     for field in type_.FIELDS:
         value = record[field.name]

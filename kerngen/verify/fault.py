@@ -105,6 +105,7 @@ def _worst(
     wrong: NDArray[Any],
     result: int,
 ) -> Fault:
+    # The element that exceeds its bound by the most; NaN does by infinity.
     off = _off(got, want)
     with np.errstate(all="ignore"):
         excess = np.where(wrong, np.where(np.isnan(off), np.inf, off), -1.0)

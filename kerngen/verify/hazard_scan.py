@@ -42,6 +42,7 @@ def hazards_of(fitting: Fitting) -> tuple[Hazard, ...]:
 
 
 def _calls(fitting: Fitting) -> Iterator[Given]:
+    """Yield small calls with numbers of each ordinary kind, and integers as subscripts."""
     plain = canned_call(fitting)
     if plain is None:
         return

@@ -54,7 +54,7 @@ class Report:
 
     @property
     def interruption(self) -> str:
-        """How many ways were run before Ctrl-C, in words."""
+        """The number of ways that were run before Ctrl-C, as a sentence."""
         done = sum(result.is_way for result in self.results)
         return f"Interrupted: {done} of {counted(self.planned, 'way')} were run."
 
@@ -164,7 +164,7 @@ def print_hazards(console: Console, results: Sequence[WayResult]) -> None:
 
 
 def summary(report: Report) -> str:
-    """Return how many ways were run and their verdicts, on one line."""
+    """Return the numbers of kernels, ways, calls and verdicts, on one line."""
     results = report.results
     counts = Counter(result.verdict for result in results)
     kernels = len({(result.file, result.kernel) for result in results})

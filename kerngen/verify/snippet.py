@@ -40,6 +40,7 @@ def snippet(result: WayResult, sources: str) -> str:
 def _lines(
     result: WayResult, found: Counterexample, subject: Subject, sources: str
 ) -> Iterator[str]:
+    """Yield the lines of the program: imports, arguments, the call, and its check."""
     given = found.given
     tensors = [t for t in subject.kernel.tensors if t.role is not Role.OUTPUT]
     pairs = zip(given.arrays, tensors, strict=True)

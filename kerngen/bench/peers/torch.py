@@ -223,6 +223,7 @@ class Torch:
         torch, is_causal = self._torch, BACKWARD[case.twin]
         kind = "gpu" if self._device == "cuda" else "software"
 
+        # The forward pass runs here, once; a launch computes the gradients alone.
         def made() -> tuple[Any, list[Any], Any]:
             dims = "bhsd", "bhtd", "bhte"
             x = [self._random(case.sizes, each).requires_grad_() for each in dims]

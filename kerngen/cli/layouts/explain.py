@@ -66,7 +66,7 @@ def _way(way: Sequence[Reached]) -> Iterator[str]:
 
 
 def _sentences(reached: Reached) -> Iterator[str]:
-    """Yield sentences about a field: its start, its size, what follows."""
+    """Yield sentences about a field: its start, its size, the padding behind it."""
     laid, number = reached.within, reached.number
     yield from _start(laid, number)
     yield _size(laid.fields[number])
@@ -88,6 +88,8 @@ def _start(laid: layout.StructLayout, number: int) -> Iterator[str]:
     if number == 0:
         yield "It starts at 0: it is the first field."
         return
+    # `free`: the first byte behind the field before, its `@size` and the uniform rule for
+    # structs included.
     before = laid.fields[number - 1]
     free = (
         before.offset + layout.footprint_of(_member(laid, number - 1), laid.space).size

@@ -112,6 +112,7 @@ def calls(fitting: Fitting) -> st.SearchStrategy[Drawn]:
 
 
 def _call(draw: Callable[..., Any], fitting: Fitting) -> Drawn:
+    """Draw a call: sizes that suit the way first, as all else depends on them."""
     sizes = fitting.near(
         tuple((name, draw(_length(fitting, name))) for name in fitting.names)
     )
@@ -133,6 +134,7 @@ def _call(draw: Callable[..., Any], fitting: Fitting) -> Drawn:
 
 
 def _length(fitting: Fitting, name: str) -> st.SearchStrategy[int]:
+    """Return the lengths to draw: where schedules change, short ones, and any."""
     if name not in fitting.kernel.dims:
         return st.integers(0, 4)
     telling = st.sampled_from(fitting.telling)

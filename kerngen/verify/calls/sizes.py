@@ -176,6 +176,7 @@ def meeting(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
 
 
 def _meet(guard: host.Guard, values: dict[str, int]) -> None:
+    """Change one length so that a condition holds; one of another form is left alone."""
     match guard:
         case host.Compare(
             "==",

@@ -33,7 +33,7 @@ from kerngen.verify.meaning.operators import operation
 from kerngen.verify.meaning.places import doubted, grid, scanned, taken
 
 Contents: TypeAlias = "BoundedArray | Computed | Mapping[str, Contents]"
-"""What a tensor or parameter holds: numbers, or of a struct the contents of each field.
+"""The contents of a tensor or parameter: numbers, or those of each field of a struct.
 
 The axes of a tensor come first, then those of fixed arrays, then components.
 """
@@ -161,6 +161,7 @@ class Evaluator:
         path: ir.Path,
         scope: EvaluationScope,
     ) -> BoundedArray:
+        """Return elements; `balls[i].trail[k].x` has the places `i` and `k`."""
         places = list(subscripts)
         for step in path:
             match step:
@@ -333,6 +334,7 @@ class Evaluator:
         body, holds = self.of(expr.body, inner), number.known(np.True_)
         if expr.condition is not None:
             holds = self.of(expr.condition, inner)
+        # The reduced axis needs its full length, also where a term does not depend on it.
         around = np.broadcast_shapes(body.shape, holds.shape)
         missing = inner.rank - len(around)
         shape = (*extents, *((1,) * missing + around)[1:])
@@ -343,7 +345,7 @@ class Evaluator:
         return number.first_best(terms, counted, least=expr.kind == "argmin")
 
     def _terms(self, expr: ir.Reduce, scope: EvaluationScope) -> BoundedArray:
-        """Return the terms along the first axes; what is left out changes nothing."""
+        """Return the terms along the first axes; one left out is the neutral value."""
         extents, inner = self._within(expr, scope)
         axes, rank = len(extents), inner.rank
         factors: dict[str, BoundedArray] = {}

@@ -118,7 +118,7 @@ def _corners(
 def _inside(
     row: Builtin, arguments: Sequence[BoundedArray], values: Sequence[Array]
 ) -> Array:
-    """Whether arguments lie where the accuracy of a function holds."""
+    """Whether arguments are in the domain for which the accuracy of a function is given."""
     good = np.asarray(True)
     for (low, high), x, value in zip(row.intervals, arguments, values, strict=True):
         good = good & (value - x.error >= low) & (value + x.error <= high)

@@ -38,7 +38,7 @@ Array: TypeAlias = NDArray[Any]
 ULP: Final = 2.0**-23
 """One ulp of 1: WGSL lets a result be rounded up or down, not only to nearest."""
 TINY: Final = 2.0**-126
-"""The least normal number; what is smaller may be flushed to zero."""
+"""The least normal number; smaller ones may be flushed to zero."""
 HIGHEST: Final = F32_MAX
 DIVISION_ULPS: Final = 2.5
 """WGSL's accuracy of `x / y`."""
@@ -403,6 +403,7 @@ def product(terms: BoundedArray, join: Join) -> BoundedArray:
     def joined(factors: Array) -> Array:
         return join(np.multiply, factors, 1.0)
 
+    # `most` and `least`: the extremes of all partial products, in any order.
     value, grown = joined(v), joined(np.abs(v) + e)
     most = joined(np.maximum(np.abs(v) + e, 1.0))
     least = joined(np.where(v == 0, 1.0, np.minimum(np.abs(v) - e, 1.0)))
@@ -439,6 +440,8 @@ def first_best(
     value = np.where(np.isnan(value), 0.0, -value if least else value)
     with np.errstate(invalid="ignore"):
         low, high = value - terms.error, value + terms.error
+    # The first best term by values; it is safe if each other term is lower even at the
+    # upper end of its bound, or may be equal and comes later.
     best = np.where(counts, value, -np.inf).max(0, initial=-np.inf)
     is_best = counts & (value == best)
     place = is_best.argmax(0) if len(value) else np.zeros(best.shape, np.int64)

@@ -136,6 +136,8 @@ def _face_forward(
 def _refract(
     vector: BoundedArray, normal: BoundedArray, ratio: BoundedArray
 ) -> BoundedArray:
+    # WGSL: k = 1 - ratio^2 (1 - dot(normal, vector)^2); 0 if k < 0, else
+    # ratio vector - (ratio dot(normal, vector) + sqrt(k)) normal.
     one = number.real(1.0)
     along = _dot(normal, vector)
     rest = number.multiply(
@@ -153,6 +155,7 @@ def _refract(
 
 
 def _determinant(matrix: BoundedArray) -> BoundedArray:
+    # The sum over all permutations: the sign by their inversions, times a product.
     size = matrix.value.shape[-1]
     most = np.abs(matrix.value) + matrix.error
     value, error = np.zeros(most.shape[:-2]), np.zeros(most.shape[:-2])
