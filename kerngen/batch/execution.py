@@ -39,6 +39,7 @@ def run(ctx: Context, uploads: Uploads, operations: Sequence[Operation]) -> None
             _run(operation, made)
             done = (*operation.inputs, *operation.outputs)
             _release(made, (each for each in done if last.get(each, -1) <= number))
+        # Set only once the submission has succeeded: an error leaves the queue as it was.
         settled = [(value, tensor, tensor.losses) for value, tensor in made.items()]
     for value, tensor, losses in settled:
         value.settle(tensor, losses)
@@ -81,6 +82,7 @@ def fuse(operations: Sequence[Operation]) -> list[Operation]:
     The fused kernel returns both results, as a caller may have a handle of either.  It is
     queued where the product was: all that it reads is computed by then.
     """
+    # The swish that computes each value, and the first operation that reads it.
     makers = {each.outputs[0]: each for each in operations if each.name == "swish"}
     readers: dict[BufferValue, Operation] = {}
     for each in operations:

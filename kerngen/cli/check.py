@@ -106,7 +106,7 @@ def _fix(selection: Selection, *, aside: bool) -> None:
     """Write fixed files; with JSON on stdout, messages go to stderr.
 
     A fix may depend on that of a file that is used, so all files are tried again while
-    anything was fixed, at most once for each file.
+    anything was fixed, in at most as many rounds as there are files.
     """
     numbers = dict.fromkeys(selection.files, 0)
     left = [*selection.files]

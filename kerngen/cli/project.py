@@ -28,9 +28,10 @@ class SourceFile:
     """One `.kern` file.
 
     `name` is its stable name, the same wherever the command runs: mostly the source
-    folder's name and the path `inside` it.  `shown` is its path from the working directory:
+    folder's name and the path `inside` it.  `shown` is its path from the working directory,
+    absolute if it is elsewhere.  In the folder `kernels` of a project:
 
-        name kernels/nn/norm.kern, inside nn/norm.kern, shown ../kernels/nn/norm.kern
+        name kernels/nn/norm.kern, inside nn/norm.kern, shown nn/norm.kern
     """
 
     file: Path

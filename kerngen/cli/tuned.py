@@ -53,6 +53,7 @@ class Present:
         """Replace the file atomically; raise `OSError` if somebody saved it meanwhile."""
         from kerngen.output.atomic_replace import replace_atomically
 
+        # 'x' fails if somebody made the file during the search.
         if self.data is None:
             with out.open("x", encoding="utf-8") as stream:
                 stream.write(text)

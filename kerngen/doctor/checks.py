@@ -117,6 +117,7 @@ def _map(ctx: Context) -> str:
 
 def _reduction(ctx: Context) -> str:
     x = _array(100_003)
+    # Relative to the sum of magnitudes, as the sum itself is near 0.
     total = _kernels().total(ctx.vector(x, f32)).numpy()
     scale = np.abs(x.astype(np.float64)).sum()
     return _close(total / scale, x.astype(np.float64).sum() / scale)
@@ -130,6 +131,7 @@ def _rows(ctx: Context) -> str:
 
 
 def _products(ctx: Context) -> str:
+    # Lengths for the aligned variant of the tiles, and for the one with edges.
     for m, k, n in ((128, 64, 128), (65, 33, 70)):
         a, b = _array(m, k), _array(k, n)
         c = _kernels().matmul(ctx.matrix(a, f32), ctx.matrix(b, f32)).numpy()

@@ -148,6 +148,7 @@ def _library(file: Path, read: _Read) -> tuple[Library, str]:
         used = library.closure(file.name)
     except CompileError:
         return library, file.name  # the compiler reports this fault, and others
+    # As many folders up as the deepest '../' of a used file.
     up = max(name.split("/").count("..") for name in used)
     origin = file.parents[min(up, len(file.parents) - 1)]
     name = file.relative_to(origin).as_posix()

@@ -99,6 +99,7 @@ class _Loader(ExecutionLoader):
         for name in module.__all__:
             value = getattr(module, name)
             if is_kernel_function(value):
+                # Notebooks look for this method, and functions have no class of ours.
                 vars(value)["_repr_html_"] = partial(kernel_html, value)
 
 

@@ -89,6 +89,7 @@ class Checked:
         known = self.sources.compiler.checker
         if self.name in known.models:
             return known.models[self.name]
+        # A checker of its own, without derivations, which adopts the files that are right.
         checker = Checker(self.sources.library, _underived)
         checker.adopt({n: each for n, each in known.right.items() if n != self.name})
         with suppress(CompileError, OSError), deep_recursion():

@@ -217,6 +217,7 @@ def _members(
     checked: Checked, offset: int, base: str
 ) -> Iterator[types.CompletionItem]:
     """Yield the fields of a struct, or the components of a vector."""
+    # 'scene.lights[l].color' is looked up as scene, lights, color.
     first, *rest = re.sub(r"\[[^\]]*\]", "", base).split(".")
     scope = {each.name: each for each in _in_reach(checked, offset)}
     owner = scope.get(first)

@@ -53,6 +53,8 @@ def attention(
             f"attention: q has {given[0].shape[1]} positions and k has "
             f"{given[1].shape[1]}; causal, the first queries would see no key."
         )
+    # Attention by heads: [b, s, e] as [b, heads, s, d]. `top` and `total` of each query, its
+    # greatest score and the sum of its exponentials, are kept for the gradients.
     q4, k4, v4 = (layout.split_heads(each.tensor, heads=heads) for each in given)
     if causal:
         y, top, total = kernels.causal_attention_kept(q4, k4, v4)

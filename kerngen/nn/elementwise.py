@@ -46,6 +46,7 @@ class UnaryFunction:
         seen = self.view(x.tensor)
         y = self.forward(seen)
         shape = seen.shape
+        # The tensors that the gradient's kernel takes before dy.
         kept = {"input": (seen,), "output": (y,), "neither": ()}[self.of]
 
         def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
@@ -120,7 +121,8 @@ def scale(x: Value, alpha: float) -> Variable:
 def dropout(x: Value, rate: float, seed: int) -> Variable:
     """Return x / (1 - rate) with probability 1 - rate, else 0 (Srivastava et al., 2014).
 
-    The same seed drops the same places: give each step and layer its own.
+    The same seed drops the same elements, also in the gradient: give each step and layer a
+    seed of its own.
 
     Raises:
         UniformRangeError: If the rate is not from 0 to below 1.

@@ -23,6 +23,7 @@ def mean(x: Value) -> Variable:
     given = as_variable(x)
     size = given.tensor.size
 
+    # Every element has the gradient dy / size.
     def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
         each = vector(layout.tile(dy.reshape((1, 1)), down=size))
         dx = elementwise.scale(each, alpha=1 / max(size, 1), out=view(out, (size,)))

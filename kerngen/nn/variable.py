@@ -53,8 +53,8 @@ class SavedTensor:
 class Walked:
     """The parameters to which the edges led that a backward walk has used up.
 
-    They are among `parameters` (None for all). If `others`, edges that are left lead to
-    other parameters, too.
+    They led to some of `parameters`, of all if None; if `others`, perhaps also to other
+    parameters.
     """
 
     parameters: Collection[Variable] | None

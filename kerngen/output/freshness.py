@@ -8,7 +8,8 @@ A source is fresh if
 - this very compiler made them.
 
 The last is recorded in a stamp.  That is a cache, not output: it is in `__pycache__`, which
-version control ignores, so that a new compiler that generates the same files changes none.
+version control ignores, so that a new compiler that generates the same files changes none
+(docs/decisions/0002).
 """
 
 from __future__ import annotations

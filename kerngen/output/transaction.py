@@ -18,6 +18,8 @@ The next build also removes the staging folder of a killed one:
         kept.json         1: the inode numbers of files that stay
         new/  old/        2: new files; copies of those that are overwritten
         journal.json      2: present while the output is being changed
+
+docs/decisions/0001 has the reasons, and the other ways that were considered.
 """
 
 from __future__ import annotations

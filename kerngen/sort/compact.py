@@ -73,6 +73,8 @@ def unique(x: AnyTensor) -> Unique:
     x = check_vector("unique", "x", x)
     if not x.size:
         return Unique(x, *kernels.nonzero(x.ctx.empty((0,), u32)))
+    # Equal elements are neighbours once sorted: those that differ from the one before begin
+    # a run.
     ordered = sort(x)
     starts, number = kernels.nonzero(_BEGINS[x.element](ordered))
     return Unique(take(ordered, starts), kernels.run_lengths(starts), number)

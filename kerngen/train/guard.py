@@ -3,6 +3,9 @@
 The guard is a number on the device, 0 or the first step that failed.  Each update reads it
 there, and changes nothing unless it is 0; so the host need not wait for a step.  It reads
 the number when it waits anyway, for any tensor.
+
+Steps after a failed one are skipped, too: they would be computed from parameters that
+should have moved, and the host has counted the step already (docs/decisions/0008).
 """
 
 from __future__ import annotations

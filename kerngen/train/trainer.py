@@ -320,7 +320,6 @@ class Trainer(Steps, Products):
         settings: Mapping[str, Setting],
         parameters: Sequence[str] | None,
     ) -> None:
-        """Record the check of the gradients, then the update: a dispatch for each span."""
         where, layout = f"{name}_step", self._gradients.arena.layout
         if name != self._optimizer.name:
             raise StateError(
@@ -334,7 +333,7 @@ class Trainer(Steps, Products):
             for values, group in groups
             for span in layout.spans(group)
             if (own := span.within(self._gradients.held)) is not None
-        ]
+        ]  # one dispatch for each
         with self._during(where, gradients=True), self.ctx.batch():
             if self._captured is None:
                 step = self._step + 1

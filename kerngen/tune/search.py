@@ -56,12 +56,14 @@ class Search:
         The starts are varied in the order of their times, each option by option, until no
         change helps.  It yields after every trial, so that the caller can show progress.
         """
+        # The present schedule first: it sets the time that the others must beat.
         given = [*dict.fromkeys(starts)]
         yield from self._try([None, *given])
         for start in sorted(filter(self._is_fit, given), key=self._seconds):
             yield from self._descend(start)
 
     def _descend(self, start: TuneCandidate) -> Iterator[None]:
+        """Move to the best variation of each group of options, until none is better."""
         here = start
         while True:
             before = here

@@ -169,6 +169,7 @@ class Trials:
             fault = self._fault(version, sizes)
             if fault:
                 return Outcome(TrialVerdict.WRONG, why=fault)
+            # Checked before it is timed: a fast schedule with wrong results must not win.
             clock = clock_of(self.ctx, _launcher(self.ctx, version, sizes, inputs))
             effort = SamplingLimits(samples=5, launches=50, seconds=0.05)
             first = warm_up(clock, effort)

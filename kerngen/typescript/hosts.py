@@ -115,6 +115,8 @@ class JsHostPrinter:
             left, right = map(self.print, operands)
             return f"({left} {expr.op} {right})"
         left, right = self._alike(expr, *operands)
+        # Sums and products of exact integers agree with wrapped ones in their low bits;
+        # quotients and shifts don't, so their operands are wrapped first.
         if is_integer(expr) and expr.op in _OF_INTEGERS:
             if self.wraps:
                 left, right = _wrapped(expr.left, left), _wrapped(expr.right, right)

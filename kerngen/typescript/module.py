@@ -138,7 +138,7 @@ class _Module:
         yield f"export const {function} = $module.kernel({name}, {plan});"
 
     def _additions(self, planned: PlannedKernel, own: KernelNames) -> Additions:
-        """Return what the module adds to a plan: JavaScript's names and expressions."""
+        """Return the module's additions to a plan: JavaScript's names and expressions."""
         kernel = planned.kernel
         memories = [memory for _, memory in self._memories(planned, own)]
         held = [m for m in memories if isinstance(m, Struct)]
