@@ -104,6 +104,11 @@ def _each(operations: int) -> Callable[[Sizes], int]:
     return lambda sizes: operations * prod(sizes.values())
 
 
+# Sizes of the rows below, in the order of the dims that each row names: those of products
+# are m, k, n; those of attention b, h, s, d, t, e. `_ODD` has no aligned lengths, `_SKINNY`
+# and `_FEW` have few rows, `_DECODED` one query, and `_SMALL...` are for other adapters
+# than GPUs.
+
 _SQUARE: Final = tuple((n, n, n) for n in (4096, 2048, 8192))
 _ODD: Final = ((4095, 4097, 4093), (1000, 3000, 777))
 _SKINNY: Final = tuple(

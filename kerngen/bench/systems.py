@@ -102,6 +102,7 @@ def _linear(x: Floats, weight: Floats) -> Floats:
 
 _QWEN3_4B: Final = {"width": 2560, "inner": 9728, "layers": 36}
 _SMALL: Final = {"width": 256, "inner": 1024, "layers": 2}
+"""The feed-forward blocks for adapters that are no GPUs; a GPU's are those of Qwen3-4B."""
 
 
 def system_cases(*, small: bool) -> Iterator[BenchCase]:

@@ -13,6 +13,7 @@ OURS: Final = ("unchecked", "checked")
 """The contestants that run kerngen's kernels: without runtime checks, and with them."""
 
 _STYLES: Final = ((1.0, "green"), (0.8, "yellow"), (0.0, "red"))
+"""The colours of ratios, each from a least ratio on."""
 
 
 def table_of(run: RunData) -> Table:

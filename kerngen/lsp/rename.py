@@ -144,6 +144,7 @@ _Meaning: TypeAlias = tuple[int, tuple[tuple[str, int], ...]]
 
 
 _NOTHING: Final[_Meaning] = (0, ())
+"""In place of a name that one of two texts lacks."""
 
 
 def _meaning(each: Occurrence) -> _Meaning:

@@ -33,6 +33,7 @@ Array: TypeAlias = NDArray[Any]
 
 _ULPS: Final = 8
 _TIMES_GENERIC: Final = 4
+"""The allowed error: ulps of f32, and times the error of `generic`."""
 _BLOCK: Final = 65521
 """The random numbers of a tensor, then repeated: a prime, so that no two rows are equal."""
 

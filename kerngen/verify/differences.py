@@ -44,6 +44,7 @@ _ROUNDING: Final = 1e-9
 2^-52 / h is 9e-11 for the shorter step; the rest is room for sums.
 """
 _LENGTHS: Final = (2, 3, 4, 5, 7)
+"""The lengths of axes that are drawn."""
 
 Values: TypeAlias = Mapping[str, Any]
 

@@ -38,6 +38,7 @@ _OFTEN: Final = {"whole": 3, "even": 3, "positive": 2}
 """Weights of the kinds of numbers that are drawn more often than once."""
 _KINDS: Final = [kind for kind in FLOATS for _ in range(_OFTEN.get(kind, 1))]
 _SCALARS: Final = (1.0, 0.5, 2.0, 0.0, -2.5, 0.3, 1e-8, 1e-3, 100.0)
+"""Usual values of float scalars, simple ones first: factors, a small `eps`, a rate."""
 
 
 @final
