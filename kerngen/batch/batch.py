@@ -43,11 +43,11 @@ class Batch:
 
     Each call queues an operation and returns the handle of its result.  `execute()`
     runs what was queued since the last one, by one submission; then `read` returns
-    results, and more can be queued.  Pipelines are the device's: the next batch finds
+    results, and more can be queued.  Pipelines belong to the device: the next batch finds
     them in `ctx.caches`.  A batch belongs to its thread.
 
-    Every method that takes handles raises DtypeError for what is none, and ContextError
-    for those of another batch, before anything is queued.
+    Every method that takes handles raises DtypeError for another object, and ContextError
+    for a handle of another batch, before anything is queued.
     """
 
     def __init__(self, ctx: Context) -> None:
@@ -102,12 +102,12 @@ class Batch:
     ) -> BatchBuffer:
         """Use a buffer of the context's device, without a copy.
 
-        It is a `wgpu.GPUBuffer` with the usages STORAGE and COPY_SRC, of which the
-        first elements are taken as row-major `shape`; or a tensor of the context, all of
-        whose elements are.  An integer is a shape of rank 1.  For a tensor alone, one
-        length may be -1; without a shape it keeps its own.  The batch only reads it, as it is at
+        It is a `wgpu.GPUBuffer` with the usages STORAGE and COPY_SRC, whose first elements
+        are read as row-major `shape`; or a tensor of the context, all of whose elements
+        are.  An integer is a shape of rank 1.  Of a tensor's shape one length may be -1;
+        without a shape it keeps its own.  The batch only reads the buffer, as it is at
         `execute()`, and does not free it.  Raises ShapeError if the shape does not fit or
-        a buffer's is missing, ContextError if it is from elsewhere.
+        a buffer's is missing, ContextError if it is of another device or context.
         """
         if is_tensor(buffer):
             check_import(self._ctx, buffer)
@@ -215,9 +215,9 @@ class Batch:
     def execute(self) -> None:
         """Run all uploads, then all queued operations, in one submission.
 
-        With nothing queued, nothing is done.  If this raises, no operation counts as
-        run, though the device may have been given some: all of them are still queued, and
-        the next `execute()` tries again.
+        With nothing queued, nothing is done.  If this raises, no operation counts as run,
+        though the device may have run some: all are still queued, and the next
+        `execute()` tries again.
         """
         if not self._uploads and not self._operations:
             return
@@ -235,14 +235,14 @@ class Batch:
     def read(self, buffer: BatchBuffer) -> NDArray[np.float32]:
         """Return the elements as a new array.
 
-        Raises StateError if they wait for `execute()`.
+        Raises StateError if they are not computed before `execute()`.
         """
         return self._ready("read", buffer).numpy()
 
     async def read_async(self, buffer: BatchBuffer) -> NDArray[np.float32]:
         """Return the elements as a new array, without blocking the event loop.
 
-        Raises StateError if they wait for `execute()`.
+        Raises StateError if they are not computed before `execute()`.
         """
         return await self._ready("read_async", buffer).read_async()
 
@@ -298,6 +298,7 @@ class Batch:
         shape: Shape,
         scalars: Mapping[str, float] | None = None,
     ) -> BatchBuffer:
+        """Queue an operation on inputs reshaped to `views`; its result has `shape`."""
         numbers = {
             name: check_number(operation, name, number)
             for name, number in (scalars or {}).items()

@@ -21,12 +21,12 @@ Floats: TypeAlias = "Tensor[f32, Any]"
 class BatchBuffer:
     """A handle for float32 elements that a batch has, or will compute.
 
-    It keeps them alive: drop it, and their memory is used again once no queued
-    operation reads it.
+    It keeps them alive: without a handle, their memory is used again once no queued
+    operation reads them.
     """
 
     batch: Batch = field(repr=False)
-    """Whose it is; no other batch takes it."""
+    """The batch that it belongs to; no other takes it."""
     shape: Shape
 
 
@@ -34,8 +34,8 @@ class BatchBuffer:
 class BufferValue:
     """The result behind a handle: a shape, and a tensor once it is computed.
 
-    A queue knows values alone, and a value knows its handle only weakly: so one can
-    find the results that nobody can read any more.
+    The queue refers to values, and a value to its handle only weakly: so `is_held` is
+    false once the user has dropped the handle, and the result need not be kept.
     """
 
     __slots__ = ("_handle", "_losses", "shape", "tensor")
@@ -66,7 +66,7 @@ class BufferValue:
         """Refuse a value that was lost; `who` is the operation that needs it.
 
         Raises:
-            StateError: If it was.
+            StateError: If it was lost.
         """
         if self.is_lost:
             raise StateError(

@@ -19,7 +19,7 @@ from kerngen.runtime.values.shapes import Shape, normalise_shape
 
 
 def own_copy(array: ArrayLike) -> NDArray[np.float32]:
-    """Return a copy of an array, converted to float32 where that loses no range."""
+    """Return a copy of an array, converted to float32; refuse numbers beyond its range."""
     if is_tensor(array):
         raise DtypeError(
             f"upload: {array!r} is on the device already; batch.import_buffer(tensor) "

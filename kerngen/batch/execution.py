@@ -19,11 +19,12 @@ Made: TypeAlias = dict[BufferValue, Floats]
 def run(ctx: Context, uploads: Uploads, operations: Sequence[Operation]) -> None:
     """Upload, record and submit; then all values with handles have their tensors.
 
-    Whatever raises leaves the values as they were.  A result that no handle and no
-    later operation reads goes back to the context's pool at once, for the next one to
-    take: a chain of many layers needs the memory of one.
+    An error leaves the values as they were.  A result that has no handle and that no later
+    operation reads goes back to the context's pool at once, where the next result takes
+    its memory: a chain of many layers needs the memory of one.
     """
     fused = fuse(operations)
+    # The number of the last operation that reads each value.
     last = {
         value: number
         for number, operation in enumerate(fused)
@@ -38,6 +39,7 @@ def run(ctx: Context, uploads: Uploads, operations: Sequence[Operation]) -> None
             _run(operation, made)
             done = (*operation.inputs, *operation.outputs)
             _release(made, (each for each in done if last.get(each, -1) <= number))
+        # Set only once the submission has succeeded: an error leaves the queue as it was.
         settled = [(value, tensor, tensor.losses) for value, tensor in made.items()]
     for value, tensor, losses in settled:
         value.settle(tensor, losses)
@@ -59,7 +61,7 @@ def _find(value: BufferValue, made: Made, operation: str) -> Floats:
 
 
 def _release(made: Made, values: Iterable[BufferValue]) -> None:
-    """Drop the tensors of values that nobody can read."""
+    """Drop the tensors of values that have no handle."""
     for value in values:
         if not value.is_held:
             made.pop(value, None)
@@ -71,10 +73,16 @@ def _release(made: Made, values: Iterable[BufferValue]) -> None:
 def fuse(operations: Sequence[Operation]) -> list[Operation]:
     """Fuse each swish with the product that is the first to read it.
 
-    The two are the middle of a gated feed-forward block: `swish(gate) * up`.  The fused
-    kernel has the results of both as outputs, as a caller may hold either.  It is queued
-    where the product was: all that it reads is computed by then.
+    The two are the middle of a gated feed-forward block, `swish(gate) * up`:
+
+        s = swish(g)
+        u = matmul(x, w)           u = matmul(x, w)
+        y = mul(s, u)       →      s, y = swish_mul(g, u)
+
+    The fused kernel returns both results, as a caller may have a handle of either.  It is
+    queued where the product was: all that it reads is computed by then.
     """
+    # The swish that computes each value, and the first operation that reads it.
     makers = {each.outputs[0]: each for each in operations if each.name == "swish"}
     readers: dict[BufferValue, Operation] = {}
     for each in operations:
@@ -94,7 +102,7 @@ def _partner(
     makers: Mapping[BufferValue, Operation],
     readers: Mapping[BufferValue, Operation],
 ) -> Operation | None:
-    """Return the swish to compute together with an operation, if there is one."""
+    """Return the swish to fuse with an operation, or None."""
     if operation.name != "mul" or operation.inputs[0] is operation.inputs[1]:
         return None
     for value in operation.inputs:

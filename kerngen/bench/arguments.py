@@ -25,14 +25,16 @@ Sizes: TypeAlias = Mapping[str, int]
 AnyTensor: TypeAlias = Tensor[Any, Any]
 
 ROTATED_BYTES: Mapping[str, int] = {"gpu": 2**28, "software": 2**26, "reference": 0}
-"""What the inputs of launches in a row take together, to be larger than the caches."""
+"""The bytes of all sets of inputs that are rotated, by kind: more than caches have."""
 MOST_SETS = 64
+"""The most sets of inputs, of small ones."""
 _BLOCK = 2**16
+"""Random words of a tensor, which are then repeated: the host draws no more."""
 _SOURCE = Path(__file__).with_suffix(".kern")
 
 
 def rotations(nbytes: int, kind: str) -> int:
-    """Return how many sets of inputs to rotate, if one set has `nbytes` bytes."""
+    """Return the number of sets of inputs to rotate, if one set has `nbytes` bytes."""
     return min(MOST_SETS, ROTATED_BYTES[kind] // max(nbytes, 1) + 1)
 
 
@@ -69,11 +71,11 @@ def _nbytes(spec: TensorSpec, lengths: Sizes) -> int:
 class Integers:
     """The ranges of the random integers in a call's tensors.
 
-    - `below`: the size that they are less than; by default the smallest dim
-    - `starts`: the tensor of where the rows of a sparse matrix begin, among all `entries` of
-      a dim
-    - `columns`: the tensor of a sparse matrix's columns.  They do not repeat: the elements
-      that they read would stay in caches.
+    - `below`: the name of a dim that they are less than; by default the smallest dim
+    - `starts`, `entries`: the tensor with the starts of the rows of a sparse matrix, and
+      the dim of all its entries
+    - `columns`: the tensor with a sparse matrix's columns.  Its numbers are not repeated:
+      the elements that they read would stay in caches.
     """
 
     below: str = ""
@@ -84,7 +86,7 @@ class Integers:
 
 ANY: Final = Integers()
 LONGEST: Final = 512
-"""The longest row of a sparse matrix has so many times fewer entries than all rows."""
+"""The longest row of a sparse matrix has one of this many parts of all entries."""
 
 
 def tensors(
@@ -111,9 +113,9 @@ def tensors(
 
 
 def row_starts(rows: int, entries: int, seed: int) -> NDArray[np.uint32]:
-    """Return where the rows of a sparse matrix begin, and the last one ends.
+    """Return the starts of the rows of a sparse matrix, and the end of the last one.
 
-    Their lengths are random, but for one in the middle that is much longer.
+    Their lengths are random, except that one in the middle is much longer.
     """
     longest = entries // LONGEST
     cuts = np.random.default_rng(seed).integers(0, entries - longest + 1, rows + 1)
@@ -152,7 +154,11 @@ def random_tensor(
 
 
 def scalars(function: KernelFunction, sizes: Sizes) -> tuple[Any, ...]:
-    """Return the scalars of a call: chosen ones, defaults, or 0.5, 1 and zeros."""
+    """Return the scalars of a call.
+
+    They are the chosen ones, else defaults, else 0.5 for floats, 1 for integers, and zeros
+    for structs.
+    """
     kernel = kernel_of(function)
     defaults = inspect.signature(function).parameters.values()
     given = {

@@ -21,7 +21,7 @@ from kerngen.runtime import Context
 from kerngen.runtime.calls.choices import KernelFunction, kernel_of
 
 Prepare: TypeAlias = Callable[[Context], Launch]
-"""Makes the inputs on a context, and returns what launches the work on them."""
+"""A function that makes the inputs on a context, and returns the launch of the work."""
 
 
 class Unit(Enum):
@@ -36,8 +36,9 @@ class Unit(Enum):
 class BenchCase:
     """A benchmark case: work of a certain size, with its minimal cost.
 
-    - `bytes`, `operations`: what the work moves and does at least; 0 if unknown
+    - `bytes`, `operations`: the least that the work must move and compute; 0 if unknown
     - `largest`: the size of its largest tensor, in bytes
+    - `prepare`: makes its inputs on a context, and returns its launch
     - `twin`: its key in the tables of other libraries
     """
 

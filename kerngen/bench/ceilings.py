@@ -14,8 +14,11 @@ from kerngen.runtime import Context
 
 _SOURCE: Final = Path(__file__).with_suffix(".kern")
 _MULTIPLICATIONS: Final = 512
+"""The `fma` for each element of the kernel `multiply` in `ceilings.kern`."""
 _COPIED: Final = {"gpu": 2**28, "software": 2**22, "reference": 2**20}
+"""The elements to copy, by kind of adapter."""
 _MULTIPLIED: Final = {"gpu": 2**25, "software": 2**18, "reference": 2**10}
+"""The elements to multiply, by kind of adapter."""
 
 
 @final

@@ -11,15 +11,15 @@ from typing import TypeAlias, final
 from kerngen.runtime import Context, f32
 
 Launch: TypeAlias = Callable[[int], object]
-"""Starts some work; the number is that of the turn, to rotate the inputs by."""
+"""A function that starts some work; its argument counts launches, to rotate the inputs."""
 Clock: TypeAlias = Callable[[int], float]
-"""Returns the seconds that this many launches take, one behind the other."""
+"""A function that makes so many launches in a row, and returns the seconds they take."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SamplingLimits:
-    """Limits of one measurement: samples, launches and seconds.
+    """Limits of one measurement: samples, launches of each sample, and seconds for all.
 
     Before them there are `warm_up` seconds of launches that do not count.
     """
@@ -62,7 +62,7 @@ def measure(clock: Clock, effort: SamplingLimits) -> Timing:
 def measure_in_turn(clocks: Sequence[Clock], effort: SamplingLimits) -> list[Timing]:
     """Return the timings of several clocks, sampled in turn.
 
-    So a drift of the machine, such as of its clocks, affects all of them alike.
+    So a drift of the machine, such as of its clock frequency, affects all of them alike.
     """
     begin = time.perf_counter()
     launches = [_fitting(clock, effort) for clock in clocks]
@@ -79,7 +79,7 @@ def measure_in_turn(clocks: Sequence[Clock], effort: SamplingLimits) -> list[Tim
 def warm_up(clock: Clock, effort: SamplingLimits) -> float:
     """Compile and warm up; return the seconds of a launch at the end.
 
-    The clocks of a device that was idle are low, and rise under work.
+    The clock frequency of a device that was idle is low, and rises under load.
     """
     clock(1)
     each, count = clock(1), 1
@@ -92,7 +92,7 @@ def warm_up(clock: Clock, effort: SamplingLimits) -> float:
 
 
 def _fitting(clock: Clock, effort: SamplingLimits) -> int:
-    """Warm up; return how many launches there are to a sample."""
+    """Warm up; return the number of launches of a sample that fits the limits."""
     each = warm_up(clock, effort)
     return max(1, min(effort.launches, int(effort.seconds / effort.samples / each)))
 
@@ -107,7 +107,7 @@ class DeviceClock:
     """Times launches by timestamps of the device."""
 
     def __init__(self, ctx: Context, launch: Launch) -> None:
-        """Time launches of one kind, the turns counted on."""
+        """Time `launch`, which gets the number of the launch, counted over all samples."""
         self._ctx = ctx
         self._launch = launch
         self._turn = 0
@@ -128,7 +128,7 @@ class WallClock:
     def __init__(
         self, launch: Launch, finish: Callable[[], object], *, reads: bool = False
     ) -> None:
-        """Time launches of one kind, the turns counted on."""
+        """Time `launch`; `finish` waits for the end, after each one if `reads`."""
         self._launch = launch
         self._finish = finish
         self._reads = reads

@@ -20,7 +20,7 @@ from kerngen.schedule.costs import Polynomial, bytes_moved, operations
 from kerngen.schedule.program import KernelProgram
 
 LARGEST_BYTES: Final = {"gpu": 2**26, "software": 2**22, "reference": 2**18}
-"""What the largest tensor may take where nobody gave the lengths of the axes."""
+"""The most bytes of a tensor at default sizes, by kind of adapter."""
 
 
 def own_cases(

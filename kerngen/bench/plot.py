@@ -27,7 +27,7 @@ STYLE: Final[Any] = {
 }
 _MARKERS: Final = "osD^vP"
 FORMATS: Final = (*cast("Any", FigureCanvasBase).get_supported_filetypes(),)
-"""What pictures can be, as the ends of their files."""
+"""The formats of pictures, as suffixes of files."""
 
 
 def draw_roofline(run: RunData, file: Path) -> None:
@@ -69,7 +69,7 @@ def _draw_roof(axes: Any, run: RunData, intensities: list[float]) -> None:
 
 
 def _label(axes: Any, text: str, at: float, run: RunData) -> None:
-    """Name a part of the roof, above it and to the left of where it is."""
+    """Write the name of a part of the roof, above and to the left of a point on it."""
     place = (at, min(at * run["ceilings"]["bytes"], run["ceilings"]["operations"]))
     axes.annotate(
         text, place, (-4, 5), textcoords="offset points", ha="right", fontsize=8
@@ -79,6 +79,7 @@ def _label(axes: Any, text: str, at: float, run: RunData) -> None:
 def _draw_family(
     axes: Any, family: str, members: list[ResultData], number: int, peer: str | None
 ) -> None:
+    # Colours come in turn; beyond the last one, with the next marker.
     colour = COLOURS[number % len(COLOURS)]
     marker = _MARKERS[number // len(COLOURS) % len(_MARKERS)]
     own = [_point(each, _best(each)) for each in members if _best(each)]
@@ -106,7 +107,7 @@ def _family(result: ResultData) -> str:
 
 
 def _best(result: ResultData) -> str:
-    """Return the faster of ours; empty if there is none."""
+    """Return our faster contestant, 'checked' or 'unchecked'; "" if none was timed."""
     timed = [name for name in OURS if name in result["timings"]]
     return min(timed, key=lambda name: result["timings"][name]["median"], default="")
 

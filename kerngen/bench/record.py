@@ -41,7 +41,8 @@ class WallsData(TypedDict):
 class ResultData(TypedDict):
     """The result of a case as data: timings by contestant, and why some are missing.
 
-    `least` are the seconds that the ceilings allow.  Older files have no `walls`.
+    `least` is the shortest time in seconds that the ceilings allow.  Older files have no
+    `walls`.
     """
 
     name: str
@@ -123,7 +124,7 @@ def limits_of(ctx: Context) -> dict[str, int]:
 
 
 def versions_of(peers: Iterable[Peer] = ()) -> dict[str, str]:
-    """Return the versions of all software that takes part."""
+    """Return the versions of kerngen, Python, NumPy, wgpu and the peers."""
     found = {
         "kerngen": __version__,
         "Python": platform.python_version(),

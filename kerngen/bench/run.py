@@ -22,25 +22,29 @@ from kerngen.bench.peers import Peer
 from kerngen.runtime import Context, Error
 
 Contest: TypeAlias = Callable[[BenchCase], AbstractContextManager[Clock | str]]
-"""Yields what times a case, or why nothing does; what it takes is freed behind it."""
+"""A context manager that yields the clock of a case, or the reason why there is none.
+
+The memory that a case takes is freed at the end of the block.
+"""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """One that runs cases: a context, or a peer."""
+    """A context or a peer that runs cases; those `in_turn` are sampled in turn."""
 
     contest: Contest
     in_turn: bool = False
 
 
 _SAMPLES = 7
-"""So many samples of the host's clock: it is about a median, not about a per mille."""
+"""The samples of the host's clock: enough for a median that need not be exact."""
 
 _LOOP_SECONDS = 0.02
-"""Seconds of a loop: the wait at its end, 0.1 to 0.2 ms, is then no part of the figure."""
+"""Seconds of a loop: long enough that the wait at its end, 0.1 to 0.2 ms, is negligible."""
 
 _MOST_IN_LOOP = 4000
+"""The most launches of a loop."""
 
 
 class PeerError(Exception):
@@ -57,7 +61,7 @@ class Walls:
 
 
 Measured: TypeAlias = tuple[Timing, Walls | None]
-"""The time of a launch on its device, and that by the host's clock, where there is one."""
+"""The time of a launch on its device, and by the host's clock, if that was measured."""
 
 
 @final
@@ -86,6 +90,7 @@ class Budget:
 
     def effort(self, wanted: SamplingLimits, measurements: int) -> SamplingLimits:
         """Return the limits of the next of `measurements` that are still to come."""
+        # Half, as `measure_in_turn` may take twice the seconds of its limits.
         share = self.left / max(measurements, 1) / 2
         return SamplingLimits(
             wanted.samples, wanted.launches, min(wanted.seconds, share)
@@ -156,15 +161,16 @@ def _groups(contestants: Mapping[str, Contestant]) -> list[dict[str, Contest]]:
 def _together(
     group: Mapping[str, Contest], case: BenchCase, effort: SamplingLimits
 ) -> dict[str, Measured | str]:
-    """Return timings, or why there are none; of a group that fails, one by one.
+    """Return timings, or why there are none; if a group fails, time each member alone.
 
-    So what fails is that one's, and there may be memory for one that several lack.
+    So an error is reported of the member that fails only, and a member for which there was
+    no memory beside the others may still run.
     """
     try:
         return _measured(group, case, effort)
     except (Error, PeerError, MemoryError) as error:
         why = str(error) or type(error).__name__
-    # Not above: the error's frames hold what was taken.
+    # Outside of the `except`: in it, the error's traceback keeps the memory that was taken.
     found: dict[str, Measured | str] = {}
     for name, contest in group.items():
         alone = {name: contest}
@@ -184,7 +190,7 @@ def _measured(
                 found[name] = clock
             else:
                 clocks[name] = clock
-            del clock  # what it holds is freed at the end of the block
+            del clock  # `clocks` alone refers to it, and is cleared below
         timings = measure_in_turn([*clocks.values()], effort)
         timed = dict(zip(clocks, timings, strict=True))
         walls = _by_the_wall(clocks, timed, effort)
@@ -196,9 +202,10 @@ def _measured(
 def _by_the_wall(
     clocks: Mapping[str, Clock], timed: Mapping[str, Timing], effort: SamplingLimits
 ) -> dict[str, Walls]:
-    """Return the times by the host's clock, of fewer samples.
+    """Return the times by the host's clock, from fewer samples.
 
-    What the host computes itself is done when a launch is: one time is all there is.
+    A contestant that computes on the host, such as NumPy, is done when its launch returns:
+    its one timing is also that of the loop and of the read.
     """
     both = {n: each for n, each in clocks.items() if isinstance(each, Clocks)}
     less = replace(

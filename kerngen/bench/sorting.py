@@ -22,12 +22,14 @@ from kerngen.sort import sort, topk
 def sort_case(sizes: Sizes) -> BenchCase:
     """Return the case of sorting a vector of f32."""
     (n,) = chosen_sizes(SORT, SORT_SIZES, sizes)
+    # Each element is read and written once, at least.
     return _case(SORT, sizes, (n,), 8 * n, sort)
 
 
 def topk_case(sizes: Sizes) -> BenchCase:
     """Return the case of the k greatest elements of rows."""
     m, n, k = chosen_sizes(TOPK, TOPK_SIZES, sizes)
+    # Elements are read, and k values with their places written.
     return _case(TOPK, sizes, (m, n), 4 * m * n + 8 * m * k, lambda x: topk(x, k))
 
 
@@ -57,6 +59,7 @@ def _case(
 
 _SIZES: Final[tuple[Sizes, ...]] = ({"m": 16384, "n": 4096, "k": 8}, {"n": 2**26})
 _SMALL: Final[tuple[Sizes, ...]] = ({"m": 64, "n": 4096, "k": 8}, {"n": 2**14})
+"""Sizes of the suite's cases, top-k and sort, as `_SIZES`, for adapters that are no GPUs."""
 
 
 def sorting_cases(*, small: bool) -> Iterator[BenchCase]:

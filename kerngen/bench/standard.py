@@ -23,7 +23,8 @@ def shapes(names: str, *sizes: tuple[int, ...]) -> tuple[Sizes, ...]:
 class Standard:
     """A row of the table: a kernel, its operations, and the sizes to time it at.
 
-    The first size is what is timed if there must be only one.
+    `sizes` are for GPUs, `small` for other adapters. If only one size is timed, as by
+    `--quick`, it is the first.
     """
 
     path: str
@@ -74,19 +75,22 @@ def _product(sizes: Sizes) -> int:
 
 
 def _attention(sizes: Sizes) -> int:
-    """The operations of both products, of all scores."""
+    """Return the operations of q k^T and of the product with v; softmax is left out."""
     pairs = sizes["b"] * sizes["h"] * sizes["s"] * sizes["t"]
     return 2 * pairs * (sizes["d"] + sizes["e"])
 
 
 def _backward(sizes: Sizes) -> int:
-    """The operations of five products: scores again, and two for each of both sides."""
+    """Return the operations of five products: scores, gradients by scores, and dq, dk, dv."""
     pairs = sizes["b"] * sizes["h"] * sizes["s"] * sizes["t"]
     return 2 * pairs * (3 * sizes["d"] + 2 * sizes["e"])
 
 
 def _causal(of: Callable[[Sizes], int]) -> Callable[[Sizes], int]:
-    """The operations of the scores up to each query's place."""
+    """Return the operations of causal attention: of the scores up to each query's place.
+
+    The last of s queries sees all t keys, the one before it one fewer.
+    """
 
     def operations(sizes: Sizes) -> int:
         s, t = sizes["s"], sizes["t"]
@@ -96,9 +100,14 @@ def _causal(of: Callable[[Sizes], int]) -> Callable[[Sizes], int]:
 
 
 def _each(operations: int) -> Callable[[Sizes], int]:
-    """So many operations per element of the first tensor."""
+    """Return a function of sizes: so many operations for each element."""
     return lambda sizes: operations * prod(sizes.values())
 
+
+# Sizes of the rows below, in the order of the dims that each row names: those of products
+# are m, k, n; those of attention b, h, s, d, t, e. `_ODD` has no aligned lengths, `_SKINNY`
+# and `_FEW` have few rows, `_DECODED` one query, and `_SMALL...` are for other adapters
+# than GPUs.
 
 _SQUARE: Final = tuple((n, n, n) for n in (4096, 2048, 8192))
 _ODD: Final = ((4095, 4097, 4093), (1000, 3000, 777))

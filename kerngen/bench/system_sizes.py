@@ -26,9 +26,9 @@ def step_lengths(sizes: Sizes) -> list[int]:
 
 
 def chosen_sizes(name: str, known: tuple[str, ...], sizes: Sizes) -> tuple[int, ...]:
-    """Return the sizes in order; KeyError if one is missing.
+    """Return the sizes in order; raise KeyError if one is missing.
 
-    Raises ShapeError for others, and for those that are no length.
+    Raises ShapeError if a size is unknown, or below 1.
     """
     for key, size in sizes.items():
         if key not in known:

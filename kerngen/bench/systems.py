@@ -45,6 +45,9 @@ def step_case(sizes: Sizes) -> BenchCase:
 
         return launch
 
+    # For each element, clipping reads the gradient for the norm (4 bytes), then reads and
+    # writes it (8); AdamW reads four tensors (16) and writes three (12). The operations are
+    # 3 and 15.
     return BenchCase(
         STEP, sizes, Unit.BYTES, 40 * total, 18 * total, 4 * max(lengths), prepare, STEP
     )
@@ -75,6 +78,7 @@ def feed_forward_case(sizes: Sizes) -> BenchCase:
 
         return launch
 
+    # Weights once; of each layer the results of gate and up, their product, x and y.
     moved = 4 * (weights + layers * m * (3 * inner + 2 * width))
     return BenchCase(
         FEED_FORWARD,
@@ -98,6 +102,7 @@ def _linear(x: Floats, weight: Floats) -> Floats:
 
 _QWEN3_4B: Final = {"width": 2560, "inner": 9728, "layers": 36}
 _SMALL: Final = {"width": 256, "inner": 1024, "layers": 2}
+"""The feed-forward blocks for adapters that are no GPUs; a GPU's are those of Qwen3-4B."""
 
 
 def system_cases(*, small: bool) -> Iterator[BenchCase]:

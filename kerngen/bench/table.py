@@ -10,9 +10,10 @@ from kerngen.bench.record import ResultData, RunData, WallsData
 from kerngen.bench.words import duration, of_ceiling, rate, sizes
 
 OURS: Final = ("unchecked", "checked")
-"""The contestants that are kernels of ours: without runtime checks, and with them."""
+"""The contestants that run kerngen's kernels: without runtime checks, and with them."""
 
 _STYLES: Final = ((1.0, "green"), (0.8, "yellow"), (0.0, "red"))
+"""The colours of ratios, each from a least ratio on."""
 
 
 def table_of(run: RunData) -> Table:
@@ -54,7 +55,7 @@ def _rate(result: ResultData, name: str) -> str:
 
 
 def _detailed(result: ResultData, name: str) -> list[str]:
-    """Return rate, time, spread, and the part of what the ceilings allow."""
+    """Return rate, time, spread, and the fraction of the ceiling."""
     timing = result["timings"].get(name)
     if timing is None:
         return ["-"] * 4
@@ -68,7 +69,7 @@ def _detailed(result: ResultData, name: str) -> list[str]:
 
 
 def _ratio(result: ResultData, peer: str, ours: list[str]) -> str:
-    """Return how many times as fast ours is, in the colour of its merit."""
+    """Return how many times as fast our kernel is: green from 1 on, red below 0.8."""
     timings = result["timings"]
     own = next((timings[name] for name in ours if name in timings), None)
     if own is None or peer not in timings:
@@ -101,7 +102,7 @@ def walls_of(run: RunData) -> Table | None:
 
 
 WALL_ROWS: Final = ("device", "loop", "read")
-"""What is timed of a launch: on its device, in a loop of them, and with a read."""
+"""The three timings of a launch: on the device, in a loop, and with a read."""
 
 
 def wall_times(result: ResultData, name: str) -> tuple[str, ...]:

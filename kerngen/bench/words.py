@@ -9,7 +9,7 @@ from kerngen.bench.record import ResultData, RunData
 
 _RATES: Final = {Unit.BYTES: "B/s", Unit.OPERATIONS: "FLOP/s"}
 _BEYOND: Final = 1.1
-"""Where faster than the ceiling is no matter of a spread any more."""
+"""Above this part of the ceiling, the spread of timings is no explanation any more."""
 _PREFIXES: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 
@@ -21,7 +21,7 @@ def rate(result: ResultData, seconds: float) -> str:
 
 
 def quantity(value: float, unit: str) -> str:
-    """Return a number with its unit, which has a prefix such as 'G'."""
+    """Return a number with its unit and a prefix: `1.72 GB/s`, and `3400 GB/s`, not TB/s."""
     fitting = (
         p for p in _PREFIXES if value >= p[0] and not (unit == "B/s" and p[1] == "T")
     )

@@ -42,6 +42,7 @@ _RANGES: Final = {
 _UNSIGNED: Final = frozenset(("u32", "u64"))
 _FLOATS: Final = frozenset(("f16", "f32", "f64"))
 _RANKS: Final = ("int", "float", *_KINDS)
+"""Literals without a suffix first: they take the type of the other operand."""
 
 _ARITHMETIC: Final[Mapping[str, Callable[[float, float], float]]] = {
     "+": operator.add,
@@ -97,7 +98,11 @@ class ConstantValue:
 @final
 @dataclass(frozen=True)
 class Constants:
-    """Evaluates constant expressions of a module."""
+    """Evaluates constant expressions of a module.
+
+    `what` is the subject of errors. `_known` are constants that were evaluated, and `_open`
+    those that are being evaluated now, by which a circular declaration is found.
+    """
 
     declared: Mapping[str, tree.Declaration]
     what: str = "This value"
@@ -175,6 +180,7 @@ class Constants:
         if number is None:
             raise self._unknown(node, f"'{name}' is not evaluated")
         kind = _widest(*values)
+        # Of a literal such as `sqrt(4)` the result is a float.
         if name not in _KEEPING and kind == "int":
             kind = "float"
         return ConstantValue(kind, number)
@@ -201,7 +207,7 @@ class Constants:
             either = left.number or right.number
             return ConstantValue("bool", bool(both if sign == "&&" else either))
         if sign in {"<<", ">>"}:
-            kind = left.kind
+            kind = left.kind  # the count is u32, whatever is shifted
         else:
             kind = _widest(left, right)
             if not {left.kind, right.kind} <= {kind, "int", "float"}:
@@ -227,11 +233,12 @@ class Constants:
     def _as(
         self, node: tree.Expression, kind: Kind, value: ConstantValue
     ) -> ConstantValue:
-        """Return a literal's value in the type that its constant is declared with."""
+        """Return a value in the type that its constant is declared with."""
         number = float(value.number) if kind in _FLOATS else value.number
         return self._checked(node, kind, number)
 
     def _converted(self, kind: Kind, value: ConstantValue) -> ConstantValue:
+        """Return `kind(value)`: integers wrap, floats are truncated and clamped."""
         match kind:
             case "bool":
                 return ConstantValue(kind, bool(value.number))
@@ -255,7 +262,7 @@ class Constants:
 
 
 def _widest(*values: ConstantValue) -> Kind:
-    """Return the type that values of several have together."""
+    """Return the common type of values: that of the one with a suffix, or the float."""
     ranked = sorted(values, key=lambda value: _RANKS.index(value.kind))
     return ranked[-1].kind
 
@@ -283,6 +290,7 @@ def _result(sign: str, kind: Kind, left: ConstantValue, right: ConstantValue) ->
     if sign in _BITS:
         found = _BITS[sign](x, y)
         return found & _RANGES[kind][1] if kind in _UNSIGNED else found
+    # WGSL's division truncates toward 0; Python's rounds down.
     quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
     return quotient if sign == "/" else x - y * quotient
 

@@ -102,7 +102,11 @@ _FORMATS: Final = {Scalar.F32: "float32", Scalar.I32: "sint32", Scalar.U32: "uin
 
 
 def write_entry(writer: Writer, entry: EntryPoint, bound: Bound, names: Names) -> None:
-    """Write the class of an entry point, its overrides as fields."""
+    """Write the class of an entry point, with its overrides as fields.
+
+    For example: `class Blur(bound.ComputePipeline)` with a field `RADIUS: int = 3`,
+    then `SHADER`, `ENTRY = "blur"`, `GROUPS = (Group0,)` and `OVERRIDES`.
+    """
     overrides, groups = names.overrides(entry), names.of_entry[entry.name]
     base, doc = _BASES[entry.stage]
     writer.apart()
@@ -144,7 +148,7 @@ def _write_fields(writer: Writer, entry: EntryPoint, names: Mapping[str, str]) -
 
 
 def _attribute(location: Location) -> str:
-    """Return an input of a vertex shader: `bound.Attribute("uv", 1, "float32x2")`."""
+    """Return the text of a vertex attribute: `bound.Attribute("uv", 1, "float32x2")`."""
     leaf = location.type
     assert isinstance(leaf, Leaf), "locations have numbers and vectors alone"
     format_ = "float16" if leaf.is_half else _FORMATS[scalar_of(leaf.type)]
@@ -211,7 +215,10 @@ _OPERATORS: Final = {
     "<<": ("<<", Precedence.SHIFT),
     ">>": (">>", Precedence.SHIFT),
 }
-"""Of integers that are not negative; others are no sizes of workgroups."""
+"""WGSL's integer operators in Python.
+
+They agree for integers that are not negative; no others are sizes of workgroups.
+"""
 
 _CASTS: Final = ("u32", "i32")
 
@@ -262,7 +269,9 @@ def integer(
             return None
 
 
-# Print the classes of bind groups.
+# Print the classes of bind groups: `class Group0(bound.BindGroup)` has a field for each
+# binding, as `result: Tensor[vec4f, Any]`, then `GROUP` and the specs of its `BINDINGS`, as
+# `bound.Storage("result", 1, vec4f, 16, writes=True)`.
 
 
 def write_group(
@@ -302,7 +311,7 @@ def _annotation(binding: Binding) -> str:
 
 
 def _element(memory: MemoryType) -> str:
-    """Return the element type of the tensor that a storage buffer is."""
+    """Return the element type of the tensor that is bound as a storage buffer."""
     inner = memory.innermost if isinstance(memory, FixedArray) else memory
     return inner.spelling if isinstance(inner, Leaf) else memory_annotation(inner)
 
@@ -317,6 +326,8 @@ def _spec(
 ) -> str:
     """Return the constructor call of a binding, by which the runtime checks values."""
     head, seen = f'"{name}", {binding.number}', _visibility(stages)
+    # Without a filtering sampler in the module no texture is filtered; multisampled ones
+    # never are. So they may have formats that can't be filtered, such as rgba32float.
     match binding.type:
         case Texture(dimension, sample, multisampled):
             if sample == "float" and (multisampled or not filters):
@@ -350,7 +361,7 @@ def _buffer_spec(
 
 
 def _visibility(stages: tuple[Stage, ...]) -> str:
-    """Return the stages that see a binding, if it is not the compute shaders alone."""
+    """Return the argument with the stages that use a binding; "" for compute alone."""
     if stages == ("compute",):
         return ""
     return f", visibility={' | '.join(f'bound.{each.upper()}' for each in stages)}"

@@ -31,7 +31,7 @@ _TOOLS: Final = (
     (r"::\w+", "WESL or naga_oil, which import by paths"),
     (r"\{[A-Za-z_]\w*\}|[#$][A-Za-z]\w*|\$", "a preprocessor of its project"),
 )
-"""What a text looks like, and whose it is."""
+"""Patterns of other tools' text, and the tool of each; the first that matches counts."""
 
 
 def foreign_tool(text: str) -> Tool | None:
@@ -51,4 +51,4 @@ NATIVE: Final = {
     **dict.fromkeys(("coop_mat8x8", "coop_mat16x16"), NAGA),
     "texture_external": "browsers, which import videos by it",
 }
-"""Types beyond WGSL, with who knows them."""
+"""Types beyond WGSL, with the tool that defines each."""

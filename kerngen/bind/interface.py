@@ -38,6 +38,7 @@ class Interface:
         return tuple(sorted(found, key=lambda each: each.number))
 
     def _in(self, member: tree.Member) -> Iterator[Location]:
+        """Yield the locations of a parameter or result, those of a struct's members too."""
         at = tree.attribute(member.attributes, "location")
         if at is not None and at.arguments:
             number = self.constants.integer(at.arguments[0])

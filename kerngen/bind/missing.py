@@ -1,8 +1,8 @@
-"""Names that entry points use, and no declaration of the file has.
+"""Names that entry points use, and that the file does not declare.
 
 Such a file is a part of a program: naga refuses its module, and the bindings that are
-declared elsewhere would be missing in its pipelines.  Functions that are called are not
-looked for, as compilers have some of their own.
+declared elsewhere would be missing in its pipelines.  Names of functions that are called
+are not checked, as compilers have functions of their own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WORDS: Final = frozenset(
     "discard const_assert bitcast function private workgroup uniform storage read write "
     "read_write".split()
 )
-"""Words in bodies that are no names of the file."""
+"""Words of WGSL that the scanner takes for names in bodies."""
 
 
 def missing(

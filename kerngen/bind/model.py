@@ -68,7 +68,7 @@ class Opaque:
     name: str
     why: str
     tool: str = ""
-    """Who knows the type, if it is none of WGSL."""
+    """The tool that defines the type, such as naga, if it is not WGSL's."""
 
 
 Type: TypeAlias = (
@@ -101,7 +101,8 @@ class Binding:
 class Override:
     """An override constant; one without a `value` must be set by the pipeline.
 
-    `default` is its value where that follows from the file alone.
+    `default` is the value, if it is known from the file alone; `key` is its `@id` or its
+    name, by which pipelines set it.
     """
 
     name: str

@@ -19,6 +19,7 @@ def misread(type_: MemoryType) -> Iterator[tuple[Struct, Member]]:
     for struct in dict.fromkeys(structs_in(type_)):
         laid = lay_out(struct, Space.STORAGE)
         assert isinstance(laid, StructLayout), "a struct is laid out as one"
+        # naga's layout, member by member; `same` while offsets agree with WGSL's.
         aligns = [max(_align(m.type), m.align or 1) for m in struct.members]
         end, same = 0, True
         for align, field, member in zip(
@@ -34,7 +35,7 @@ def misread(type_: MemoryType) -> Iterator[tuple[Struct, Member]]:
 
 
 def _align(type_: MemoryType) -> int:
-    """Return the alignment of a type to naga: without the attributes in it."""
+    """Return the alignment that naga gives a type: without the '@align's in it."""
     match type_:
         case Leaf():
             return leaf_footprint(type_).align

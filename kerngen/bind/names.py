@@ -38,13 +38,13 @@ class BindGroupClass:
     index: int
     bindings: tuple[Binding, ...]
     stages: tuple[tuple[Stage, ...], ...]
-    """The stages that use each of them."""
+    """The stages that use each binding, in the order of `bindings`."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The class names of a module, and the field names in them."""
+    """The class names of a module, and the field names in its classes."""
 
     structs: ModuleNames
     groups: tuple[BindGroupClass, ...]
@@ -72,6 +72,7 @@ def names_of(bound: Bound) -> Names:
     structs = {s: class_name(s) for s in map(struct_of, bound.structs)}
     namer = PythonNamer(_RESERVED | {*structs.values()})
     shaders = {e.name: namer.claim(pascal_case(e.name)) for e in bound.entries}
+    # Entry points whose groups have the same bindings share the class of the group.
     groups: dict[tuple[int, tuple[Binding, ...]], BindGroupClass] = {}
     of_entry: dict[str, tuple[BindGroupClass, ...]] = {}
     for prefix, unit in _units(bound.entries):
@@ -96,11 +97,12 @@ def names_of(bound: Bound) -> Names:
 def _units(
     entries: Sequence[EntryPoint],
 ) -> Iterator[tuple[str, tuple[EntryPoint, ...]]]:
-    """Yield entry points that have their groups in common, with how those are called.
+    """Yield the entry points that share their groups, with the prefix of the groups' names.
 
-    All have, unless two variables are at one place: then each compute shader has groups
-    of its own, and so have the vertex and fragment shaders together, if they can.  What is
-    computed and then drawn is in groups apart, too.
+    - No two variables have the same group and binding: all share `Group0`. But if shaders
+      that draw read what is computed, they share `RenderGroup0`.
+    - Two have: each compute shader has its own, as `BlurGroup0`. Shaders that draw share
+      `RenderGroup0` if among them no two have.
     """
     drawing = tuple(each for each in entries if each.stage != "compute")
     if _fit_together(entries):
@@ -120,16 +122,17 @@ def _units(
 
 
 def _fit_together(entries: Iterable[EntryPoint]) -> bool:
-    """Whether no two variables of some entry points are at one place."""
+    """Whether no two variables of some entry points have the same group and binding."""
     reached = {binding for entry in entries for binding in entry.bindings}
     return len({(each.group, each.number) for each in reached}) == len(reached)
 
 
 def _are_drawn(computing: Iterable[EntryPoint], drawing: Iterable[EntryPoint]) -> bool:
-    """Whether what compute shaders write is read by others as a variable beside it.
+    """Whether shaders that draw read what compute shaders write, at another binding.
 
-    They are one buffer then, mostly, and no group may have it twice: particles that are
-    `read_write` where they are moved, and `read` at another binding where they are drawn.
+    Such are particles that are `read_write` where they are moved, and `read` at another
+    binding of the group where they are drawn. Both are mostly one buffer, which no group
+    may have twice. They are recognised by their type.
     """
     moved = {each for entry in computing for each in entry.bindings}
     drawn = {each for entry in drawing for each in entry.bindings}

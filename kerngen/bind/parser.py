@@ -36,7 +36,7 @@ _LEVELS: Final = {
     )
     for operator in operators
 }
-"""How tightly each operator binds."""
+"""The precedence of each operator: the greater it is, the tighter it binds."""
 
 _WORDS: Final = {
     "NAME": "a name",
@@ -60,11 +60,13 @@ _WORDS: Final = {
     "_LEFT_BRACE": "'{'",
     "_RIGHT_BRACE": "'}'",
 }
-"""What the kinds of lexemes are called in messages; expressions begin with many."""
+"""The names of terminals in messages."""
 _AFTER_ANY_VALUE: Final = frozenset(
     ("OPEN", "OPERATOR", "MINUS", "STAR", "AMPERSAND", "DOT", "LEFT_BRACKET")
 )
+"""Terminals that may follow any value: a message names the others, such as ';'."""
 _EXPRESSION: Final = frozenset(("NUMBER", "TRUE", "NAME", "MINUS", "_LEFT_PAREN"))
+"""Terminals that begin an expression: if all may follow, one is expected."""
 
 
 @final
@@ -132,7 +134,7 @@ class _Directive:
 
 @final
 class _Rules:
-    """Makes the tree of what lark has read; each method is named after its rule."""
+    """Makes the syntax tree from lark's tree; each method is named after its rule."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -186,6 +188,7 @@ class _Rules:
         return str(lexeme)
 
     def terms(self, *parts: Any) -> tree.Expression:
+        """Return `a + b * c`, which is flat in the grammar, as a tree by precedence."""
         values, operators = [parts[0]], list[str]()
         for operator, value in zip(parts[1::2], parts[2::2], strict=True):
             self._fold(values, operators, _LEVELS.get(operator, -1))
@@ -195,7 +198,10 @@ class _Rules:
         return cast("tree.Expression", values[0])
 
     def _fold(self, values: list[Any], operators: list[str], level: int) -> None:
-        """Apply the last operators as far as they bind as tightly as a level."""
+        """Join the last values by their operators, while these bind as tightly as `level`.
+
+        Of `a + b * c` before a '-', `b * c` is joined first, then `a + (b * c)`.
+        """
         while operators and _LEVELS.get(operators[-1], -1) >= level:
             right, left = values.pop(), values.pop()
             span = self._at(left.span, right.span)
@@ -226,6 +232,7 @@ class _Rules:
     ) -> tree.Function:
         *parameters, result, body = rest
         given = tuple(each for each in parameters if each is not None)
+        # `body` is the scanner's text of names: "let:9 radius:17 store".
         hidden = {each.name.text for each in given}
         words = (each.partition(":") for each in str(body).split())
         found = [each for each in words if each[0] not in hidden]

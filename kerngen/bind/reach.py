@@ -1,6 +1,6 @@
 """The variables and overrides that a function uses, directly or by calls.
 
-Bodies are read for their names alone: those that no local declaration hides.
+Of bodies only their names are known, without those that a local declaration hides.
 """
 
 from __future__ import annotations

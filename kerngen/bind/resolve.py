@@ -41,7 +41,7 @@ _INFERRED: Final[Mapping[Kind, Kind]] = {
     "f16": "f16",
     "bool": "bool",
 }
-"""What the type of an override without one is, by that of its value."""
+"""The type of an override that declares none, by the type of its value."""
 
 _WRITTEN: Final[Mapping[str, Kind]] = {kind: kind for kind in _INFERRED.values()}
 """The types of overrides, by their names."""
@@ -60,6 +60,7 @@ def read(source: Source) -> model.Bound:
 
 
 def _read(source: Source) -> model.Bound:
+    """Return the interface; all passes add to one list of faults before it is raised."""
     module = parse(source)
     faults = Faults()
     declared: dict[str, tree.Declaration] = {}
@@ -69,6 +70,7 @@ def _read(source: Source) -> model.Bound:
     for scope in (module.declarations, *bodies):
         for fault in _twice([each.name for each in scope]):
             faults.add(fault)
+    # Bindings, overrides and structs first: entry points refer to them.
     constants = Constants(declared)
     reader = _Reader(declared, constants, Types(declared, constants))
     bindings: list[model.Binding] = []
@@ -93,10 +95,12 @@ def _read(source: Source) -> model.Bound:
         if isinstance(each, tree.Function):
             with faults.collect():
                 entries += reader.entries(each, reach)
+    # An extension of wgpu's may bring names that we don't know.
     if not faults and not any(each.startswith("wgpu_") for each in module.enabled):
         for lack in missing(reach.functions(entries), declared):
             faults.add(lack)
     faults.raise_if_any()
+    # Structs of shaders' inputs and outputs get a class only if a buffer has them, too.
     held = {
         inner
         for binding in bindings
@@ -119,7 +123,7 @@ def _struct(struct: Struct | model.RuntimeStruct) -> Struct:
 
 
 def _twice(names: Sequence[tree.Name]) -> Iterator[DeclaredTwice]:
-    """Yield a fault for each name that one before it has, too."""
+    """Yield a fault for each name that an earlier declaration has, too."""
     first: dict[str, Span] = {}
     for name in names:
         before = first.setdefault(name.text, name.span)
@@ -130,18 +134,20 @@ def _twice(names: Sequence[tree.Name]) -> Iterator[DeclaredTwice]:
 @final
 @dataclass(frozen=True, slots=True)
 class _Reader:
+    """Makes the model of one declaration after the other."""
+
     declared: Mapping[str, tree.Declaration]
     constants: Constants
     types: Types
 
     def struct(self, struct: tree.Struct) -> Iterator[Struct | model.RuntimeStruct]:
-        """Yield a struct, if a buffer can hold it."""
+        """Yield a struct, if it can be in a buffer."""
         type_ = self.types.resolve(struct.name)
         if isinstance(type_, Struct | model.RuntimeStruct):
             yield type_
 
     def is_interface(self, struct: Struct | model.RuntimeStruct) -> bool:
-        """Whether a struct is what shaders take and return, not what buffers hold."""
+        """Whether a struct is of a shader's inputs or outputs, by its members' attributes."""
         declared = self.declared[_struct(struct).name]
         assert isinstance(declared, tree.Struct), "structs are declared as such"
         words = {a.name for m in declared.members for a in m.attributes}
@@ -166,7 +172,7 @@ class _Reader:
         yield self._binding(variable, space, words[1:], group, number)
 
     def _is_reached(self, variable: tree.Variable) -> bool:
-        """Whether an entry point has a use for a variable."""
+        """Whether an entry point uses a variable, directly or by calls."""
         name, reach = variable.name.text, CallGraph(self.declared, {}, {})
         return any(
             name in reach.names(each)
@@ -183,6 +189,7 @@ class _Reader:
         group: int,
         number: int,
     ) -> model.Binding:
+        """Return the model of a variable, after the checks of its type."""
         name = variable.name
         assert variable.type is not None, "the grammar of WGSL asks for one"
         type_ = self.types.resolve(variable.type)
@@ -222,7 +229,7 @@ class _Reader:
         return number
 
     def override(self, override: tree.Override) -> model.Override:
-        """Return an override, with the value that it has unless a pipeline chooses."""
+        """Return an override, with its default value if that is known from the file."""
         name, default = override.name.text, self._default(override)
         number = self._number(override, "id")
         key = name if number is None else str(number)
@@ -231,7 +238,8 @@ class _Reader:
     def _kind(self, override: tree.Override, *inside: str) -> Kind:
         """Return the type of an override, which follows from its value if none is given.
 
-        Values of other overrides count as 1 for it: of `scale * 0.5`, the type is asked.
+        Of `override half = scale * 0.5;` only the type is needed, so the value is computed
+        with 1 for `scale`, another override. `inside` are the overrides around this one.
         """
         name = override.name.text
         if override.type is not None:
@@ -306,7 +314,10 @@ class _Reader:
                 )
 
     def _refuse_immediates(self, function: tree.Function, reach: CallGraph) -> None:
-        """Refuse what a dispatch would have to set; a render pass is the caller's."""
+        """Refuse immediates in a compute shader: nothing sets them at its dispatch.
+
+        In vertex and fragment shaders the caller's own render pass sets them.
+        """
         for name in sorted(reach.names(function)):
             variable = self.declared[name]
             if not isinstance(variable, tree.Variable):
@@ -344,7 +355,7 @@ def _of_naga(node: tree.Expression, type_: str) -> NativeType:
 
 
 def _refused(type_: model.Type, space: str) -> tuple[str, str] | None:
-    """Return why no variable of an address space has a type, and what to do."""
+    """Return why a variable of an address space can't have a type, and advice; or None."""
     is_memory = model.memory_of(type_) is not None
     if isinstance(type_, model.Opaque):
         return type_.why, "Use a type that has a layout: u32 instead of bool, say."

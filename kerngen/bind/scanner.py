@@ -59,10 +59,13 @@ _MARKS: Final = {
     "!": "NOT",
     "~": "TILDE",
 }
-"""The kinds of marks; all others are operators between two values."""
+"""The terminals of marks; all other marks are OPERATOR, an operator between two values."""
 
 _OTHERS: Final = {"{": frozenset("{%$#"), ":": frozenset(":")}
-"""What may follow a mark in the files of other tools alone: of two braces, see below."""
+"""Characters that follow a mark in files of other tools: `{{ name }}`, `{% if %}`, `a::b`.
+
+Only two braces may also be WGSL: two blocks that begin.
+"""
 
 _DOUBLED: Final = frozenset(("<<", ">>", "<=", ">=", "==", "!="))
 """Operators that the scanner joins after it has found the template lists."""
@@ -82,9 +85,13 @@ class WgslToken:
 def scan(source: Source) -> list[WgslToken]:
     """Return the tokens of a file's declarations.
 
-    A function's body is a single token BODY, whose text is the names in it; one that is
-    not called is followed by its offset, as in `n:120`. Raises
-    `CompileError` where no token of WGSL begins.
+    A function's body is a single token BODY, whose text is the names in it that it does
+    not declare; words such as 'let' are among them. A name that is used other than by a
+    call is followed by its offset:
+
+        fn f() { let r = radius; store(r * 2.0); }      BODY "let:9 radius:17 store"
+
+    Raises `CompileError` where no token of WGSL begins.
     """
     lexemes: list[WgslToken] = []
     raw = _raw(source)
@@ -98,7 +105,7 @@ def scan(source: Source) -> list[WgslToken]:
 
 
 def _raw(source: Source) -> Iterator[WgslToken]:
-    """Yield the tokens with '<' and '>' each alone."""
+    """Yield the tokens; each '<' and '>' is one of its own, also in '<<' and '>='."""
     text, at, end = source.text, 0, len(source.text)
     match = _LEXEME.match
     after_at = False
@@ -131,7 +138,7 @@ def _raw(source: Source) -> Iterator[WgslToken]:
 
 
 def _comment_end(source: Source, start: int) -> int:
-    """Return where a comment ends that may hold others."""
+    """Return the end of a block comment, in which others may be nested."""
     depth = 0
     for edge in _COMMENT_EDGE.finditer(source.text, start):
         depth += 1 if edge[0] == "/*" else -1
@@ -141,7 +148,7 @@ def _comment_end(source: Source, start: int) -> int:
 
 
 def _refuse_foreign(source: Source, start: int) -> None:
-    """Refuse what belongs to a preprocessor; '{{' may also open two blocks."""
+    """Raise if the text is a preprocessor's; '{{' may also be two blocks of WGSL."""
     line = source.text[start:].partition("\n")[0]
     tool = foreign_tool(line)
     if tool is not None:
@@ -161,7 +168,7 @@ def _strange(source: Source, start: int) -> CompileError:
 
 
 def _body(source: Source, first: WgslToken, rest: Iterator[WgslToken]) -> WgslToken:
-    """Return the token of a body, whose names are those of the module and of WGSL."""
+    """Return the token of a body, which ends at the brace that closes `first`."""
     names = _Names()
     for lexeme in rest:
         names.see(lexeme)
@@ -173,9 +180,14 @@ def _body(source: Source, first: WgslToken, rest: Iterator[WgslToken]) -> WgslTo
 
 @final
 class _Names:
-    """The names in a body, without members and what is declared in it.
+    """The names in a body, without those of members, attributes and local variables.
 
-    A local name is one from the end of its declaration to that of its block.
+    A name is local from the end of its declaration to the end of its block: in
+    `let x = x + 1;` the second `x` is the module's.
+
+    `_scopes` are the local names of the blocks that are open, and `_declared` those of
+    the declaration that is not at its ';' yet. A `for` opens a scope for its variable
+    around that of its block; `_loops` are the depths of these.
     """
 
     def __init__(self) -> None:
@@ -198,6 +210,7 @@ class _Names:
     def see(self, lexeme: WgslToken) -> None:
         """Take the next token."""
         before, self._before = self._before, lexeme
+        # The name before this token, if it is free: without a '(' it is no call.
         name, self._name = self._name, None
         if name is not None and lexeme.text != "(":
             self._found[name.text] = self._found[name.text] or f":{name.start}"
@@ -242,10 +255,14 @@ class _Names:
 
 
 def _find_templates(lexemes: list[WgslToken]) -> None:
-    """Mark the '<' and '>' that hold template arguments, by WGSL's own algorithm.
+    """Mark the '<' and '>' of template lists as OPEN and CLOSE, by WGSL's own algorithm.
 
-    It is in section 3.9 of the specification: a '<' behind a name is one of a template
-    list if its '>' comes before what can't be in one.
+    It is in section 3.9 of the specification: a '<' behind a name begins a template list
+    if its '>' comes before any token that can't be in one.
+
+        array<vec2<f32>, N>      both lists       if a < b && c > d      ended by '&&': none
+
+    `pending` are the '<' that are not matched yet, each with its depth in parentheses.
     """
     pending: list[tuple[WgslToken, int]] = []
     depth = 0
@@ -278,7 +295,7 @@ def _find_templates(lexemes: list[WgslToken]) -> None:
 
 
 def _joined(lexemes: list[WgslToken]) -> list[WgslToken]:
-    """Return the tokens with the operators of two characters put together."""
+    """Return the tokens, with '<' and '=' that are one operator joined again to '<='."""
     joined: list[WgslToken] = []
     for lexeme in lexemes:
         last = joined[-1] if joined else None

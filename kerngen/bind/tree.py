@@ -118,7 +118,8 @@ class Struct:
 class Function:
     """A function; `names` are those that its body uses and does not declare.
 
-    `free` are those of them that are values or types: the first place of each.
+    `free` has those of them that are used other than by a call, each with the span of its
+    first use.
     """
 
     name: Name

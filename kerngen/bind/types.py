@@ -25,10 +25,10 @@ from kerngen.source.similar import suggesting
 _COMPOSITE: Final = re.compile(r"vec[234]|mat[234]x[234]")
 _WIDE: Final = {"i64": "i64", "u64": "u64", "f64": "f64"}
 _LETTERS: Final = {"f32": "f", "i32": "i", "u32": "u", "f16": "h"} | _WIDE
-"""What the names of vectors and matrices end in, by their scalar."""
+"""The last letter of the names of vectors and matrices, by their scalar: `vec2f`."""
 _KNOWN: Final = LEAVES | WIDE
 _NAMED: Final = {each: _KNOWN[each] for each in (*LEAVES, *_WIDE)}
-"""The types that have a name; `vec2u64` is ours, the shader's is `vec2<u64>`."""
+"""The types that WGSL names by one word; `vec2<u64>` has none, `vec2u64` is our own."""
 _TEXTURE: Final = re.compile(
     r"texture_(?:(?P<depth>depth)_)?(?P<multi>multisampled_)?(?P<dim>1d|2d_array|2d|3d|cube_array|cube)"
 )
@@ -77,6 +77,7 @@ class Types:
     def _declared(
         self, name: tree.Name, declared: tree.Struct | tree.Alias
     ) -> model.Type:
+        """Return a struct's or alias's type; `_open` are those that refer to it now."""
         if name.text in self._known:
             return self._known[name.text]
         if name.text in self._open:
@@ -94,7 +95,7 @@ class Types:
         return found
 
     def _struct(self, struct: tree.Struct) -> model.Type:
-        """Return a struct; one that no buffer can hold is opaque."""
+        """Return a struct; one that can't be in a buffer is opaque."""
         members: list[Member] = []
         element: MemoryType | None = None
         for member in struct.members:
@@ -130,6 +131,7 @@ class Types:
         return Member(member.name.text, memory, align, size, span=member.name.span)
 
     def _sized(self, member: tree.Member, word: str, least: int) -> int | None:
+        """Return the value of a member's `@size` or `@align`, or None without one."""
         found = tree.attribute(member.attributes, word)
         if found is None or not found.arguments:
             return None
@@ -187,6 +189,7 @@ class Types:
         raise self._no_type(name)
 
     def _array(self, name: tree.Name) -> model.Type:
+        """Return the type of `array<T>` or `array<T, N>`."""
         type_ = self._argument(name, 0)
         element = model.memory_of(type_)
         if isinstance(type_, model.Opaque):
@@ -247,4 +250,5 @@ class Types:
 
 
 def _divides(least: int, value: int) -> bool:
+    """Whether an alignment is a power of two, and a multiple of the least one."""
     return value > 0 and value & (value - 1) == 0 and value % least == 0

@@ -37,7 +37,7 @@ with needing("The command line", COMPILER):
 
 @final
 class CommandGroup(click.Group):
-    """All commands, as they are used; what the system refuses is a message of theirs."""
+    """All commands; an OSError, a missing package and Ctrl-C become short messages."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order of their use."""
@@ -87,8 +87,8 @@ def main() -> None:
     Defaults come from [tool.kerngen] in the nearest pyproject.toml that has it: 'source'
     is the folder of .kern files, 'out' the folder of generated files.
     """
-    # What a compiler makes lives to its end, mostly: to look for garbage often costs a
-    # third of its time.
+    # Most objects that the compiler makes live to its end. To look for garbage often would
+    # cost a third of its time.
     gc.set_threshold(100_000, 50, 50)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

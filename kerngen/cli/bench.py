@@ -1,4 +1,4 @@
-"""`kerngen bench`: how fast kernels run here, beside ceilings and other libraries."""
+"""`kerngen bench`: time kernels beside the adapter's ceilings and other libraries."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Checks: TypeAlias = Literal["on", "off", "both"]
 def _picture(
     _context: click.Context, _option: click.Parameter, file: Path | None
 ) -> Path | None:
-    """Return where the picture goes; refuse what matplotlib can't draw."""
+    """Return the file of the plot; refuse a format that matplotlib can't write."""
     if file is None:
         return None
     with needing("--plot", BENCH):
@@ -136,9 +136,9 @@ class _Request:
 
 
 def _run(stack: ExitStack, request: _Request) -> tuple[RunData, bool]:
-    """Run and print; return what was found, and whether nobody interrupted it.
+    """Run and print; return the results, and whether the run was finished.
 
-    What cases need lives as long as the stack.
+    Contexts and modules that cases need are closed with the stack.
     """
     from kerngen.bench.run import Budget
     from kerngen.bench.session import begin
@@ -186,14 +186,14 @@ def _print_table(found: RunData) -> None:
 
 
 def _measure(session: Session, cases: list[BenchCase], file: Path | None) -> bool:
-    """Time the cases, and keep what is found after each; false if interrupted."""
+    """Time the cases, and write the results after each; return False if interrupted."""
     from kerngen.bench.record import keep
 
     try:
         for _ in progress(session.results(cases), len(cases), "Timing"):
             keep(session.found, file)
     except KeyboardInterrupt:
-        # Once more: it may have come in the middle of the file.
+        # Written again: Ctrl-C may have come amid the last write.
         keep(session.found, file)
         return False
     return True
@@ -255,7 +255,7 @@ def _standard(name: str, request: _Request, kind: Kind) -> Iterator[BenchCase]:
 
 
 def _mine(wanted: str) -> tuple[Path, str] | None:
-    """Return the file and kernel that a name means, unless it means a standard one."""
+    """Return the file and kernel of a user's kernel; None for a standard kernel's name."""
     from kerngen.bench.own import standard_folders
 
     file, kernel = split_kernel(wanted)
@@ -266,7 +266,7 @@ def _mine(wanted: str) -> tuple[Path, str] | None:
     if source is None or not source.exists() or not find_sources(source):
         return None
     if project.out in standard_folders():
-        return None  # whose kernels these are
+        return None  # the project is that of the standard kernels
     selection = select(None, project)
     if not any(each.is_called(wanted) for each in kernels_of(selection)):
         return None
@@ -277,7 +277,7 @@ def _mine(wanted: str) -> tuple[Path, str] | None:
 def _own(
     stack: ExitStack, file: Path, name: str, sizes: tuple[Sizes, ...], kind: Kind
 ) -> Iterator[BenchCase]:
-    """Yield the cases of a file's kernels, or of the one so called."""
+    """Yield the cases of a file's kernels, or only of the kernel `name`."""
     from kerngen.bench.own import own_cases
     from kerngen.compiler import Compiler
     from kerngen.jit.memory import installed

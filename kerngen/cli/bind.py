@@ -84,8 +84,8 @@ def bind(src: Path, out: Path | None, checking: bool) -> None:
     """Print typed Python for SRC, a .wgsl file or a folder of them.
 
     A module has a class for each struct, bind group and compute pipeline of its shader,
-    which lies beside it.  Only declarations are read: what tools before WGSL add to it,
-    such as '#import', is refused, with the name of the tool.
+    of which a copy is beside it.  Only declarations are read.  Extensions of WGSL by other
+    tools, such as '#import', are refused, with the name of the tool.
     """
     project = find_project()
     folder = package_folder(out, project)

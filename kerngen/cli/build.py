@@ -82,7 +82,7 @@ def _build_once(
     selection: Selection, out: Path, targets: Targets, jobs: int | None
 ) -> None:
     library = selection.library()
-    compiled: dict[SourceFile, Compiled] = {}
+    compiled: dict[SourceFile, Compiled] = {}  # filled by `generate`, for the notes
 
     def generate(stale: list[SourceFile]) -> list[Generated]:
         compiled.update(compile_sources(stale, library, jobs, targets))
@@ -133,7 +133,7 @@ def _check(selection: Selection, out: Path, targets: Targets, jobs: int | None) 
 def _refuse_lone_structs(
     compiled: Mapping[SourceFile, Compiled], selection: Selection, out: Path
 ) -> None:
-    """Refuse a module that imports a struct's class from where no module will be."""
+    """Refuse a module that imports a struct's class from a module that won't exist."""
     if not any(one.used for one in compiled.values()):
         return
     from kerngen.emit.module_name import module_name, module_path

@@ -105,8 +105,8 @@ def check(
 def _fix(selection: Selection, *, aside: bool) -> None:
     """Write fixed files; with JSON on stdout, messages go to stderr.
 
-    A fix may wait for that of a file that is used: all get another turn as long as
-    anything was fixed.
+    A fix may depend on that of a file that is used, so all files are tried again while
+    anything was fixed, in at most as many rounds as there are files.
     """
     numbers = dict.fromkeys(selection.files, 0)
     left = [*selection.files]
@@ -129,7 +129,7 @@ def _fix(selection: Selection, *, aside: bool) -> None:
 
 
 def _fixed(selection: Selection, file: SourceFile) -> int:
-    """Write what fixes make of a file; return how many it had."""
+    """Write a file with its fixes, and return their number."""
     from kerngen.output.atomic_replace import replace_atomically
     from kerngen.report.findings import Sources
     from kerngen.report.fixes import fixed
@@ -150,7 +150,7 @@ def _fixed(selection: Selection, file: SourceFile) -> int:
 
 @contextmanager
 def _refused_as_json(src: Path | None) -> Generator[None]:
-    """Print what the system refuses, such as a file that does not exist, as JSON."""
+    """Print errors of arguments, such as a file that does not exist, as JSON."""
     try:
         yield
     except click.UsageError:

@@ -1,6 +1,6 @@
 """Compile the files of a build, on several cores where that is faster.
 
-Which of the two it is changes neither what is generated nor what is reported.
+The generated files and the diagnostics are the same either way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kerngen.source.diagnostic import CompileError, Faults
 from kerngen.syntax.library import Library
 
 _SHARE = 6000
-"""Characters of source that are worth a process: half a second's work, as a rule."""
+"""Characters of source for each process: about half a second's work."""
 
 
 def compile_sources(
@@ -48,7 +48,10 @@ def compile_sources(
 def _side_by_side(
     sources: Sequence[SourceFile], library: Library, jobs: int, targets: Targets
 ) -> dict[str, Compiled]:
-    """Compile what several processes can; nothing, if it is quicker without them."""
+    """Return the files that several processes compiled; none if one process is faster.
+
+    Files with errors are left out: the caller compiles them again, and reports them.
+    """
     sizes = {source.name: _size(source.name, library) for source in sources}
     number = min(jobs, len(sizes), sum(sizes.values()) // _SHARE)
     if number < 2:
@@ -70,7 +73,7 @@ def _size(name: str, library: Library) -> int:
 
 
 def _cores() -> int:
-    """Return how many processes of ours the machine can run at a time."""
+    """Return the number of cores that this process may use."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

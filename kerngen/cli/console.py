@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_SHOWN: Final = 20
-"""The errors of one file that are shown: the first ones explain most of the others."""
+"""The most errors of a file that are printed: the first ones explain most of the others."""
 
 _QUIET: Final = "kerngen.quiet"
 
@@ -138,6 +138,7 @@ def report_console() -> Console:
     """Return a console for tables and markup."""
     from rich.console import Console
 
+    # Output that is piped has no width: 200 columns keep tables from being folded.
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=200)
 
@@ -173,8 +174,8 @@ def reporting(stream: TextIO, limit: int = MOST_SHOWN) -> Generator[None]:
 def reporting_system() -> Generator[None]:
     """Turn an OSError raised in a block into a message and exit status 1.
 
-    Control characters in what a message quotes are shown by their numbers, as a terminal
-    would obey them.
+    Control characters in texts that a message quotes are printed by their numbers, as a
+    terminal would obey them.
     """
     try:
         yield
@@ -183,7 +184,7 @@ def reporting_system() -> Generator[None]:
         vars(error)["message"] = "\n".join(map(clean, lines))  # final, for click
         raise
     except BrokenPipeError:
-        raise  # who read our output has seen enough
+        raise  # the reader of our output has closed it, as `head` does
     except OSError as error:
         name = error.filename2 or error.filename
         where = f"'{clean(str(name))}': " if name else ""

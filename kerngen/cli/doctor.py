@@ -1,4 +1,4 @@
-"""`kerngen doctor`: what is wrong with this machine, and what to do about it."""
+"""`kerngen doctor`: examine the machine, and report problems with advice."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def doctor(as_json: bool) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """The findings: `tests` has those of each adapter."""
+    """The findings: `tests` has the results of the self-test on each adapter."""
 
     versions: dict[str, str]
     adapters: list[AdapterData]
@@ -106,7 +106,7 @@ def _data(report: _Report) -> dict[str, object]:
 
 
 def _generated() -> Section:
-    """Return whether the project's generated files are those of its sources."""
+    """Return the section about the project's generated files: are they up to date?"""
     from kerngen.doctor.findings import Finding, Section, Status
 
     title = "Generated files"

@@ -1,4 +1,4 @@
-"""`kerngen explain`: what a diagnostic's code means, with examples."""
+"""`kerngen explain`: print the page of a diagnostic's code, with examples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def explain(codes: tuple[str, ...], as_json: bool) -> None:
 
 
 def _page(code: str) -> Page:
-    """Return the page of a code, however it is spelled, or refuse it."""
+    """Return the page of a code, in upper or lower case; refuse an unknown one."""
     from kerngen.explain.pages import nearest, page
 
     try:

@@ -1,6 +1,6 @@
 """Pages of `kerngen explain` printed on a terminal.
 
-Nothing paints the background: a terminal may be dark or light.
+No style sets a background colour: a terminal may be dark or light.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kerngen.syntax.highlight import KernLexer
 
 
 class _Message(RegexHighlighter):
-    """The lines that the compiler prints about a program, in its colours."""
+    """Highlights the compiler's messages in a page, as on a terminal."""
 
     base_style = "message."
     highlights: ClassVar[Sequence[str]] = [
@@ -33,7 +33,7 @@ class _Message(RegexHighlighter):
 
 
 _LEXERS: Final = {"rust": KernLexer()}
-"""Pages call programs Rust, whose colours fit best where ours are unknown."""
+"""Programs are blocks of Rust in pages: its colours fit best where ours are unknown."""
 
 _THEME: Final = Theme(
     {
@@ -47,7 +47,7 @@ _THEME: Final = Theme(
 
 
 class _Block(CodeBlock):
-    """A block of code, by what it holds."""
+    """A block of code: a program is highlighted by its language, a message by `_Message`."""
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions

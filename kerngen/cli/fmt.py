@@ -96,7 +96,7 @@ def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
                 err=True,
             )
         for file in files:
-            # Of a link to itself this is the link, which reading then refuses.
+            # For a link to itself it returns the link, and reading that fails.
             real = os.path.realpath(file)
             if real not in seen:
                 seen.add(real)
@@ -106,7 +106,7 @@ def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
 @final
 @dataclass
 class _Run:
-    """One run of the command, and what came of it."""
+    """One run of the command, with its counts and faults."""
 
     writing: bool
     diffing: bool
@@ -116,7 +116,7 @@ class _Run:
     failed: int = 0
 
     def format_files(self, files: tuple[Path, ...]) -> None:
-        """Format each; a faulty one holds up none."""
+        """Format each file; the others are formatted even if one is faulty."""
         for file in files:
             self.files += 1
             try:
@@ -140,7 +140,7 @@ class _Run:
         self._tell(result)
 
     def format_stdin(self, name: str) -> None:
-        """Format what is piped in; the text goes where it is piped out."""
+        """Format the text on stdin to stdout."""
         from kerngen.format.files import format_data
 
         result = format_data(read_stdin(), name)

@@ -1,4 +1,4 @@
-"""`kerngen layout`: where every field of a file's structs lies in memory, and why."""
+"""`kerngen layout`: print the offset of every field of structs, and explain it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _module(file: Path) -> Module:
 
 
 def _chosen(module: Module, struct: str | None) -> list[LayoutSubject]:
-    """Return the structs that a name means, or all there are without one."""
+    """Return the structs of a name, or all structs without a name."""
     from kerngen.report.layout_data import subjects
 
     found = subjects(module, foreign=struct is not None)

@@ -1,4 +1,4 @@
-"""`kerngen new`: a project that builds, type-checks and passes its tests at once."""
+"""`kerngen new`: make a project that builds, type-checks and passes its tests at once."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def new(path: Path, name: str | None, with_shaders: bool) -> None:
 
 
 def _print_next_steps(folder: Path, name: str, *, with_shaders: bool) -> None:
-    """Print what to do in a new project."""
+    """Print the next commands for a new project."""
     from kerngen.origin import origin
     from kerngen.scaffold.project import SHADERS, SOURCE
 

@@ -19,7 +19,7 @@ from kerngen.source.words import package_fault, package_like, python_word
 from kerngen.syntax.library import SUFFIX, Library, origin_of, sources_below
 
 UNNAMED = "<stdin>"
-"""What messages call what is read from stdin, unless it is given a name."""
+"""The name of stdin in messages, unless `--stdin-filename` gives one."""
 
 
 @final
@@ -27,8 +27,11 @@ UNNAMED = "<stdin>"
 class SourceFile:
     """One `.kern` file.
 
-    `name` is its stable name, the same wherever the command runs: as a rule the source
-    folder's name and the path `inside`.  `shown` is how its user would find it from here.
+    `name` is its stable name, the same wherever the command runs: mostly the source
+    folder's name and the path `inside` it.  `shown` is its path from the working directory,
+    absolute if it is elsewhere.  In the folder `kernels` of a project:
+
+        name kernels/nn/norm.kern, inside nn/norm.kern, shown nn/norm.kern
     """
 
     file: Path
@@ -245,11 +248,12 @@ def package_folder(out: Path | None, project: Project) -> Path:
 
 
 def _no_package(folder: Path) -> str:
-    """Return why no Python package can be made of a folder, or nothing."""
+    """Return why no Python package can be made of a folder, or ""."""
     if folder.is_file():
         return ""  # writing refuses it
     if (folder / "pyproject.toml").exists() or (folder / ".git").exists():
         return "it is a project's own folder. Give one for generated files alone."
+    # Within a package, a name such as 'json' hides no other module.
     hides_nothing = (folder.parent / "__init__.py").exists()
     if hides_nothing and python_word(folder.name) == folder.name:
         return ""
@@ -258,7 +262,7 @@ def _no_package(folder: Path) -> str:
 
 
 def _base(chosen: Path, project: Project, *, is_file: bool) -> Path:
-    """The source folder: the project's if it holds what was chosen."""
+    """Return the source folder: the project's if the chosen path is in it."""
     source = project.source
     if source is not None and source.is_dir() and chosen.is_relative_to(source):
         return source
@@ -276,7 +280,7 @@ def find_sources(chosen: Path) -> list[Path]:
 
 
 def _utf8_named(file: Path) -> Path:
-    """Return a source; refuse a name that generated files could not hold."""
+    """Return a source; refuse a name that is not in UTF-8, as generated files are."""
     try:
         str(file).encode()
     except UnicodeEncodeError:

@@ -44,6 +44,7 @@ def find_project(folder: Path | None = None) -> Project:
 
 
 def _read(file: Path) -> Project | None:
+    """Return the settings in a pyproject.toml, or None if it has no [tool.kerngen]."""
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -93,7 +94,7 @@ def _path(file: Path, text: str, key: str, value: object) -> Path:
 
 
 def _refuse_syntax(file: Path, text: str, said: str) -> NoReturn:
-    """Refuse what is no TOML; its place is at the end of Python's message."""
+    """Raise for invalid TOML; the line is at the end of Python's message."""
     place = re.fullmatch(r"(.*) \(at (line (\d+).*|end of document)\)", said, re.DOTALL)
     line = int(place[3] or text.count("\n") + 1) if place else 0
     _refuse(file, line, f"{place[1] if place else said}.")

@@ -1,4 +1,4 @@
-"""`kerngen show`: what the compiler makes of one kernel."""
+"""`kerngen show`: print the stages, the plan and the shaders of one kernel."""
 
 from __future__ import annotations
 

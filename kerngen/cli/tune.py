@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kerngen.tune.write import Written
 
 _PRINTED: Final = "printed by kerngen tune.kern"
-"""What the schedules are called while they are compiled, if no file is to have them."""
+"""The file name of the schedules in diagnostics, if they are printed and not written."""
 
 
 @click.command(
@@ -152,7 +152,7 @@ def _in_jobs(
         )
     count = max(1, min(jobs, len(sizes)))
     try:
-        # A process that is forked could not use the device of the one before.
+        # Spawned: a device can't be used after a fork.
         with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
             tasks = [
                 pool.submit(
@@ -168,7 +168,7 @@ def _in_jobs(
 
 
 def _refuse_another(ctx: Context, target: _Target, out: Path | None) -> None:
-    """Refuse to put timings beside those of another adapter."""
+    """Raise if the file has timings of another adapter: they can't be compared."""
     from kerngen.bench.record import adapter_of
     from kerngen.tune.merge import adapter_of_file
 
@@ -181,7 +181,7 @@ def _refuse_another(ctx: Context, target: _Target, out: Path | None) -> None:
 
 
 def _write(target: _Target, written: Written, out: Path | None) -> None:
-    """Write or print the schedules; those that no build would take are printed."""
+    """Write the schedules, or print them if there is no file, or they don't compile."""
     from kerngen.source.diagnostic import CompileError
 
     try:
@@ -212,7 +212,7 @@ def _write(target: _Target, written: Written, out: Path | None) -> None:
 
 
 def _check(target: _Target, text: str) -> Compiler:
-    """Raise what a build would report of a text of the file, and of all it schedules."""
+    """Raise the errors of a build with this text of the file, and of all it schedules."""
     from kerngen.compiler import Compiler
 
     selection = target.selection.having(target.written, text.encode())
@@ -225,7 +225,7 @@ def _check(target: _Target, text: str) -> Compiler:
 
 
 def _check_kept(target: _Target, shapes: Sequence[Sizes]) -> None:
-    """Refuse what stays of the file if no build takes it, before the budget is spent."""
+    """Raise the errors of the schedules that stay in the file, before the search begins."""
     from kerngen.tune.merge import others
     from kerngen.tune.write import subject
 
@@ -259,7 +259,8 @@ def _warn_of_others(compiler: Compiler, target: _Target) -> None:
 class _Target:
     """The kernel to tune, its sources, and the name of the file to be `written`.
 
-    `used` is the path of the kernel's file from there.
+    `used` is the path of the kernel's file from there. `whole` is whether the kernel has
+    one stage.
     """
 
     subject: TunedKernel
@@ -286,7 +287,8 @@ def _find(wanted: str, out: Path | None) -> _Target:
     everything = select(file, project)
     present = read_present(out, everything)
     mine = _stable_name(out, everything)
-    # What may be overwritten counts for nothing, even if it can't be compiled.
+    # The file that will be overwritten is left out: its schedules would be tried first, and
+    # it may not even compile.
     selection = everything.without(mine)
     library = selection.library()
     compiler = Compiler(library, formatted=False)
@@ -357,7 +359,7 @@ def _tune(
 
 
 def _ignore(stage: str, sizes: Sizes, search: Search) -> None:
-    """Show nothing."""
+    """Ignore a trial, where stderr is no terminal."""
     del stage, sizes, search
 
 

@@ -18,9 +18,9 @@ from kerngen.syntax.library import SUFFIX
 @final
 @dataclass(frozen=True, slots=True)
 class Present:
-    """The file of schedules that a search will replace, as it is now; empty if there is none.
+    """The present file of schedules, which a search will replace; empty without a file.
 
-    `gone` are kernels with schedules in the file that no longer exist; `text` has no
+    `gone` are kernels that have schedules in the file, and no longer exist; `text` has no
     schedules for them.
     """
 
@@ -53,6 +53,7 @@ class Present:
         """Replace the file atomically; raise `OSError` if somebody saved it meanwhile."""
         from kerngen.output.atomic_replace import replace_atomically
 
+        # 'x' fails if somebody made the file during the search.
         if self.data is None:
             with out.open("x", encoding="utf-8") as stream:
                 stream.write(text)

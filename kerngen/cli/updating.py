@@ -29,8 +29,9 @@ def update(
 ) -> None:
     """Generate and write the files of stale sources, and print a summary.
 
-    Files of other sources stay; those of a source that is gone are removed if the command
-    `covers` its name.
+    Files of other sources stay; those of a source that no longer exists are removed if the
+    command `covers` its name.
+
     Raises `OvertakenError` if another run has written to the folder meanwhile.
     """
     freshness = Freshness(out)

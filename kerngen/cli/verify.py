@@ -1,4 +1,4 @@
-"""`kerngen verify`: a user's own kernels on the user's own adapter, held to their meaning."""
+"""`kerngen verify`: run kernels on this adapter, and compare them with their equations."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def verify(
 
 
 def asked(src: Path | None, kernel: str) -> tuple[Path | None, str]:
-    """Return the file or folder that is meant, and the kernel, "" for all."""
+    """Return the file or folder of SRC, and the name of the kernel, "" for all."""
     file, name = split_kernel(str(src)) if src else (None, "")
     if file and name and kernel not in {"", name}:
         raise click.UsageError(f"SRC asks for '{name}', --kernel for '{kernel}'.")
@@ -133,7 +133,7 @@ def asked(src: Path | None, kernel: str) -> tuple[Path | None, str]:
 
 
 def _exit(report: Report) -> None:
-    """Exit with the status of what was found."""
+    """Exit with the status of the report: 130 after Ctrl-C, 1 if a way is wrong."""
     from kerngen.verify.result import Verdict
 
     if report.interrupted:
@@ -210,10 +210,10 @@ def _results(
 
 
 class _Progress(Protocol):
-    """Shows on stderr what is done, from the start of the command on."""
+    """Shows the progress of the command on stderr."""
 
     def plan(self, total: int) -> None:
-        """Take up how many ways to run kernels there are."""
+        """Set the number of ways to run kernels."""
         ...
 
     def show(self, name: str) -> None:
@@ -236,7 +236,7 @@ def _progress() -> Generator[_Progress]:
 
 _COMPILING: Final = "Compiling the kernels"
 _LINE_SECONDS: Final = 2.0
-"""How long there is no line after one: a campaign may have hundreds of ways."""
+"""Seconds between two lines: a campaign may have hundreds of ways."""
 
 
 @final
@@ -253,7 +253,7 @@ class _Lines:
         click.echo(f"{_COMPILING} ...", err=True)
 
     def plan(self, total: int) -> None:
-        """Take up how many ways to run kernels there are."""
+        """Set the number of ways to run kernels."""
         self.total = total
 
     def show(self, name: str) -> None:
@@ -275,7 +275,7 @@ class _Bar:
     task: TaskID
 
     def plan(self, total: int) -> None:
-        """Take up how many ways to run kernels there are."""
+        """Set the number of ways to run kernels."""
         self.shown.update(self.task, total=total, completed=-1)
 
     def show(self, name: str) -> None:

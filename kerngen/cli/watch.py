@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from watchfiles.main import FileChange
 
 _States: TypeAlias = dict[Path, tuple[int, int]]
-"""When each source was saved, and how long it is."""
+"""The time of the last change of each source, and its size."""
 
 _LOOK_AFTER: Final = 1000
-"""Milliseconds until a save is noticed that the system did not report."""
+"""Milliseconds between two looks at all files, for changes that the system did not report."""
 
 
 @click.command(
@@ -70,7 +70,7 @@ class _Session:
     states: _States = field(default_factory=dict[Path, tuple[int, int]])
 
     def build(self, changes: Iterable[str], jobs: int | None) -> None:
-        """Build what changed, and print what came of it; a user's fault ends nothing."""
+        """Build, and print errors or a summary; an error does not end the command."""
         if sys.stdout.isatty():
             click.clear()
         for change in changes:
@@ -100,7 +100,7 @@ class _Session:
     def _changes_while_there(self) -> Iterator[list[str]]:
         """Yield changes as long as the folder is the same one.
 
-        A switch of branches may take it away and bring another of its name.
+        A switch of branches may remove it, and create another of the same name.
         """
         folder = _identity(self.base)
         if folder is None:
@@ -112,7 +112,7 @@ class _Session:
                 return
 
     def _looks(self) -> Iterator[set[FileChange]]:
-        """Yield the changes that the system reports, and nothing when a look is due."""
+        """Yield the changes that the system reports, and an empty set every second."""
         from watchfiles import watch as watch_files
 
         try:
@@ -136,14 +136,18 @@ class _Session:
         return file.suffix == SUFFIX and not any(p.startswith(".") for p in inside)
 
     def _told(self, file: Path) -> str:
-        """Print what happened to a source; an editor may replace one to change it."""
+        """Return the text of a change: 'added', 'changed' or 'deleted'.
+
+        The change that the system reports is not used: an editor may delete a file and
+        create it again to change it.
+        """
         change = "changed" if file in self.states else "added"
         return f"{shown_path(file)} {change if file.exists() else 'deleted'}"
 
     def _unnoticed(self) -> set[Path]:
-        """Return which sources are others than before the last build.
+        """Return the sources that differ from those of the last build.
 
-        They were saved during the first one, or where the system reports no changes.
+        They were saved during the first build, or on a file system without notifications.
         """
         try:
             now = _states(self.base)
@@ -161,6 +165,6 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 def _states(base: Path) -> _States:
-    """Return all that a build may read, not only what it was asked for."""
+    """Return the states of all sources that a build may read, not only those asked for."""
     stats = {file: file.stat() for file in sources_below(base)}
     return {file: (stat.st_mtime_ns, stat.st_size) for file, stat in stats.items()}

@@ -1,4 +1,4 @@
-"""Findings about adapters: which there are, which one is used, and whether it works."""
+"""Findings about adapters: all that exist, the one that is used, and whether it works."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _PATIENCE: Final = 120.0
-"""Seconds: slow drivers compile shaders for a while, and hanging ones never end."""
+"""Seconds to wait for a probe: slow drivers compile for long, and hanging ones forever."""
 
 _FEATURES: Final = {
     "shader-f16": "f16",
@@ -33,7 +33,7 @@ _UNITS: Final = {"MiB": 1 << 20, "KiB": 1 << 10}
 
 
 def probe() -> ProbeData:
-    """Return the adapters that wgpu finds, or why it finds none."""
+    """Return the adapters that wgpu finds, or an error in their place."""
     try:
         found: ProbeData = run_probe("kerngen.doctor.probe", timeout=_PATIENCE)
     except ProbeError as error:
@@ -62,7 +62,7 @@ def adapters_section(found: ProbeData, machine: Machine, choice: str) -> Section
 
 
 def _choices(adapters: Sequence[AdapterData], choice: str) -> Iterator[Finding]:
-    """Yield the findings where `open()` takes none of the adapters."""
+    """Yield the finding that `open()` takes none of the adapters, if so."""
     if not adapters or any(adapter["chosen"] for adapter in adapters):
         return
     if choice == "reference":
@@ -145,7 +145,7 @@ def _summary(checks: Sequence[CheckData]) -> str:
 
 # Advice about missing adapters, by the facts about the machine.
 #
-# Every rule that fits adds its part, in the order of the table.
+# Every rule whose condition holds adds its text, in the order of the table.
 
 
 _Rule: TypeAlias = tuple[Callable[[Machine], bool], str]
@@ -159,7 +159,7 @@ _PACKAGES: Final = {
     "alpine": "apk add vulkan-loader mesa-vulkan-swrast",
     "suse": "zypper install libvulkan1 libvulkan_lvp",
 }
-"""What installs Vulkan's loader and a software adapter, by family of distributions."""
+"""Commands that install Vulkan's loader and a software adapter, by distribution."""
 
 _GPU_RULES: Final[tuple[_Rule, ...]] = (
     (
@@ -243,7 +243,7 @@ def advice(machine: Machine, kinds: set[str]) -> Iterator[str]:
 
 
 def _software(machine: Machine) -> Iterator[str]:
-    """Yield how a machine gets a software adapter, on which every kernel runs."""
+    """Yield advice on a software adapter: it runs every kernel."""
     commands = [text for name, text in _PACKAGES.items() if name in machine.family]
     command = commands[0] if commands else "install Mesa's Vulkan drivers (lavapipe)"
     if not machine.has_loader:

@@ -13,7 +13,7 @@ from kerngen.jit import compile as compile_source
 from kerngen.runtime import Context, FeatureError, f16, f32
 
 _BOUND: Final = 1e-4
-"""The largest error, relative to the largest value; what is broken is far above it."""
+"""The largest error, relative to the largest value; a broken kernel's is far above it."""
 
 PROBE: Final = """
 struct Inner { a: f32, b: vec3f }
@@ -34,7 +34,7 @@ kernel in_storage(p: Outer[n]) -> y: f32[n, 18] {
 }
 """
 
-"""Reads the fields of a struct one by one, from either kind of memory."""
+"""Kernels that read the fields of a struct one by one, from uniform and storage buffers."""
 
 _SUBGROUPS: Final = """
 kernel totals(x: f32[m, n]) -> s: f32[m] { s[i] = sum[j] x[i, j]; }
@@ -76,13 +76,13 @@ class Wrong(Exception):  # noqa: N818 - an error of the adapter's
 
 
 def _expect(holds: object, otherwise: str) -> None:
-    """Raise `Wrong` unless something holds; asserts may be switched off."""
+    """Raise `Wrong` unless a condition is true; `assert` may be switched off by -O."""
     if not holds:
         raise Wrong(otherwise)
 
 
 def _array(*shape: int) -> NDArray[np.float32]:
-    """Return numbers that f32 holds, the same at every run."""
+    """Return random numbers of f32, the same at every run."""
     return np.random.default_rng(0).normal(size=shape).astype(np.float32)
 
 
@@ -117,6 +117,7 @@ def _map(ctx: Context) -> str:
 
 def _reduction(ctx: Context) -> str:
     x = _array(100_003)
+    # Relative to the sum of magnitudes, as the sum itself is near 0.
     total = _kernels().total(ctx.vector(x, f32)).numpy()
     scale = np.abs(x.astype(np.float64)).sum()
     return _close(total / scale, x.astype(np.float64).sum() / scale)
@@ -130,6 +131,7 @@ def _rows(ctx: Context) -> str:
 
 
 def _products(ctx: Context) -> str:
+    # Lengths for the aligned variant of the tiles, and for the one with edges.
     for m, k, n in ((128, 64, 128), (65, 33, 70)):
         a, b = _array(m, k), _array(k, n)
         c = _kernels().matmul(ctx.matrix(a, f32), ctx.matrix(b, f32)).numpy()
@@ -213,4 +215,4 @@ CHECKS: Final[Mapping[str, Callable[[Context], str]]] = {
     "subgroups": _subgroups,
     "timestamps": _timestamps,
 }
-"""The checks by what they are about."""
+"""The checks by their names in the report."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, final
 
 DRIVER_VARIABLES: Final = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
-"""What replaces the list of Vulkan drivers; the first that is set counts."""
+"""Variables that replace the list of Vulkan drivers; the first one that is set counts."""
 
 _MANIFESTS: Final = (
     *("usr/share/vulkan/icd.d", "usr/local/share/vulkan/icd.d"),
@@ -26,11 +26,12 @@ _CONTAINERS: Final = (".dockerenv", "run/.containerenv")
 class Machine:
     """Facts about a machine that matter to GPU drivers.
 
-    `family` names its distribution and those that it derives from.  `manifests` are the
-    Vulkan drivers that are installed.  `limited_by` is the variable that hides all of
-    them but those that it names, and `missing_manifests` are what it names and is not
-    there.  `render_nodes` are the kernel's doors to GPUs, and
-    `closed_nodes` those that this user may not open.
+    - `family`: the names of its distribution and of those that it derives from
+    - `manifests`: the JSON files of the Vulkan drivers that are installed
+    - `limited_by`: the variable that hides all drivers but those that it names, if set
+    - `missing_manifests`: the files that it names, and that don't exist
+    - `render_nodes`: Linux's device files of GPUs, as renderD128
+    - `closed_nodes`: those of them that this user may not open
     """
 
     system: str

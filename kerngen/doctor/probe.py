@@ -43,7 +43,7 @@ class AdapterData(TypedDict):
 
 
 class ProbeData(TypedDict):
-    """The adapters in wgpu's order, or why there are none."""
+    """The adapters in wgpu's order, or the error of wgpu."""
 
     error: str
     native: str
@@ -81,6 +81,7 @@ def _native_version() -> str:
 def _described(
     adapter: Any, ranked: Sequence[Adapter], best: Adapter | None
 ) -> AdapterData:
+    # `own` is None if another API reaches the same hardware, and is preferred.
     info = adapter.info
     own = next((each for each in ranked if each.of_wgpu is adapter), None)
     is_best = own is not None and own is best
@@ -108,7 +109,7 @@ def _limits(limits: Mapping[str, int]) -> dict[str, int]:
 
 
 def _why(best: Adapter, ranked: Sequence[Adapter]) -> str:
-    """Return why the chosen adapter is preferred to the others."""
+    """Return the reason for the chosen adapter, as 'its type, DiscreteGPU, is preferred'."""
     choice = _choice()
     if choice != AdapterChoice():
         what = "its kind" if choice.number is None else "it"

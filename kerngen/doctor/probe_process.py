@@ -1,7 +1,4 @@
-"""Run a program in its own process, as a driver may crash or hang.
-
-A driver that crashes or hangs ends the probe, and not the doctor.
-"""
+"""Run a program in its own process: a driver that crashes or hangs ends it, not the doctor."""
 
 from __future__ import annotations
 
@@ -12,17 +9,17 @@ import sys
 from typing import Any, Final
 
 _MARK: Final = "kerngen-doctor:"
-"""What begins the line of the reply: drivers print to the same stream."""
+"""The beginning of the reply's line: drivers print other lines to the same stream."""
 
 
 class ProbeError(Exception):
-    """Raised if the process gave no reply; the message is how it ended."""
+    """Raised if a process sent no reply; the message is how it ended: 'crashed (SIGSEGV)'."""
 
 
 def run_probe(module: str, *arguments: str, timeout: float) -> Any:
     """Run the `main` of a module in a new process, and return its reply.
 
-    Raises `ProbeError` if the process ends otherwise, or takes too long.
+    Raises `ProbeError` if the process ends without a reply, or takes too long.
     """
     program = (
         f"import sys; sys.path[:] = {sys.path!r}; sys.argv[1:] = {[*arguments]!r}\n"

@@ -21,7 +21,7 @@ UNCHECKED: Final = "KERNGEN_UNCHECKED"
 @final
 @dataclass(frozen=True, slots=True)
 class _Variable:
-    """A variable, what it does, and whether a value is one that it may have."""
+    """A variable, its meaning, and the check of a value, with the expected values in words."""
 
     name: str
     meaning: str

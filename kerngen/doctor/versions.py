@@ -18,12 +18,12 @@ _OPTIONAL: Final = (
 _REQUIREMENT: Final = re.compile(
     r"([\w-]+)([<>=\d.,]*)(?:; extra == ['\"]compiler['\"])?"
 )
-"""A requirement of the runtime, or of the compiler, which this command is a part of."""
+"""A requirement of the runtime, or of the extra `compiler`, to which this command belongs."""
 
 _BOUND: Final = re.compile(r"(>=|<)([\d.]+)")
 
 NATIVE: Final = "wgpu-native"
-"""The library inside of wgpu; only a process that loads it knows its version."""
+"""The library inside of wgpu, whose version is known only to a process that loads it."""
 
 
 def versions(native: str) -> dict[str, str]:
@@ -79,8 +79,7 @@ def _wanted() -> dict[str, str]:
 
 
 def fits(version: str, wanted: str) -> bool:
-    """
-    Return whether a version lies within bounds, by its numbers alone.
+    """Return whether a version is within bounds, by its numbers alone.
 
     >>> fits("26.10.1", "<27,>=26"), fits("0.31.2", ">=0.32"), fits("1.0rc1", "")
     (True, False, True)

@@ -18,7 +18,7 @@ from kerngen.source.text import Source
 from kerngen.syntax.library import SUFFIX, Library
 
 _Read: TypeAlias = Callable[[Path, str], Source]
-"""Reads a file of a path, and of a name that generated text calls it by."""
+"""A function that reads the file at a path; its second argument is the source's name."""
 
 _MODULES: Final[dict[str, KernelModule]] = {}
 _LOCK: Final = Lock()
@@ -36,14 +36,14 @@ def compile(  # noqa: A001 - `kerngen.compile` reads as what it does
 ) -> KernelModule:
     """Compile the text of a program to a module, and write no file.
 
-    The module is what `kerngen build` would make of a file NAME.kern that holds the text,
-    in the working directory: `use` finds files from there.  The same text under the same
-    name gives the same module.  Type checkers don't know its contents, because it is made
-    when the program runs; the modules that `kerngen build` writes are typed.
+    The module is the one that `kerngen build` would make of a file NAME.kern with this
+    text in the working directory: `use` finds files from there.  The same text under the
+    same name gives the same module.  Type checkers don't know its contents, because it is
+    made when the program runs; the modules that `kerngen build` writes are typed.
 
     Args:
         source: The program.
-        name: What the module, diagnostics and errors call it; a Python name.
+        name: The name of the module, and of the program in diagnostics; a Python name.
 
     Raises:
         CompileError: If the program is wrong; its text is the whole report.
@@ -67,7 +67,7 @@ def library_of(source: str | Path) -> tuple[Library, str]:
 
 
 def _text(source: str, name: str) -> tuple[Path, _Read]:
-    """Return where a text is as if it were a file, and what reads it there."""
+    """Return the path of a text as if it were a file, and the function that reads it."""
     given = cast("object", source)
     if not isinstance(given, str):
         raise TypeError(
@@ -89,10 +89,10 @@ def _text(source: str, name: str) -> tuple[Path, _Read]:
 
 
 def load(path: str | os.PathLike[str]) -> KernelModule:
-    """Compile a `.kern` file, and what it uses, to a module, and write no file.
+    """Compile a `.kern` file, and the files that it uses, to a module; write no file.
 
-    The module is what `kerngen build` would make of the file alone.  While the file and
-    those that it uses stay the same, so does the module.
+    The module is the one that `kerngen build` would make of the file alone.  While the file
+    and those that it uses stay the same, the same module is returned.
 
     Raises:
         CompileError: If the program is wrong; its text is the whole report.
@@ -103,7 +103,7 @@ def load(path: str | os.PathLike[str]) -> KernelModule:
 
 
 def _file(path: str | os.PathLike[str]) -> tuple[Path, _Read]:
-    """Return the absolute path of a `.kern` file, and what reads it."""
+    """Return the absolute path of a `.kern` file, and the function that reads it."""
     file = Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would follow links
     if file.suffix != SUFFIX:
         raise ValueError(f"'{os.fspath(path)}' is not a {SUFFIX} file.")
@@ -127,7 +127,7 @@ def _module(file: Path, read: _Read) -> KernelModule:
 
 
 def _key(library: Library, name: str) -> str:
-    """Return a hash of all that makes a file's module what it is."""
+    """Return a hash of all texts from which a file's module is made, and of its name."""
     try:
         digest = library.digest(name)
     except CompileError:
@@ -140,14 +140,15 @@ def _key(library: Library, name: str) -> str:
 def _library(file: Path, read: _Read) -> tuple[Library, str]:
     """Return the file with all that it uses, and its name there.
 
-    Names are paths from the folder that holds them all, so that none begins with `..`:
-    they are where modules lie in their package.
+    Names are paths relative to the folder that all these files are in, so that none begins
+    with `..`: they become the paths of modules in their package.
     """
     library = _below(file.parent, file.name, read)
     try:
         used = library.closure(file.name)
     except CompileError:
-        return library, file.name  # compiling it finds this again, and more
+        return library, file.name  # the compiler reports this fault, and others
+    # As many folders up as the deepest '../' of a used file.
     up = max(name.split("/").count("..") for name in used)
     origin = file.parents[min(up, len(file.parents) - 1)]
     name = file.relative_to(origin).as_posix()

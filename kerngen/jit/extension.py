@@ -21,7 +21,7 @@ class _Formatter(Protocol):
     """IPython's formatter of values as HTML."""
 
     def for_type(self, typ: type, func: Callable[[Any], str | None]) -> object:
-        """Show a type by a function, or not at all where it returns None."""
+        """Format values of a type by a function; a value has no HTML where it returns None."""
         ...
 
 
@@ -30,7 +30,7 @@ class _DisplayFormatter(Protocol):
 
     @property
     def formatters(self) -> MutableMapping[str, _Formatter]:
-        """One for each type of output."""
+        """The formatters, one for each MIME type."""
         ...
 
 
@@ -43,7 +43,7 @@ class Shell(Protocol):
     def register_magic_function(
         self, func: Callable[[str, str], None], magic_kind: str, magic_name: str
     ) -> None:
-        """Register a magic."""
+        """Register a magic: a command in a cell that begins with '%'."""
         ...
 
 
@@ -51,10 +51,10 @@ def load_ipython_extension(shell: Shell) -> None:
     """Register `%%kern`, and show generated functions and modules as HTML."""
 
     def kern(line: str, cell: str) -> None:
-        """Compile the cell as a kerngen program, and offer what it defines.
+        """Compile the cell as a kerngen program, and define its names in the notebook.
 
-        `%%kern` puts kernels, references and structs into the namespace, `%%kern name` a
-        module of that name instead.
+        `%%kern` defines kernels, references and structs, `%%kern name` a module of that
+        name instead.
         """
         run_cell(shell, line.strip(), cell)
 
@@ -65,7 +65,8 @@ def load_ipython_extension(shell: Shell) -> None:
 
 
 def run_cell(shell: Shell, name: str, cell: str) -> None:
-    """Compile a cell of `%%kern`."""
+    """Compile a cell of `%%kern`, and put its names, or the module, into the namespace."""
+    # The line of '%%kern' is line 1 of the cell: with an empty one, numbers agree.
     module = compile_source(f"\n{cell}", name=name or _DEFAULT_NAME)
     if name:
         shell.user_ns[name] = module

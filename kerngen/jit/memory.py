@@ -44,7 +44,7 @@ class KernelModule(ModuleType):
         return f"<module '{stem}' in memory: {', '.join(kernels) or 'no kernels'}>"
 
     def _repr_html_(self) -> str:  # pyright: ignore[reportUnusedFunction]  # IPython's
-        """Show its kernels."""
+        """Return the module's kernels as HTML, for notebooks."""
         return module_html(self)
 
 
@@ -72,7 +72,7 @@ class _Shaders:
 
 @final
 class _Loader(ExecutionLoader):
-    """Makes a module of what a source became."""
+    """Loads a module from the generated text and shaders of a source."""
 
     def __init__(self, compiled: CompiledModule, folder: str) -> None:
         self._binding = compiled.binding
@@ -99,6 +99,7 @@ class _Loader(ExecutionLoader):
         for name in module.__all__:
             value = getattr(module, name)
             if is_kernel_function(value):
+                # Notebooks look for this method, and functions have no class of ours.
                 vars(value)["_repr_html_"] = partial(kernel_html, value)
 
 
@@ -137,7 +138,11 @@ def functions(
 def _install(
     package: str, compiled: Sequence[CompiledModule]
 ) -> dict[str, KernelModule]:
-    """Import modules to where each finds the others, as their imports name them."""
+    """Import modules of a package, at paths where their relative imports find each other.
+
+    The path of a module in a folder above begins with '..'. As no module's name may, all
+    get a prefix: '../x' and 'y' become 'up/../x', which is 'x', and 'up/y'.
+    """
     paths = [module_path("", each.module.path).removesuffix(".py") for each in compiled]
     deepest = max((path.split("/").count("..") for path in paths), default=0)
     modules: dict[str, KernelModule] = {}

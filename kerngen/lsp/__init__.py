@@ -1,5 +1,5 @@
 """The language server for `.kern` files, on pygls.
 
-`files` has open buffers and what is on the disk, `workspace` the checks of open files.
-Each feature is a module that takes a checked file and an offset; `server` connects them.
+`files` reads open buffers and files on the disk, `workspace` checks open files.  Each
+feature is a module that takes a checked file and an offset; `server` connects them.
 """

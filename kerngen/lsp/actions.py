@@ -24,7 +24,8 @@ def actions(
 ) -> list[types.CodeAction]:
     """Return the quick fixes for diagnostics between two offsets.
 
-    `only` are the kinds that the editor asks for: all fixes at once if they are among these.
+    `only` are the kinds that the editor asks for. With `source.fixAll` and without quick
+    fixes, there is one action with the fixes of all errors.
     """
     if only is None or _asks(only, types.CodeActionKind.QuickFix.value):
         return [*_actions(checked, start, end)]
@@ -32,7 +33,7 @@ def actions(
 
 
 def _asks(only: Sequence[str], kind: str) -> bool:
-    """Whether a kind is one of those that are asked for: `source` has `source.fixAll`."""
+    """Whether a kind is among those asked for: `source` includes `source.fixAll`."""
     return any(f"{kind}.".startswith(f"{each}.") for each in only)
 
 

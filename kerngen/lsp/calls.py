@@ -28,7 +28,10 @@ def signature_help(checked: Checked, offset: int) -> types.SignatureHelp | None:
 
 
 def _call_around(text: str, offset: int) -> tuple[str, int] | None:
-    """Return the name before the innermost open '(' and how many commas follow it."""
+    """Return the name before the innermost open '(', and the number of commas behind it.
+
+    At the end of `max(f(a, b), ` that is `max`, 1: the second argument of `max`.
+    """
     open_: list[tuple[str, str, int]] = []
     before = ""
     for lexeme in _before(text, offset):

@@ -29,7 +29,7 @@ from kerngen.syntax import ast
 from kerngen.syntax.depth import deep_recursion
 
 Key: TypeAlias = tuple[Source, ...]
-"""All texts that the findings of a file follow from."""
+"""All texts on which the findings of a file depend."""
 
 
 @final
@@ -37,10 +37,11 @@ Key: TypeAlias = tuple[Source, ...]
 class Checked:
     """An open file, and the results of checking it.
 
-    - `program`, `model`: what could be read and understood, even where there are faults;
-      they are made when something asks for them
+    - `program`, `model`: the syntax tree and the types, as far as there are no faults; they
+      are computed when a feature needs them
     - `sources`: has the compiler, which knows the files that the file uses
-    - `key`: all texts that the findings follow from
+    - `found`, `shown`: the findings, and the same as the protocol's diagnostics
+    - `key`: all texts on which the findings depend
     """
 
     path: Path
@@ -64,9 +65,9 @@ class Checked:
         return self.reading.program(self.name)
 
     def around(self, start: int, end: int | None = None) -> Checked:
-        """Return the file with less of its text: that between two offsets, or at one.
+        """Return the file with only the items between two offsets, or around one.
 
-        Types and meanings of a long file take as long to find as a check of the whole.
+        A feature that needs types there need not wait for a check of the whole file.
         """
         if self.name in self.sources.compiler.checker.models:
             return self
@@ -88,6 +89,7 @@ class Checked:
         known = self.sources.compiler.checker
         if self.name in known.models:
             return known.models[self.name]
+        # A checker of its own, without derivations, which adopts the files that are right.
         checker = Checker(self.sources.library, _underived)
         checker.adopt({n: each for n, each in known.right.items() if n != self.name})
         with suppress(CompileError, OSError), deep_recursion():
@@ -156,6 +158,9 @@ class Checked:
 def _underived(
     item: ast.GradientItem, kernel: Kernel, functions: Functions, warnings: Faults
 ) -> Kernel:
-    """Raise `CompileError` for a gradient: it has no expressions to explain."""
+    """Raise `CompileError` for a gradient item, whose kernel has no text in the file.
+
+    It takes the place of the derivation in a checker, which would take long.
+    """
     del item, kernel, functions, warnings
     raise CompileError(())

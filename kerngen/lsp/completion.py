@@ -40,12 +40,12 @@ _AFTER_ITEMS: Final = (
 _OF_STATEMENTS: Final = ("let", "host", "require")
 _OF_VALUES: Final = ("if", "else", "true", "false", "and", "or", "not", "when")
 _RANKS: Final[Mapping[str, int]] = {"an index": 0, "a dim": 2}
-"""The order of names in a value, where it is not 1."""
+"""The order of names in a value: indices first, dims last, all others are 1."""
 
 _READ_BY_GUARDS: Final = frozenset({"a dim", "a parameter"})
 _DERIVED_BY: Final = frozenset({"an input", "a 'mut' tensor", "a parameter"})
 _COMPUTED: Final = frozenset({"a let", "an output"})
-"""What guards read, what gradients are by, and what they are given or stages are named."""
+"""Names that a gradient may be given, and names of stages in a schedule."""
 
 _WRITTEN: Final = frozenset({"an output", "a 'mut' tensor"})
 _PATH: Final = re.compile(r'use\s*"([^"\n]*)\Z')
@@ -71,6 +71,7 @@ def completions(checked: Checked, offset: int) -> list[types.CompletionItem]:
 
 
 def _completions(checked: Checked, offset: int) -> Iterator[types.CompletionItem]:
+    """Yield the completions by place: the more specific places are recognised first."""
     before = checked.source.text[:offset]
     line = before.rpartition("\n")[2]
     words = _words_of_item(checked.source.text, offset)
@@ -98,12 +99,15 @@ def _completions(checked: Checked, offset: int) -> Iterator[types.CompletionItem
         yield from _statements(checked, offset)
     else:
         yield from _values(checked, offset)
-        # What is written in the item at hand, while that can't be parsed.
+        # While the item can't be parsed, any of its words may be a name.
         yield from (_plain(w, _KINDS.Text) for w in words if w.isidentifier())
 
 
 def _words_of_item(text: str, offset: int) -> list[str]:
-    """Return the lexemes of the item around a place, up to it; without the last word."""
+    """Return the texts of an item's lexemes up to a place, but the word being written.
+
+    Behind `kernel f(x: f32[n]) { y = ma` they are `kernel f ( x : f32 [ n ] ) { y =`.
+    """
     words: list[str] = []
     depth = 0
     last: Lexeme | None = None
@@ -127,7 +131,7 @@ def _is_in_braces(words: list[str]) -> bool:
 
 
 def _ends_before_statement(words: list[str]) -> bool:
-    """Whether a statement of a kernel follows; behind other braces are values of an `if`."""
+    """Whether a statement follows: behind ';' or the kernel's '{', not that of an `if`."""
     depth = words.count("{") - words.count("}")
     return words[-1] == ";" or (words[-1] == "{" and depth == 1)
 
@@ -152,7 +156,7 @@ def _files(checked: Checked, begun: str) -> Iterator[types.CompletionItem]:
 
 
 def _in_schedule(checked: Checked, words: list[str]) -> Iterator[types.CompletionItem]:
-    """Yield kernels and stages, then what guards read, then strategies and options."""
+    """Yield the completions of `schedule KERNEL.STAGE when GUARD { STRATEGY OPTIONS }`."""
     if "{" in words:
         after = words[words.index("{") + 1 :]
         options = OPTIONS.get(after[0], {}) if after else None
@@ -183,7 +187,7 @@ def _in_schedule(checked: Checked, words: list[str]) -> Iterator[types.Completio
 
 
 def _in_gradient(checked: Checked, words: list[str]) -> Iterator[types.CompletionItem]:
-    """Yield the words of `gradient of f by x given y`, kernels, and names of one."""
+    """Yield the completions of `gradient of KERNEL by NAMES given NAMES`."""
     after = words[words.index("gradient") + 1 :]
     match after:
         case []:
@@ -213,6 +217,7 @@ def _members(
     checked: Checked, offset: int, base: str
 ) -> Iterator[types.CompletionItem]:
     """Yield the fields of a struct, or the components of a vector."""
+    # 'scene.lights[l].color' is looked up as scene, lights, color.
     first, *rest = re.sub(r"\[[^\]]*\]", "", base).split(".")
     scope = {each.name: each for each in _in_reach(checked, offset)}
     owner = scope.get(first)
@@ -236,12 +241,13 @@ def _types(checked: Checked) -> Iterator[types.CompletionItem]:
 
 
 def _in_head(checked: Checked, words: list[str]) -> Iterator[types.CompletionItem]:
-    """Yield dims and constants in the brackets of an item's head, elsewhere 'mut'.
+    """Yield dims and constants in brackets of an item's head, 'mut' before a parameter.
 
-    A default value has constants, too.
+    A default value may be a constant, too.
     """
     constants = checked.items.all("constant")
     if words.count("[") > words.count("]"):
+        # Dims are the names in brackets; one before a ':' is the next parameter's.
         after = (*words[2:], "")
         threes = zip(words, words[1:], after, strict=False)
         dims = (w for before, w, a in threes if before in {"[", ","} and a != ":")
@@ -254,7 +260,7 @@ def _in_head(checked: Checked, words: list[str]) -> Iterator[types.CompletionIte
 
 
 def _statements(checked: Checked, offset: int) -> Iterator[types.CompletionItem]:
-    """Yield the beginnings of a statement: what can be written, and keywords."""
+    """Yield the beginnings of a statement: targets, and keywords."""
     found = _in_reach(checked, offset)
     yield from _defined(each for each in found if each.kind in _WRITTEN)
     for word in _OF_STATEMENTS:
@@ -300,7 +306,7 @@ def _defined(found: Iterable[Definition]) -> Iterator[types.CompletionItem]:
 
 
 def _in_reach(checked: Checked, offset: int) -> list[Definition]:
-    """Return the names in scope; what can't be parsed yet has some, too."""
+    """Return the names in scope, with those of a kernel that can't be parsed yet."""
     found = [*in_scope(checked, offset)]
     known = {each.name for each in found}
     new = [e for e in names_so_far(checked, offset) if e.name not in known]
@@ -332,13 +338,13 @@ def _around(span: Span, offset: int) -> bool:
     return span.start <= offset <= span.end
 
 
-# The names in a kernel that is being written: up to the statement at hand it is complete.
+# The names in a kernel that is being written: it is complete up to the current statement.
 #
 #     kernel scale(x: f32[n]) -> y: f32[n] {
 #         let top = max[i] x[i];
 #         y[i] = x|                               x, n, y, top and i are known
 #
-# What is written of the statement itself only has its indices.
+# Of the statement itself only the indices are found, by patterns.
 
 
 _BINDERS: Final = re.compile(rf"\b(?:{'|'.join(get_args(ast.ReduceKind))})\[([^\]=]*)")
@@ -361,7 +367,7 @@ def names_so_far(checked: Checked, offset: int) -> Iterator[Definition]:
 
 
 def _parts(text: str, offset: int) -> tuple[int, int]:
-    """Return where the kernel around an offset begins, and its statement."""
+    """Return the offsets of the kernel around an offset, and of its current statement."""
     begin = statement = depth = 0
     for each in lexemes(text[:offset], 0):
         match each.text:

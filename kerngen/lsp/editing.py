@@ -27,7 +27,7 @@ def fixing(checked: Checked) -> tuple[list[types.TextEdit], int]:
 
 
 def _changes(checked: Checked, after: str) -> list[types.TextEdit]:
-    """Return the lines that change: at the others, the editor keeps its marks."""
+    """Return edits of the lines that change; in others the editor keeps cursors and marks."""
     before = checked.source.text
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     starts = [0]

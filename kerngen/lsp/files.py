@@ -17,14 +17,14 @@ from kerngen.source.text import Source
 _NO_LETTER: Final = re.compile(r"[^A-Za-z0-9]")
 
 _Stamp: TypeAlias = tuple[int, int, int]
-"""What changes with a file on the disk: its time, size and number."""
+"""The time, size and inode number of a file, by which changes on the disk are found."""
 
 
 class OpenProject(Protocol):
-    """The sources around an open file; names are relative to `origin`.
+    """The project of an open file; names of files are relative to `origin`.
 
-    `build` are the files whose schedules count, `files` the one that is open.  No `use`
-    leads out of `root`, if there is one.
+    `files` has the open file, `build` the files of the build, whose schedules count.  No
+    `use` leads out of `root`, if there is one.
     """
 
     @property
@@ -96,7 +96,8 @@ class Files:
     def read(self, path: Path, name: str, shown: str) -> Source:
         """Return a file's source: the same object as long as it is unchanged.
 
-        `shown` is what messages call it.  Raises `OSError` and `CompileError` as `read_source` does.
+        `shown` is its name in messages.  Raises `OSError` and `CompileError` as
+        `read_source` does.
         """
         buffer = self.buffers.get(path)
         stamp = buffer or _stamp(path)

@@ -23,10 +23,10 @@ from kerngen.syntax import ast
 
 _WORD: Final = re.compile(r"\w+")
 _LONGEST: Final = 30
-"""Lines of an item that are shown."""
+"""The most lines of an item that are shown."""
 
 LETTERS: Final = "xyzw"
-"""What arguments of built-ins are called."""
+"""The names of a built-in's arguments."""
 
 
 def hover(checked: Checked, offset: int) -> types.Hover | None:
@@ -182,7 +182,10 @@ def _of_language(checked: Checked, word: Span) -> str:
 
 
 def _of_word(checked: Checked, word: Span, place: str) -> str:
-    """Return the meaning of a word of the language, and the type of what it begins."""
+    """Return the meaning of a word of the language, and the type of the value it begins.
+
+    `place` is 'schedule ' in a schedule, where `when` has another meaning.
+    """
     line = checked.source.text[: word.start].rpartition("\n")[2]
     if "//" in line or line.count('"') % 2:
         return ""

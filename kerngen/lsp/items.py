@@ -25,7 +25,7 @@ _KINDS: Final[Mapping[type[ast.Item], Kind]] = {
     ast.KernelItem: "kernel",
     ast.GradientItem: "kernel",
 }
-"""The name spaces, each with the items that are in it."""
+"""The name space of each kind of item."""
 
 
 @final

@@ -49,7 +49,7 @@ TITLES: Final[Mapping[str, str]] = {
     "kerngen.gradient": "gradient",
     "kerngen.equations": "equations",
 }
-"""The commands, by what their lenses are called."""
+"""The title of the lens of each command."""
 
 
 def wgsl(checked: Checked, name: str) -> str:
@@ -83,7 +83,8 @@ def gradient(checked: Checked, name: str) -> str:
         try:
             return _gradient(checked, name, by)
         except CompileError as error:
-            # What has no gradient is left out: integers, and what no output reads.
+            # Parameters without a gradient are left out: integers, and those that no
+            # output depends on. The error names them.
             refused = {fault.span.text for fault in error.diagnostics}
             left = [each for each in by if each not in refused]
             if left == by:
@@ -124,11 +125,11 @@ COMMANDS: Final[Mapping[str, Callable[[Checked, str], str]]] = {
     "kerngen.gradient": gradient,
     "kerngen.equations": equations,
 }
-"""What each command shows of an item."""
+"""The function of each command, from a file and an item's name to a text."""
 
 
 def run(command: str, checked: Checked, name: str) -> str:
-    """Return the text that a lens's command opens, or why there is none."""
+    """Return the text that a lens's command opens; it may be the reason why it can't."""
     if not (checked.items.get("kernel", name) or checked.items.get("struct", name)):
         return f"There is no '{name}' in this file.\n"
     try:

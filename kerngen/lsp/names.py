@@ -3,8 +3,8 @@
     kernel scale(x: f32[n], alpha: f32) -> y: f32[n] { y[i] = alpha * x[i]; }
                         ^ the dim n                           ^^^^^ the parameter alpha
 
-So it is known in programs with faults too.  Types, shapes and ranges are in the checker's
-model instead.
+So names are found in programs with faults, too.  Types, shapes and ranges are in the
+checker's model.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from kerngen.syntax.outline import is_pattern, matching
 @final
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition: the kind of name, its span, and the scope in which it is known.
+    """A definition: the kind of name, its span, and its scope; None for an item's.
 
-    `type` is the type that is written with it, in the file of `items`.
+    `type` is its type as the text has it, which is looked up in `items`.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class Definition:
 class Occurrence:
     """A use of a name, with its definitions: a schedule may name several kernels.
 
-    It is not `written` for a pattern such as `matmul_*`, which can't be renamed.
+    It is not `written` out in a pattern such as `matmul_*`, which can't be renamed.
     """
 
     span: Span
@@ -217,6 +217,7 @@ class _Resolver:
             self._add(name.span, member_of(source, name.name))
 
     def _schedule(self, node: ast.ScheduleItem) -> None:
+        """Collect kernels, stages and the names of the guard, which are those kernels'."""
         kernels: list[Item] = []
         known = {item.node.name.name: item for item in self._items.all("kernel")}
         for target in node.targets:
@@ -257,6 +258,7 @@ class _Resolver:
             self._expr(axis, scope)
 
     def _statement(self, node: ast.Statement, defined: _Scope) -> None:
+        # A value may refer to names that are defined up to this statement.
         before = {
             name: each
             for name, each in defined.items()
@@ -288,6 +290,7 @@ class _Resolver:
         return scope
 
     def _assignment(self, node: ast.Assignment, before: _Scope) -> None:
+        # A name in the target's brackets that is not known is an index.
         scope = dict(before)
         for part in names_in(node.target):
             known = part.name in scope or self._items.get("constant", part.name)

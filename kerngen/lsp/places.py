@@ -17,7 +17,7 @@ _KINDS: Final = types.SymbolKind
 
 
 def definition(checked: Checked, offset: int) -> list[types.Location]:
-    """Return where the name at an offset is defined; for a path, the file."""
+    """Return the definitions of the name at an offset; for the path of a `use`, the file."""
     for use in checked.reading.uses(checked.name):
         if use.span.start <= offset < use.span.end:
             source = checked.sources.library.source(use.name)
@@ -66,7 +66,7 @@ def occurrences(checked: Checked, means: Iterable[Definition]) -> Iterator[Occur
 
 
 def _reaches(checked: Checked, file: str, defined: set[str]) -> bool:
-    """Whether a file uses one of others, itself or through what it uses."""
+    """Whether a file uses one of some files, directly or through others."""
     seen: set[str] = set()
     pending = [file]
     while pending:

@@ -15,7 +15,7 @@ from kerngen.syntax.parser import read
 
 @final
 class ParsedLibrary:
-    """A library whose files are parsed once; `programs` are those parsed before."""
+    """A library whose files are parsed once; `programs` has the trees that exist already."""
 
     def __init__(
         self, library: Library, programs: MutableMapping[str, ast.Program]

@@ -1,7 +1,8 @@
-"""Renaming: the edits in all files, or why a name can't be renamed.
+"""Renaming: the edits in all files, or an error if a name can't be renamed.
 
-The renamed program is read and checked before anything is changed: each name in it must
-mean what it meant before, and it must have no new faults.
+The renamed program is parsed and checked before anything is changed.  Each name in it must
+refer to the definition that it referred to before, and there must be no new faults: to
+rename `x` to `top` is refused where a `let top` would hide it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @final
 class RenameError(Exception):
-    """Raised if a name can't be renamed, with a sentence why."""
+    """Raised if a name can't be renamed; its message is the reason, as a sentence."""
 
 
 def renamable(checked: Checked, offset: int) -> Occurrence | None:
@@ -71,9 +72,9 @@ def spans_of(checked: Checked, offset: int, new: str) -> dict[Source, list[Span]
 
 
 def _together(checked: Checked, name: Occurrence) -> list[Occurrence]:
-    """Return the places of a name, and of those that share a place in a schedule with it.
+    """Return the occurrences of a name, and of names that must be renamed with it.
 
-    The `n` of `schedule a, b when n > 9 { ... }` is that of both kernels.
+    In `schedule a, b when n > 9 { ... }`, `n` is the dim of both kernels, so both change.
     """
     means = set(name.means)
     while True:
@@ -139,10 +140,11 @@ def _refuse_faults(before: Sources, after: Sources, file: str) -> None:
 
 
 _Meaning: TypeAlias = tuple[int, tuple[tuple[str, int], ...]]
-"""Where a name is in its file, and where what it means is."""
+"""The offset of a name in its file, and the file and offset of each of its definitions."""
 
 
 _NOTHING: Final[_Meaning] = (0, ())
+"""In place of a name that one of two texts lacks."""
 
 
 def _meaning(each: Occurrence) -> _Meaning:
@@ -152,7 +154,7 @@ def _meaning(each: Occurrence) -> _Meaning:
 
 @final
 class _Moves:
-    """Where characters are after a renaming."""
+    """The offsets of characters after a renaming, by those before it."""
 
     def __init__(self, found: Mapping[Source, Sequence[Span]], new: str) -> None:
         self._starts = {s.name: sorted(e.start for e in f) for s, f in found.items()}

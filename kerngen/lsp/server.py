@@ -35,19 +35,19 @@ from kerngen.lsp.files import FindProject, uri_of
 from kerngen.lsp.workspace import Workspace
 
 _DELAY: Final = 0.02
-"""Seconds from a change to its check: of several that are there already, the last counts."""
+"""Seconds from a change to its check, so that several changes at once need one check."""
 
 
 _WATCHED: Final = ("**/*.kern", "**/pyproject.toml")
-"""Files whose change on the disk may change what is shown."""
+"""Files whose changes on the disk may change findings."""
 
 
 class _RefusedError(JsonRpcInvalidParams):
-    """The answer to what can't be done, which is no fault of the server."""
+    """Raised to refuse a request, as a rename; it is no fault of the server."""
 
 
 def _is_fault(record: logging.LogRecord) -> bool:
-    """Whether a record of the log is of anything but a request that was refused."""
+    """Whether a record of the log is not about a request that was refused."""
     return record.exc_info is None or not isinstance(record.exc_info[1], _RefusedError)
 
 
@@ -77,7 +77,7 @@ class KernServer(LanguageServer):
         self.open = Workspace(self._find, str(getattr(encoding, "value", encoding)))
 
     def checked(self, uri: str) -> Checked | None:
-        """Return an open file with its results; what is due is published before."""
+        """Return an open file with its results; a check that is due is done first."""
         if self._due:
             self.publish()
         return self.open.checked(uri)
@@ -145,7 +145,8 @@ class KernServer(LanguageServer):
 
 def serve(find: FindProject) -> None:
     """Serve a client over stdin and stdout until it disconnects."""
-    # A check makes much that lives as long as its file: garbage is rare.
+    # Most objects that a check makes live as long as its file, so collections of garbage
+    # would find little: they are made rare.
     gc.set_threshold(100_000, 50, 50)
     logging.getLogger(json_rpc.__name__).addFilter(_is_fault)
     make_server(find).start_io()
@@ -162,7 +163,7 @@ def make_server(find: FindProject) -> KernServer:
 
 
 def _add_documents(server: KernServer) -> None:
-    """Keep texts as the client has them."""
+    """Register the notifications by which texts are kept as in the client."""
 
     @server.feature(types.INITIALIZE)
     def begin(_params: types.InitializeParams) -> None:
@@ -203,7 +204,7 @@ def _add_documents(server: KernServer) -> None:
 
 
 def _add_reading(server: KernServer) -> None:
-    """Answer what explains a text to its reader."""
+    """Register the requests of a reader: hover, navigation, highlighting, inlay hints."""
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def hover(params: types.HoverParams) -> types.Hover | None:
@@ -251,7 +252,7 @@ def _add_reading(server: KernServer) -> None:
 
 
 def _add_editing(server: KernServer) -> None:
-    """Answer what helps to write a text."""
+    """Register the requests of a writer: completion, actions, formatting, renaming."""
     options = types.CompletionOptions(trigger_characters=completion.TRIGGERS)
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, options)
@@ -302,7 +303,7 @@ def _add_editing(server: KernServer) -> None:
 
 
 def _add_lenses(server: KernServer) -> None:
-    """Show what a kernel becomes."""
+    """Register the code lenses, and their commands."""
 
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
     def lens(params: types.CodeLensParams) -> list[types.CodeLens]:

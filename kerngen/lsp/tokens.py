@@ -11,7 +11,7 @@ from kerngen.lsp.checked import Checked
 from kerngen.syntax.highlight import KernLexer
 
 _Token: TypeAlias = tuple[int, int, str, bool]
-"""Where a token begins and ends, its type, and whether it is of the language."""
+"""The start and end of a token, its type, and whether it is of the language's library."""
 
 _OF_KINDS: Final[Mapping[str, str]] = {
     "kernel": "function",
@@ -25,7 +25,7 @@ _OF_KINDS: Final[Mapping[str, str]] = {
     "an output": "parameter",
     "a dim": "typeParameter",
 }
-"""Types of names; all others are variables."""
+"""The token types of names by their kind; all others are variables."""
 
 _OF_WORDS: Final = (
     ("Token.Keyword.Type", "type"),
@@ -38,7 +38,7 @@ _OF_WORDS: Final = (
     ("Token.Name.Builtin", "function"),
     ("Token.Name.Decorator", "decorator"),
 )
-"""Types of what highlighting finds, by how its kind begins; the first counts."""
+"""Token types of lexemes, by the beginnings of Pygments' types; the first match counts."""
 
 LEGEND: Final = types.SemanticTokensLegend(
     list(dict.fromkeys((*_OF_KINDS.values(), "variable", *(t for _, t in _OF_WORDS)))),

@@ -12,7 +12,7 @@ from kerngen.ir.types import CASTS, COMPOSITES
 from kerngen.lsp.files import uri_of
 
 _PAGE: Final = Path(__file__).parents[2] / "docs" / "language.md"
-"""The page is in a clone of kerngen; its wheel has no documentation."""
+"""The page, which a clone of kerngen has; its wheel has no documentation."""
 
 
 @final
@@ -26,7 +26,7 @@ class Word:
 
     @property
     def link(self) -> str:
-        """A link to the section, where the page is there, else its name."""
+        """A link to the section if the page exists, else its name."""
         if not _PAGE.is_file():
             return f"docs/language.md: {self.section}"
         anchor = self.section.lower().replace(" ", "-")

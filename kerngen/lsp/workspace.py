@@ -1,7 +1,7 @@
 """The workspace: open files with their results, kept up to date.
 
 A file is checked again when its text changes, or that of a file which it uses or which
-schedules its kernels: `Workspace.update` returns what is then to be shown.
+schedules its kernels.  `Workspace.update` returns the diagnostics that are new then.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Workspace:
         return {uri: [*shown.values()] for uri, shown in now.items()}
 
     def _check(self, path: Path) -> None:
-        """Bring what is known of an open file up to date."""
+        """Check an open file, unless all texts that its findings follow from are the same."""
         if path not in self._projects:
             try:
                 self._projects[path] = self._find(path)
@@ -125,6 +125,7 @@ class Workspace:
     def _fresh(
         self, path: Path, project: OpenProject, library: Library, key: Key | None
     ) -> Checked:
+        """Check a file; items that did not change since its last check are not repeated."""
         name = project.files[0].name
         known = self._incremental.setdefault((path, name), Incremental())
         found, sources = known.found(library, project.files)
@@ -167,7 +168,7 @@ class Workspace:
 
 
 def _nowhere(_source: Source) -> str:
-    """Return no URI: what has no place has no related ones."""
+    """Return no URI, for a hint that has no place in a source."""
     return ""
 
 
@@ -177,7 +178,7 @@ def _path(project: OpenProject, name: str) -> Path:
 
 
 def _is_there(read: Callable[[str], Source], name: str) -> bool:
-    """Whether a file of the build is still there; whether it is right, matters later."""
+    """Whether a file of the build still exists; one that can't be decoded does."""
     try:
         read(name)
     except CompileError:

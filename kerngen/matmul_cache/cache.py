@@ -41,9 +41,10 @@ from kerngen.runtime.values.foreign import as_array
 from kerngen.runtime.values.shapes import Shape, normalise_shape
 
 Numbers: TypeAlias = NDArray[Any] | Sequence[float] | Sequence[Sequence[float]]
-"""What a row or rows are given as; not all of ArrayLike, which tensors are, too."""
+"""The arrays that `matmul` takes for x; not ArrayLike, which includes tensors."""
 
 _PLANS = 4096
+"""The number of plans that a cache keeps."""
 
 _Key: TypeAlias = tuple[int, int, int, Layout]
 
@@ -71,14 +72,15 @@ class MatmulCache:
     """Named weights that stay on the device, and products with them.
 
     A weight is uploaded once and never read back, whatever the number of rows that it is
-    multiplied by.  One that the adapter cannot bind as a whole is held in parts, and
-    results of parts are put together on the device.
+    multiplied by.  One that the adapter cannot bind as a whole is stored in parts, whose
+    results are joined on the device.
 
-    May be used from several threads; a product of NumPy arrays keeps the others waiting.
+    A cache may be used from several threads; a product of NumPy arrays keeps the others
+    waiting.
     """
 
     def __init__(self, ctx: Context) -> None:
-        """Start without weights; raises ContextError for what is no context."""
+        """Start without weights; raises ContextError if `ctx` is no context."""
         self._ctx = check_context("MatmulCache", ctx)
         self._weights: dict[str, Weight] = {}
         self._inputs = GrowingBuffer(ctx)
@@ -106,7 +108,7 @@ class MatmulCache:
         self._weights[name] = upload(self._ctx, name, array, check_layout(layout))
 
     def remove_weight(self, name: str) -> None:
-        """Forget a weight; its memory goes back to the context's pool.
+        """Remove a weight; its memory goes back to the context's pool.
 
         Raises:
             ArgumentError: If the name is no string.
@@ -123,7 +125,7 @@ class MatmulCache:
 
     @property
     def weight_count(self) -> int:
-        """How many weights there are."""
+        """The number of weights."""
         return len(self._weights)
 
     @property
@@ -162,9 +164,9 @@ class MatmulCache:
         return self._multiply_array(name, weight, array)
 
     def plan(self, m: int, k: int, n: int, layout: Layout = "nk") -> MatmulPlan:
-        """Return how `matmul` runs for x [m, k] and a weight with k inputs, n outputs.
+        """Return the plan of `matmul` for x [m, k] and a weight with k inputs, n outputs.
 
-        `matmul` goes by the same object.
+        `matmul` runs by this very object.
 
         Raises:
             ArgumentError: If the layout is another word.
@@ -244,7 +246,7 @@ class MatmulCache:
         self, name: str, weight: Weight, array: NDArray[Any]
     ) -> NDArray[np.float32]:
         plan = self._plan_for(name, weight, array.shape)
-        # A batch belongs to its thread, and so do the shared buffers inside it.
+        # One thread at a time is in a batch, and uses the shared buffers.
         with self._ctx.batch():
             x = self._inputs.view(array.shape)
             with naming("x"):
@@ -261,7 +263,7 @@ class MatmulCache:
 class GrowingBuffer:
     """A float32 buffer that calls share, and that grows when needed.
 
-    Views of it overlap, so that one call must be done with its view before the next.
+    Its views overlap, so a call must be done with its view before the next call.
     """
 
     def __init__(self, ctx: Context) -> None:
@@ -280,7 +282,7 @@ class GrowingBuffer:
         count = math.prod(shape)
         held = self._held
         if held is None or held.size < count:
-            # Given back first: the pool may have room to spare in that very buffer.
+            # Returned first: the pool may lend that very buffer for the new length.
             self._held = held = None
             self._held = held = self._ctx.empty(count, f32)
         return held.rows(0, count).reshape(shape)

@@ -10,7 +10,7 @@ from kerngen.runtime import ArgumentError, Matrix, Vector, f32
 from kerngen_kernels import gemv, matmul
 
 Layout: TypeAlias = Literal["nk", "kn"]
-"""'nk': one row per output, as PyTorch's Linear has it; 'kn': one column per output."""
+"""'nk': one row per output, as PyTorch's Linear stores it; 'kn': one column per output."""
 
 Axis: TypeAlias = Literal["n", "k"]
 

@@ -1,6 +1,6 @@
 """The plan of a product: kernel, schedule and parts, with the reason.
 
-Nothing here decides what a kernel's schedule is: the runtime does, and is asked.
+The runtime decides by which schedule a kernel runs; this module asks it.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _plan_part(
 def _choices(
     ctx: Context, rows: int, m: int, k: int, n: int, layout: Layout
 ) -> Sequence[Choice]:
-    """Ask what the runtime would run for a part of `rows` rows."""
+    """Return the runtime's choices for a part with `rows` rows of the weight."""
     kernels = LAYOUTS[layout]
     if m == 1:
         # Both kernels call the weight's rows n and its columns k.
@@ -138,7 +138,7 @@ def _choices(
 
 
 def _name(strategy: str, m: int, n: int) -> ScheduleName:
-    """Name what the runtime chose, if there is anything to run."""
+    """Return the schedule's name for users, by the strategy that the runtime chose."""
     if 0 in {m, n}:
         return "empty"
     match strategy.partition("_")[0]:

@@ -1,13 +1,14 @@
 """Recording of a product's kernels, by its plan.
 
-Where a weight lies in parts:
+A weight that is in parts along n gives some columns of the result for each part.  Columns
+are not contiguous, so each part's are transposed into rows of the result's transpose, which
+is transposed at the end: two small copies.  For one row of x there is no need for that.
 
-- along n, each part gives some columns of the result.  They are transposed into rows of
-  the result's transpose, which lie together, and that is transposed at the end: two
-  small copies, and the same product as of a whole weight.  For one row the columns lie
-  together as they are.
-- along k, each part is multiplied by the columns of x that belong to it, and gives one
-  term of the result.
+    y [m, n] = │ x w0 │ x w1 │        yT [n, m] = ─ (x w0)T ─
+                                                  ─ (x w1)T ─
+
+Along k, each part is multiplied by the columns of x that belong to it, and gives one term
+of the result: y = x0 w0 + x1 w1.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def _multiply_rows(
         case None:
             kernel(x, weight[0], out=y)
         case "n":
-            columns = x.ctx.empty((plan.n, plan.m), f32)
+            columns = x.ctx.empty((plan.n, plan.m), f32)  # the result's transpose
             for part, matrix in zip(plan.parts, weight, strict=True):
                 layout.transpose(
                     kernel(x, matrix), out=columns.rows(part.start, part.stop)
@@ -94,6 +95,6 @@ def _flat(tensor: Tensor[f32, R]) -> Vector[f32]:
 
 
 def _add(total: Vector[f32], terms: Iterator[Vector[f32]]) -> None:
-    """Add terms, each made when its turn comes, so that few are held at a time."""
+    """Add terms to `total`; each is made when its turn comes, so few exist at a time."""
     for term in terms:
         elementwise.axpy(term, total, alpha=1.0)

@@ -1,7 +1,7 @@
 """Splitting a weight into row ranges that the adapter can bind.
 
-Rows lie one after the other, so each part is contiguous in the caller's array and on
-the device.
+Rows are stored one after the other, so each part is contiguous in the caller's array and
+on the device.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def split_weight(layout: Layout, k: int, n: int, most: int) -> Sequence[RowRange
     """Return the row ranges of a weight's parts, at most `most` bytes each.
 
     There are as few as can be, of nearly equal length.  Where `ROW_STEP` rows are too
-    many for a part, parts start anywhere: results that then lie at no offset that the
-    adapter can bind take a copy.
+    many for a part, parts start at any row: results at an offset that the adapter can't
+    bind then take a copy.
 
     Raises:
         LimitError: If a single row is larger than `most`.
@@ -45,13 +45,14 @@ def split_weight(layout: Layout, k: int, n: int, most: int) -> Sequence[RowRange
         raise _row_too_long(layout, k, n, most)
     step = ROW_STEP if fitting >= ROW_STEP else 1
     fitting -= fitting % step
+    # Nearly equal parts: of 1000 rows of which 320 fit, three have 256, the last one 232.
     parts = ceil_div(rows, fitting)
     length = ceil_div(ceil_div(rows, parts), step) * step
     return tuple((start, min(start + length, rows)) for start in range(0, rows, length))
 
 
 def _room(most: int) -> int:
-    """Return how many bytes of elements can be bound: storage is padded to 16 bytes."""
+    """Return the bytes of elements that can be bound: storage is padded to 16 bytes."""
     return most // STORAGE_ALIGNMENT * STORAGE_ALIGNMENT
 
 

@@ -6,8 +6,9 @@
     loss = nn.cross_entropy(nn.linear(hidden, p["out.weight"]), labels)
 
 A network is a function of its parameters: with `Trainer.parameters` it can be trained,
-with `Trainer.tensors` it only computes, and keeps nothing for gradients.  Every function
-records kernels of `kerngen_kernels`; nothing here waits for the device.
+with `Trainer.tensors` it only computes, and keeps nothing for gradients (docs/decisions/0009
+has the reasons).  Every function records kernels of `kerngen_kernels`; nothing here waits
+for the device.
 """
 
 from __future__ import annotations

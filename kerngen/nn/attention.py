@@ -23,13 +23,13 @@ def attention(
 ) -> Variable:
     """Return softmax(q k^T / sqrt(d)) v per head (Vaswani et al., 2017).
 
-    The features of the heads lie side by side: d = e / heads of them are a head's.
+    The features of the heads are side by side: each head has d = e / heads of them.
 
     Args:
         q: [b, s, e]. The queries.
         k: [b, t, e]. The keys.
         v: [b, t, f]. The values.
-        heads: How many heads there are; divides e and f.
+        heads: The number of heads, which divides e and f.
         causal: Whether a query sees the keys up to its own place only.  The last query
             is at the last key: with t > s, the first t - s keys are earlier positions.
 
@@ -53,6 +53,8 @@ def attention(
             f"attention: q has {given[0].shape[1]} positions and k has "
             f"{given[1].shape[1]}; causal, the first queries would see no key."
         )
+    # Attention by heads: [b, s, e] as [b, heads, s, d]. `top` and `total` of each query, its
+    # greatest score and the sum of its exponentials, are kept for the gradients.
     q4, k4, v4 = (layout.split_heads(each.tensor, heads=heads) for each in given)
     if causal:
         y, top, total = kernels.causal_attention_kept(q4, k4, v4)

@@ -1,7 +1,10 @@
 """Reverse-mode differentiation: from a loss to the gradients of its parameters.
 
 Values are visited from the last computed to the first, so that all gradients by a value
-are known, and added up, before they are pulled further (Griewank and Walther, 2008).
+are known, and added up, before they are pulled further (Griewank and Walther, 2008):
+
+    w ──▶ y = w x ──▶ z = y y ──▶ loss        computed
+    w ◀── y ◀──────── z ◀──────── loss        visited
 """
 
 from __future__ import annotations
@@ -36,14 +39,14 @@ def backward(
 ) -> list[Variable]:
     """Write the gradient of `loss`, a scalar, by the parameters behind it.
 
-    All is recorded, nothing is read back.  The part of the graph that was walked is used
-    up: what it kept for this is free again.
+    Everything is recorded, nothing is read back.  The part of the graph that was walked is
+    used up: the tensors that it kept for this are free again.
 
     Args:
         loss: A scalar.
         gradient: A scalar by which all gradients are multiplied; 1 by default.
-        parameters: Whose gradients are written; by default, those of all there are.
-        accumulate: Whether gradients are added to what is there, or overwrite it.
+        parameters: The parameters whose gradients are written; by default all.
+        accumulate: Whether gradients are added to the present ones, or overwrite them.
         on_final: Called with each parameter once its gradient is recorded whole, while
             others are still to come: a parameter that is used twice is written twice.
 
@@ -52,8 +55,8 @@ def backward(
 
     Raises:
         ShapeError: If the loss is not a scalar.
-        GraphError: If no parameter is behind it, if its graph is used up, or if what it
-            was computed from has been overwritten; nothing is written then.
+        GraphError: If no parameter is behind it, if its graph is used up, or if a tensor
+            that it was computed from has been overwritten; nothing is written then.
         DtypeError: If the loss or `gradient` is no tensor of f32.
     """
     root = as_variable(loss)
@@ -78,7 +81,9 @@ def backward(
 class BackwardWalk:
     """A backward walk: values still to be visited, and gradients known so far.
 
-    - `queue`: the numbers of the values that wait, the last computed first
+    - `queue`: a heap of the numbers of the values that wait, negated, so that the least
+      one is that of the last computed value
+    - `pending`: by number, the values that wait, each with its gradient so far
     - `reached`: the parameters that have been written
     - `awaited`: for `on_final`, how often each parameter is still to be written
     """
@@ -98,7 +103,7 @@ class BackwardWalk:
         return self.pending[-heappop(self.queue)][0]
 
     def visit(self, value: Variable) -> None:
-        """Compute the gradients by a value's inputs from that by the value."""
+        """Compute the gradients by a value's inputs from the gradient by the value."""
         _, dy = self.pending.pop(value.number)
         edges = self.graph.ways(value)
         walked = Walked(self.graph.parameters, value in self.graph.others)
@@ -112,7 +117,11 @@ class BackwardWalk:
                 self.deliver(target, gradient, place)
 
     def _places(self, item: Edge) -> Iterator[AnyTensor | None]:
-        """Yield where an edge may write: what is not written yet, each once."""
+        """Yield the destinations of an edge: the gradient of a parameter, or None.
+
+        An edge writes a parameter's gradient in place the first time. Later ones are new
+        tensors, which `deliver` adds to it.
+        """
         taken: set[Variable] = set()
         for value in item.inputs:
             fresh = value in self.graph.leading and value not in self.reached
@@ -138,6 +147,7 @@ class BackwardWalk:
         gradient: AnyTensor,
         place: AnyTensor | None,
     ) -> None:
+        """Write to a parameter's gradient `goal`, unless the pull has done so already."""
         if place is None:
             elementwise.axpy(vector(gradient), vector(goal), alpha=1.0)
         elif not _same_place(gradient, goal):
@@ -149,6 +159,7 @@ class BackwardWalk:
                 self.on_final(target)
 
     def _add(self, target: Variable, gradient: AnyTensor) -> None:
+        """Add to the gradient by a computed value, which waits in the queue."""
         number = target.number
         if number not in self.pending:
             heappush(self.queue, -number)
@@ -186,7 +197,11 @@ Parameters: TypeAlias = Collection[Variable] | None
 @final
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The values behind a loss: those that lead to wanted parameters, and to others."""
+    """The values behind a loss: those that lead to wanted parameters, and to others.
+
+    A value may be in both: `others` are for errors, if a later walk needs what this one
+    used up.
+    """
 
     parameters: Parameters
     leading: frozenset[Variable]
@@ -198,12 +213,13 @@ class Graph:
 
 
 def graph_of(loss: Variable, parameters: Parameters) -> Graph:
-    """Return the graph behind a loss, once it is checked to be valid still.
+    """Return the graph behind a loss, after a check that it is still valid.
 
     Raises:
-        GraphError: If no way leads to wanted parameters, if an earlier walk used up a part
-            of it, or if what a part needs is not as it was.
+        GraphError: If no edges lead to wanted parameters, if an earlier walk used up a
+            part of the graph, or if a tensor that an edge needs has been overwritten.
     """
+    # In the order of computation, inputs come before the values computed from them.
     leading: set[Variable] = set()
     others: set[Variable] = set()
     for value in sorted(_behind(loss), key=lambda each: each.number):
@@ -227,7 +243,7 @@ def _ways(value: Variable, found: Collection[Variable]) -> Iterator[Edge]:
 
 
 def _behind(loss: Variable) -> set[Variable]:
-    """Return a loss and all that it was computed from and that needs a gradient."""
+    """Return a loss and all values behind it that need a gradient."""
     found, waiting = {loss}, [loss]
     while waiting:
         for edge in waiting.pop().edges:
@@ -246,7 +262,7 @@ def _check_walked(value: Variable, parameters: Parameters) -> None:
 
 
 def _check_kept(graph: Graph) -> None:
-    """Refuse gradients that would be of other contents than the loss was."""
+    """Refuse a graph whose kept tensors were overwritten, or are about to be."""
     written = {
         value.gradient.lease.block
         for value in graph.leading

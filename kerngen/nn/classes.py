@@ -22,9 +22,9 @@ Numbers: TypeAlias = (
     | Sequence[int]
     | Sequence[Sequence[int]]
 )
-"""Numbers from 0: on the device already, or an array, which is checked and uploaded.
+"""Ids or labels from 0: a tensor of u32, or an array, which is checked and uploaded.
 
-On the device nothing checks them: one that is too large counts as the last.
+Those of a tensor are not checked: one that is too large counts as the last.
 """
 
 
@@ -33,7 +33,7 @@ def embedding(table: Value, ids: Numbers) -> Variable:
 
     Args:
         table: [v, d].
-        ids: Of any rank, from 0 to v - 1.
+        ids: [...]. Rows of the table, from 0 to v - 1.
 
     Raises:
         ShapeError: If the rank does not fit.
@@ -56,7 +56,7 @@ def cross_entropy(logits: Value, labels: Numbers) -> Variable:
     """Return the mean of -log(softmax(logits)[label]), a scalar.
 
     Args:
-        logits: [..., n]. Unnormalized scores, a class each along the last axis.
+        logits: [..., n]. Unnormalized scores of the n classes.
         labels: [...]. The right classes, from 0 to n - 1.
 
     Raises:
@@ -82,6 +82,7 @@ def cross_entropy(logits: Value, labels: Numbers) -> Variable:
 
 
 def _upload(name: str, ctx: Context, numbers: Numbers, count: int) -> Tensor[u32, Any]:
+    """Return ids as a tensor of u32; those of an array must be from 0 to below `count`."""
     if is_tensor(numbers):
         if numbers.element is not u32:
             raise DtypeError(

@@ -1,7 +1,8 @@
 """User kernels as differentiable functions of variables.
 
-The gradients are kernels, too, derived by `kernel g = gradient of f by x;`.  Their plans
-have what they are gradients of, so no formula is written here.
+The gradients are kernels, too, derived by `kernel g = gradient of f by x;`.  The plan of
+`g` records its derivation: the kernel `f`, the inputs that it is by, and the origin of each
+argument.  So this module contains no formula of any kernel.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ def differentiable(
         softplus = nn.differentiable(kernels.softplus)
         y = softplus(nn.linear(x, p["weight"]), beta=2.0)
 
-    It takes what the kernel takes, with variables or tensors for its tensors, and returns
+    It takes the kernel's arguments, with variables or tensors for its tensors, and returns
     a variable for each output of f32, and a tensor for each other one.
 
     Args:
         function: The generated function of a kernel.
-        gradients: Those of its gradients; by default all in its module.
+        gradients: The functions of its gradients; by default all in its module.
 
     Raises:
         DtypeError: If one is no function of a kernel.
@@ -125,7 +126,7 @@ class Differentiable:
         called = dict(
             zip(_arguments(kernel), _arguments(kernel_of(forward)), strict=True)
         )
-        # It refuses arguments that don't fit, too.
+        # The kernel's function also refuses arguments that don't fit.
         result = forward(
             *map(_plain, args),
             **{called.get(n, n): _plain(v) for n, v in kwargs.items()},
@@ -145,10 +146,11 @@ class Differentiable:
     def _chosen(
         self, kernel: Kernel, values: Mapping[str, Any]
     ) -> Sequence[tuple[Kernel, tuple[str, ...]]]:
-        """Return the gradients that a call needs, and which inputs each is for.
+        """Return the gradients that a call needs, each with the inputs that it is for.
 
-        The one that is by the most inputs comes first: what they share is computed once.
-        Of those that are by as many, it is the one that is given most.
+        Until all inputs have one, the gradient by the most inputs is taken: parts that
+        they share are computed once. At a tie, it is the one that is given most results
+        of the forward call, which it need not compute again.
         """
         left = [
             name
@@ -175,7 +177,10 @@ class Differentiable:
     def _forward(
         self, kernel: Kernel, chosen: Sequence[tuple[Kernel, tuple[str, ...]]]
     ) -> KernelFunction:
-        """Return the function that computes outputs, and lets that gradients need."""
+        """Return the function to call: the kernel's, or its `_kept` form.
+
+        `NAME_kept` returns the `let`s, too, that the chosen gradients are given.
+        """
         given = {
             gradient.derivation.argument(name)
             for gradient, _ in chosen
@@ -196,7 +201,7 @@ class Differentiable:
 @final
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call that was made: its arguments by name, and all that it computed."""
+    """A call that was made: its arguments, and its outputs and kept lets, by name."""
 
     kernel: Kernel
     values: Mapping[str, Any]
@@ -205,7 +210,7 @@ class _Call:
     def output(
         self, name: str, chosen: Sequence[tuple[Kernel, tuple[str, ...]]]
     ) -> Variable | Tensor[Any, Any]:
-        """Return an output, with the ways back to the inputs."""
+        """Return an output, with an edge to the inputs of each gradient."""
         tensor = self.results[name]
         if tensor.element is not f32:
             return tensor
@@ -213,9 +218,10 @@ class _Call:
         return computed(tensor, *(each for each in edges if each is not None))
 
     def _edge(self, output: str, gradient: Kernel, by: tuple[str, ...]) -> Edge | None:
-        """Return the way back from one output, or None if the inputs don't affect it.
+        """Return the edge from one output, or None if the inputs don't affect it.
 
-        Gradients are linear in those by the outputs: for the others there are zeros.
+        A kernel of several outputs has an edge for each, whose pull passes zeros as the
+        gradients by the others: gradients are linear in those, so their sum is right.
         """
         about = gradient.derivation
         sources = {tensor: of for of, tensor in about.from_}
@@ -238,6 +244,10 @@ class _Call:
         known: Mapping[str, AnyTensor],
         numbers: tuple[Any, ...],
     ) -> Pull:
+        """Return the function that calls the gradient's kernel.
+
+        `known` are its tensors but the gradients by outputs, `numbers` its scalars.
+        """
         about = gradient.derivation
         sources = {tensor: of for of, tensor in about.from_}
         shapes = {of: self.results[of].shape for of in sources.values()}
@@ -264,7 +274,7 @@ class _Call:
         return pull
 
     def _tensor(self, name: str) -> AnyTensor:
-        """Return an argument, or a result that the gradient is given."""
+        """Return an argument of the call, or one of its results, as a plain tensor."""
         tensor = self.results.get(name)
         return _plain(self.values[name]) if tensor is None else tensor
 
@@ -304,5 +314,5 @@ def _arguments(kernel: Kernel) -> list[str]:
 
 
 def _by(gradient: Kernel, wanted: Collection[str]) -> tuple[str, ...]:
-    """Return which of some inputs a gradient is by."""
+    """Return those of the wanted inputs that a gradient is by."""
     return tuple(name for name, _ in gradient.derivation.by if name in wanted)

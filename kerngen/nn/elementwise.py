@@ -21,7 +21,10 @@ from kerngen.runtime.calls.scalars import check_number
 from kerngen_kernels import elementwise, layout, nn, random
 
 Side: TypeAlias = Literal["input", "output", "neither"]
-"""What the gradient of a function is a function of, beside the gradient by its output."""
+"""The tensor that a function's gradient reads, beside the gradient by its output.
+
+That of relu reads the input, that of tanh, dy (1 - y^2), the output.
+"""
 
 
 @final
@@ -43,6 +46,7 @@ class UnaryFunction:
         seen = self.view(x.tensor)
         y = self.forward(seen)
         shape = seen.shape
+        # The tensors that the gradient's kernel takes before dy.
         kept = {"input": (seen,), "output": (y,), "neither": ()}[self.of]
 
         def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
@@ -117,7 +121,8 @@ def scale(x: Value, alpha: float) -> Variable:
 def dropout(x: Value, rate: float, seed: int) -> Variable:
     """Return x / (1 - rate) with probability 1 - rate, else 0 (Srivastava et al., 2014).
 
-    The same seed drops the same places: give each step and layer its own.
+    The same seed drops the same elements, also in the gradient: give each step and layer a
+    seed of its own.
 
     Raises:
         UniformRangeError: If the rate is not from 0 to below 1.
@@ -160,6 +165,7 @@ def _add_rows(left: Variable, right: Variable) -> Variable:
             f"add: the shapes {left.shape} and {right.shape} don't fit; expected the "
             f"second to be the end of the first."
         )
+    # Without elements, -1 would be ambiguous.
     matrix = (-1 if right.tensor.size else 0, right.tensor.size)
     y = elementwise.add_rows(left.tensor.reshape(matrix), vector(right.tensor))
 
@@ -202,7 +208,7 @@ def mul(a: Value, b: Value) -> Variable:
 
 
 def _times(variable: Variable, factor: AnyTensor) -> Edge:
-    """Return the way back through a product with a factor."""
+    """Return the edge from a product to one factor, given the other."""
 
     def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
         place = view(out, (dy.size,))

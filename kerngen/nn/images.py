@@ -50,6 +50,7 @@ def conv2d(
         kernel = differentiable(conv.conv2d)
         y = kernel(given, kernels, stride=stride, pad=pad, dilation=dilation)
         return _variable(y)
+    # With a bias, one kernel computes all; its gradients are those of the parts.
     added = as_variable(bias)
     check_rank("conv2d", "bias", added, 1, "[o]")
     (*_, h, w), (*_, r, s) = given.shape, kernels.shape

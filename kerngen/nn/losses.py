@@ -23,6 +23,7 @@ def mean(x: Value) -> Variable:
     given = as_variable(x)
     size = given.tensor.size
 
+    # Every element has the gradient dy / size.
     def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
         each = vector(layout.tile(dy.reshape((1, 1)), down=size))
         dx = elementwise.scale(each, alpha=1 / max(size, 1), out=view(out, (size,)))
@@ -77,7 +78,7 @@ def _mean_of(
 
 
 def _way_back(one: Variable, other: Variable) -> Edge:
-    """Return the way back to one of the two, which may be swapped."""
+    """Return the edge to `one`; the squared difference is symmetric in both."""
     a, b = vector(one.tensor), vector(other.tensor)
 
     def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:

@@ -1,6 +1,7 @@
 """Products of matrices: `linear` and `matmul`.
 
-The gradients read the transposed factors where they lie: nothing is transposed.
+The gradients are products with a transposed factor, of which kernels read the factor as it
+is stored: nothing is copied.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ def linear(x: Value, weight: Value, bias: Value | None = None) -> Variable:
     check_features("linear", given, k, f"the weight of shape {w.shape}")
     x2, shape = rows(given.tensor), (*given.shape[:-1], n)
 
+    # y = x w^T of x [m, k] and w [n, k]: dx = dy w, dw = dy^T x, db = the sum of dy's rows.
     def by_x(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
         place = view(out, x2.shape)
         return kernels.matmul_nn(rows(dy), w.tensor, out=place).reshape(given.shape)
@@ -64,6 +66,7 @@ def matmul(a: Value, b: Value) -> Variable:
     check_rank("matmul", "the right factor", right, 2, "[k, n]")
     check_features("matmul", left, right.shape[0], f"the other, {right.shape},")
 
+    # c = a b: da = dc b^T, db = a^T dc.
     def by_left(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
         return kernels.matmul_nt(dy, right.tensor, out=out)
 

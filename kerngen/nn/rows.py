@@ -44,7 +44,7 @@ def layernorm(x: Value, gain: Value, bias: Value, eps: float = 1e-5) -> Variable
 
     def by_both(dy: AnyTensor, out: Sequence[AnyTensor | None]) -> Sequence[AnyTensor]:
         dgain, dbias = out
-        place = None
+        place = None  # the kernel takes destinations for both, or for none
         if dgain is not None and dbias is not None:
             place = norm.LayernormParameterGradientsOutput(dgain, dbias)
         return norm.layernorm_parameter_gradients(x2, rows(dy), eps=eps, out=place)

@@ -1,8 +1,8 @@
 """Variables: tensors with the graph of how they were computed.
 
-A function of this package computes its value at once, by recording kernels, and leaves an
-`Edge` behind for each group of its inputs: the way in which a gradient by the value becomes
-gradients by those inputs.  `backward` walks the edges from a loss to the parameters.
+A function of this package computes its value at once, by recording kernels, and makes an
+`Edge` for each group of its inputs, which turns a gradient by the value into the gradients
+by those inputs.  `backward` walks the edges from a loss to the parameters.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from kerngen.runtime.values.kinds import kind_of
 AnyTensor: TypeAlias = Tensor[f32, Any]
 Value: TypeAlias = "Variable | AnyTensor"
 Pull: TypeAlias = Callable[[AnyTensor, Sequence[AnyTensor | None]], Sequence[AnyTensor]]
-"""From the gradient by a value to those by some inputs, each put where it is wanted.
+"""A function from the gradient by a value to the gradients by some inputs.
 
-The second argument is the destination: a tensor of the input's shape, or None for a new one.  An
-edge may ignore it; who called then copies.
+The second argument has a destination for each: a tensor of the input's shape, or None for
+a new one.  A pull may ignore a destination; the caller copies then.
 """
 
 _numbers = count()
@@ -51,16 +51,17 @@ class SavedTensor:
 @final
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """Which parameters edges led to that a backward walk has used up.
+    """The parameters to which the edges led that a backward walk has used up.
 
-    They led to some of `parameters`, or to any if None, and perhaps to `others`, too.
+    They led to some of `parameters`, of all if None; if `others`, perhaps also to other
+    parameters.
     """
 
     parameters: Collection[Variable] | None
     others: bool
 
     def led_to(self, wanted: Collection[Variable] | None) -> bool:
-        """Whether the edges may have led to wanted parameters."""
+        """Whether edges that are used up may have led to wanted parameters."""
         if wanted is None or self.parameters is None or self.others:
             return True
         return any(each in wanted for each in self.parameters)
@@ -69,10 +70,11 @@ class Walked:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """An edge of the graph: how gradients by a value become those by some inputs.
+    """An edge of the graph, from a value to some of its inputs.
 
-    `kept` are the tensors that the pull reads, with what was known of them when the edge
-    was made: the pull means something only as long as they are as they were.
+    `pull` computes the gradients by these inputs. `kept` are the tensors that it reads,
+    with their write counts when the edge was made: once one is overwritten, the pull would
+    give wrong gradients.
     """
 
     inputs: tuple[Variable, ...]
@@ -85,7 +87,7 @@ class Variable:
     """A tensor in a computation graph.
 
     `tensor` is its value.  A parameter has a `gradient`, a tensor of the same shape that
-    `backward` writes; what was computed from parameters has edges to them.  All else is
+    `backward` writes; a value computed from parameters has edges to them.  Any other is
     a constant.  Variables are numbered in the order in which they were computed.
     """
 
@@ -126,15 +128,15 @@ class Variable:
         self.walked = (*self.walked, walked)
 
     def numpy(self) -> NDArray[np.float32]:
-        """Submit what is recorded and return the elements as a new array."""
+        """Submit recorded work, and return the elements as a new array."""
         return self.tensor.numpy()
 
     def item(self) -> float:
-        """Submit what is recorded and return the only element."""
+        """Submit recorded work, and return the only element."""
         return float(self.tensor.item())
 
     def __bool__(self) -> bool:
-        """Refuse, as its tensor does."""
+        """Return the truth of the tensor, or raise as it does."""
         return bool(self.tensor)
 
     def __repr__(self) -> str:
@@ -144,7 +146,7 @@ class Variable:
 
 
 def parameter(tensor: AnyTensor, gradient: AnyTensor) -> Variable:
-    """Return a parameter: a tensor, and where `backward` writes its gradient.
+    """Return a parameter: a tensor, and the tensor that `backward` writes its gradient to.
 
     Raises:
         DtypeError: If one is no tensor, or holds other elements than f32.
@@ -173,7 +175,7 @@ def as_variable(value: Value) -> Variable:
 
 
 def check_tensor(value: object) -> None:
-    """Refuse what is no tensor of f32."""
+    """Raise DtypeError unless a value is a tensor of f32."""
     if not is_tensor(value):
         raise DtypeError(
             f"Expected a Variable or a Tensor, got {kind_of(value)}. Make a "
@@ -208,6 +210,6 @@ def joint_edge(
 
 
 def computed(tensor: AnyTensor, *edges: Edge) -> Variable:
-    """Return a computed value, with those of the edges that lead to parameters."""
+    """Return a computed value, with only those edges that lead to parameters."""
     needed = tuple(e for e in edges if any(v.needs_gradient for v in e.inputs))
     return Variable(tensor, edges=needed)

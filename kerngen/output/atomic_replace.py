@@ -11,7 +11,10 @@ from typing import Final
 from kerngen.output.lock import Waiting, locked_folder
 
 _DRAFT: Final = ".kerngen.tmp"
-"""What the new file is written as: one name, so that what a kill leaves is used again."""
+"""The name of the new file while it is written: always the same.
+
+So a draft that a killed process left is removed by the next one.
+"""
 
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
 
@@ -21,12 +24,12 @@ def replace_atomically(
 ) -> None:
     """Replace a file's content in one step; mode, owner and links are kept.
 
-    Raises `OSError`, and has changed nothing: also of a file that is read-only, or that
-    somebody has saved since its content was read as `before`.
+    Raises `OSError` if it can't, and changes nothing then: also if the file is read-only,
+    or if somebody has saved it since its content was read as `before`.
     """
     target = file.resolve()
     with locked_folder(target.parent, waiting):
-        # Replacing a file would not ask whether it may be written.
+        # Opened for writing: to replace a file needs no permission to write it.
         with target.open("r+b") as stream:
             if stream.read(len(before) + 1) != before:
                 raise OSError(
@@ -44,7 +47,7 @@ def replace_atomically(
 
 
 def _write_as(target: Path, draft: Path, content: bytes) -> None:
-    """Write a file with another's mode, and its owner where we may give files away."""
+    """Write a file with another's mode, and its owner if we may change owners."""
     handle = os.open(draft, _NEW, 0o600)  # nobody sees a private file meanwhile
     with os.fdopen(handle, "wb") as stream:
         stream.write(content)

@@ -20,10 +20,10 @@ class Clash:
 
 
 def find_clashes(paths: Mapping[str, Iterable[str]]) -> Iterator[Clash]:
-    """Yield the clashes among sources, each given with its files by path.
+    """Yield the clashes among sources; `paths` has the generated files of each.
 
     A clash is: two sources with one module name, a module beside a package of its name,
-    or names that differ only in case.
+    or names that differ only in case. `a-b.kern` and `a_b.kern` both generate `a_b.py`.
     """
     owners: dict[PurePosixPath, str] = {}
     for source, files in sorted(paths.items()):

@@ -1,6 +1,6 @@
 """Path confinement: paths from a manifest must lead into the output folder.
 
-A manifest comes with a repository, and who wrote it may be anybody.
+A manifest comes with a repository, and anybody may have written it.
 """
 
 from __future__ import annotations

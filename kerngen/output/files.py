@@ -1,7 +1,4 @@
-"""The generated files of a build as data.
-
-Nothing here touches the disk.
-"""
+"""The generated files of a build as data: nothing here reads or writes files."""
 
 from __future__ import annotations
 
@@ -68,9 +65,9 @@ def declare(generated: Iterable[Generated], kept: Mapping[str, Entry]) -> FileSe
 
 
 def _package_files(entries: Iterable[Entry]) -> Iterator[tuple[str, bytes]]:
-    """The files that make a Python package of the folder and of each sub-folder.
+    """Yield the files that make a Python package of the folder and of each sub-folder.
 
-    A folder of modules in other languages alone is none.
+    There are none if all generated files are in other languages.
     """
     files = [path for entry in entries for path in entry.files]
     found = [*modules(files)]

@@ -1,10 +1,15 @@
 """Up-to-date checks: which sources need no rebuilding.
 
-A source is fresh if the texts that it is made from, its own and those of other files,
-have the hash in the manifest, its files are on the disk as the manifest lists them, and
-this very compiler made them.  The last is noted in a stamp, which is a cache and no
-output: it lies in `__pycache__`, where no version control looks, so that a new compiler
-which generates the same files changes none.
+A source is fresh if
+
+- the texts that it is built from, its own and those of files it uses, have the hash in the
+  manifest,
+- its files are on the disk as the manifest lists them,
+- this very compiler made them.
+
+The last is recorded in a stamp.  That is a cache, not output: it is in `__pycache__`, which
+version control ignores, so that a new compiler that generates the same files changes none
+(docs/decisions/0002).
 """
 
 from __future__ import annotations
@@ -30,7 +35,7 @@ from kerngen.output.manifest import (
 
 _PACKAGE = Path(__file__).parent.parent
 _NO_COMPILER = ("cli", "runtime")
-"""Parts of the package that no generated file depends on."""
+"""Folders of the package that no generated file depends on."""
 
 _STAMPS = "__pycache__/kerngen.json"
 
@@ -101,7 +106,7 @@ def stamp_all(out: Path, built: Mapping[str, Entry]) -> None:
         name: _stamp(built[name]) if name in built else old.get(name, "")
         for name in read_manifest(out).sources
     }
-    # It is a cache: without it, the next build does more than it must.
+    # Without the cache, the next build only takes longer.
     with suppress(OSError, OutputError):
         file = confined(out, _STAMPS)
         file.parent.mkdir(exist_ok=True)

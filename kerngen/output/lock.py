@@ -18,12 +18,13 @@ _NO_LOCKS: Final = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 """Errors of a file system that has no locks."""
 
 PATIENCE: Final = 1.0
-"""Seconds that nobody is told of: as a rule another is done by then."""
+"""Seconds to wait before `waiting` is called: mostly the other process is done by then."""
 
 _PAUSE: Final = 0.02
+"""Seconds from one attempt to lock to the next."""
 
 Waiting: TypeAlias = Callable[[Path], None]
-"""What is called when others have locked a folder for longer than a moment."""
+"""A function that is called when others have locked a folder for longer than PATIENCE."""
 
 
 @contextmanager
@@ -41,7 +42,7 @@ def locked_folder(folder: Path, waiting: Waiting | None = None) -> Generator[Non
 
 
 def _lock(folder: Path, waiting: Waiting | None) -> ExitStack:
-    """Lock what is there once it is ours; what is returned unlocks it."""
+    """Lock the folder at a path; to close the result unlocks it."""
     with ExitStack() as opened:
         while True:
             handle = os.open(folder, os.O_RDONLY)
@@ -51,7 +52,7 @@ def _lock(folder: Path, waiting: Waiting | None) -> ExitStack:
             except OSError as error:
                 if error.errno not in _NO_LOCKS:
                     raise
-            # Else it was exchanged for another meanwhile.
+            # If not, another process has exchanged the folder while we waited: again.
             if os.path.samestat(os.fstat(handle), folder.stat()):
                 return opened.pop_all()
 

@@ -1,8 +1,7 @@
 """The manifest, `manifest.json`: which generated file belongs to which source.
 
-A file is kerngen's to replace or to remove only if the manifest lists it.  The manifest
-holds nothing of time, place or version, so that it changes only when a source or a
-generated file does.
+kerngen replaces or removes a file only if the manifest lists it.  The manifest contains no
+time, place or version, so it changes only when a source or a generated file does.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from kerngen.output.errors import OutputError
 
 
 def digest(content: bytes) -> str:
-    """Return the hash of a file's content, as the manifest has it."""
+    """Return the hash of a file's content, as in the manifest: SHA-256, in hexadecimal."""
     return sha256(content).hexdigest()
 
 
@@ -77,7 +76,7 @@ class Manifest:
 
 
 def read_manifest(out: Path) -> Manifest:
-    """Read the manifest of a folder; one without is empty."""
+    """Read the manifest of a folder; a folder without one has an empty manifest."""
     path = out / Manifest.NAME
     if not os.path.lexists(path):
         return Manifest()
@@ -101,7 +100,7 @@ def _from_json(value: Any) -> Manifest:
 
 
 def _hashes(value: Mapping[object, object]) -> dict[str, str]:
-    """Check that paths stay inside the folder: what is listed here may be deleted."""
+    """Return hashes by path; refuse paths out of the folder, as listed files are deleted."""
     hashes = {str(path): str(sha) for path, sha in value.items()}
     for path in filter(leads_out, hashes):
         raise ValueError(path)

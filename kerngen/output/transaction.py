@@ -3,13 +3,23 @@
 The new files are first laid out in a staging folder beside the output.  Then one of two
 things happens:
 
-1. the output is exchanged for a changed twin by one rename (the last part of this file): killed at any
-   moment, it is the old one or the new one, whole;
-2. where folders can't be exchanged (Windows, overlays and mounts, or where the caller's
-   working directory would be pulled from under its feet), files are replaced one by one
-   (the part before it): a failure puts the old ones back; after a kill, the next build does so.
+1. the output is exchanged for a changed twin by one rename (`swap_folder`): if the build is
+   killed at any moment, the output is the old one or the new one, whole;
+2. where folders can't be exchanged (Windows, overlays and mounts, or if the caller's
+   working directory is in the output and would be removed), files are replaced one by one
+   (`change_in_place`): after a failure the old ones are put back, after a kill the next
+   build does so.
 
-A staging folder that a killed build left behind is removed by the next one.
+The next build also removes the staging folder of a killed one:
+
+    out/                  the output
+    .out.kerngen/
+        twin/             1: the changed copy; after the exchange, the old output
+        kept.json         1: the inode numbers of files that stay
+        new/  old/        2: new files; copies of those that are overwritten
+        journal.json      2: present while the output is being changed
+
+docs/decisions/0001 has the reasons, and the other ways that were considered.
 """
 
 from __future__ import annotations
@@ -33,12 +43,15 @@ from kerngen.output.lock import Waiting, locked_folder
 _OURS = frozenset(
     {"twin", "new", "old", "journal.json", "journal.draft", "kept.json", "kept.draft"}
 )
-"""What a build that was killed may leave in the staging folder."""
+"""The names in a staging folder that a killed build may have left."""
 
 
 @contextmanager
 def locked(out: Path, waiting: Waiting | None = None) -> Generator[None]:
-    """Lock `out` for one process at a time; first undo what a killed one left."""
+    """Lock `out` for one process at a time; first undo the changes of a killed one.
+
+    The folder around it is locked, as `out` itself is exchanged for another folder.
+    """
     out.parent.mkdir(parents=True, exist_ok=True)
     with locked_folder(out.parent, waiting):
         _clean_up(out)
@@ -54,8 +67,8 @@ def commit(changes: Changes, out: Path) -> None:
         if not swap_folder(changes, out, _staging(out)):
             change_in_place(changes, out, _staging(out))
     finally:
-        # It is done or undone, and an error here would deny that.  What can't
-        # be carried over or removed now is left to the next build.
+        # The changes are made or undone, and an error here would hide that.  Files that
+        # can't be carried over or removed now are left to the next build.
         with suppress(OSError):
             _finish(out, _staging(out))
 
@@ -73,7 +86,7 @@ def _clean_up(out: Path) -> None:
 
 
 def _finish(out: Path, staging: Path) -> None:
-    """Carry over what was saved meanwhile, and remove the staging folder."""
+    """Carry over files that were saved during the swap, and remove the staging folder."""
     aside = rescue(out, staging)
     if not journal_of(staging).exists():
         shutil.rmtree(staging, ignore_errors=aside is not None)
@@ -85,7 +98,7 @@ def _finish(out: Path, staging: Path) -> None:
 
 
 def _refuse_strange(staging: Path) -> None:
-    """Refuse to remove what no build has left behind."""
+    """Raise if the staging folder has anything that no build left behind."""
     is_folder = staging.is_dir() and not staging.is_symlink()
     strange = not is_folder or any(
         item.name not in _OURS or item.is_symlink() for item in staging.iterdir()
@@ -145,8 +158,9 @@ def remove_empty_folders(removed: Iterable[str], folder: Path) -> None:
 
 # Change a folder file by file, with a journal to undo an interrupted change.
 #
-# For where folders can't be exchanged.  While there is a journal, the folder may hold old
-# and new files; `undo` makes it the old one again, and may itself be cut short and repeated.
+# This is for systems where folders can't be exchanged.  While there is a journal, the folder
+# may contain old and new files; `undo` restores the old ones.  An `undo` that is killed is
+# repeated by the next build.
 
 
 def journal_of(staging: Path) -> Path:
@@ -173,7 +187,11 @@ def change_in_place(changes: Changes, out: Path, staging: Path) -> None:
 
 
 def _save(changes: Changes, out: Path, staging: Path) -> None:
-    """Copy what will be overwritten or removed, and note what is new; journal last."""
+    """Copy the files that will be overwritten or removed, then write the journal.
+
+    The journal lists the files that are new.  It comes last: before it nothing is changed,
+    and once it is there, all copies are.
+    """
     added: list[str] = []
     for path in changes.paths:
         saved = staging / "old" / path
@@ -197,7 +215,7 @@ def undo(out: Path, staging: Path) -> None:
     for saved in (staging / "old").rglob("*"):
         path = saved.relative_to(staging / "old").as_posix()
         target = _place(path, out, staging)
-        # What wasn't reached is left alone: it may be what can't be written.
+        # A file that was not changed yet is left: it may be one that can't be written.
         if saved.is_file() and not _same_content(saved, target):
             target.parent.mkdir(parents=True, exist_ok=True)
             saved.replace(target)
@@ -205,7 +223,7 @@ def undo(out: Path, staging: Path) -> None:
 
 
 def _place(path: str, out: Path, staging: Path) -> Path:
-    """Return where a file lies; raise `OutputError` if the way there leads elsewhere."""
+    """Return the path of an output file; raise `OutputError` if it is not inside `out`."""
     if leads_out(path):
         raise OutputError(
             f"'{staging}' names '{path}', which is outside of '{out}', so no build has "
@@ -227,17 +245,18 @@ def _same_content(saved: Path, target: Path) -> bool:
 # Atomic change of a folder: it is swapped with a changed copy, made of hard links.
 #
 # The twin is made of hard links to everything that stays, a user's own files included, so
-# that no file is copied and none changes its time.  One rename then swaps the two.  What a
-# user saved in the folder between these steps is then in the old one, and is carried over.
+# that no file is copied and none changes its time.  One rename then swaps the two.  A file
+# that a user saved in the folder between these steps is then in the old folder, from which
+# `rescue` carries it over.
 
 
 _NOTE = "kept.json"
-"""A file with the inode number of each file that stays, and of what was generated."""
+"""A file with a number for each path: the inode of a file that stays, or _GENERATED."""
 
 _NEW, _GENERATED = 0, -1
-"""Numbers that no inode has: for a file that was not there, and for one that is ours."""
+"""Numbers that no inode has: of a path that did not exist, and of a generated file."""
 
-_AT_FDCWD = -100
+_AT_FDCWD = -100  # Linux: paths are relative to the working directory
 _RENAME_EXCHANGE = 2  # Linux: renameat2
 _RENAME_SWAP = 2  # macOS: renamex_np
 
@@ -256,8 +275,9 @@ def swap_folder(changes: Changes, out: Path, staging: Path) -> bool:
             twin.rename(out)
             return True
         if Path.cwd().is_relative_to(out):
-            return False  # the caller would be left standing in a removed folder
+            return False  # the caller's working directory would be removed
         _link_folder(out, twin, changes.paths)
+        # The numbers before generated files are written: those of the user's files.
         kept = {path: _number(file) for path, file in _files(twin)}
         write_files(changes.write, twin)
         remove_empty_folders(changes.remove, twin)
@@ -265,14 +285,15 @@ def swap_folder(changes: Changes, out: Path, staging: Path) -> bool:
         write_note(staging / _NOTE, {**generated, **kept})
         _exchange(twin, out)
     except OSError:
-        # If it is more than that this way is barred, the other meets it too.
+        # Either folders can't be exchanged here, or `change_in_place` fails, too, and
+        # reports the error.
         shutil.rmtree(twin, ignore_errors=True)
         return False
     return True
 
 
 def _link_folder(folder: Path, twin: Path, skipped: frozenset[str]) -> None:
-    """Make `twin` hold the very files of `folder`, less those skipped."""
+    """Make `twin` a copy of `folder` by hard links, without the files that are skipped."""
     twin.mkdir()
     owner = folder.stat()
     os.chown(twin, owner.st_uid, owner.st_gid)
@@ -286,14 +307,14 @@ def _link_folder(folder: Path, twin: Path, skipped: frozenset[str]) -> None:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Everything below a folder that is none, by path."""
+    """Yield everything below a folder but folders, with its path."""
     for file in folder.rglob("*"):
         if file.is_symlink() or not file.is_dir():
             yield file.relative_to(folder).as_posix(), file
 
 
 def _number(file: Path) -> int:
-    """The inode number, which a file that was saved in its place does not have."""
+    """Return the inode number; a file that an editor saved in its place has another."""
     try:
         return file.lstat().st_ino
     except FileNotFoundError:
@@ -309,9 +330,9 @@ def _below(name: str, paths: frozenset[str]) -> list[str]:
 def rescue(out: Path, staging: Path) -> Path | None:
     """Carry over files that somebody saved in the old folder during the swap.
 
-    It may be cut short and repeated.  What was saved after the exchange is newer still,
-    and stays.  Where a folder has become a link or a file meanwhile, what was saved in it
-    is put into a new folder beside the output, which is returned.
+    After a kill it is repeated.  A file that was saved again after the exchange is newer,
+    and stays.  Where a folder has become a link or a file meanwhile, files saved in it are
+    put into a new folder beside the output, which is returned.
     """
     note = staging / _NOTE
     if not note.exists():

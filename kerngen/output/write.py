@@ -26,7 +26,7 @@ class Summary:
     removed: tuple[str, ...]
     unchanged: int
     left: tuple[str, ...]
-    """No longer generated, but changed by hand since: left alone, and disowned."""
+    """Files no longer generated, but changed by hand: they stay, out of the manifest."""
 
 
 @final
@@ -54,12 +54,13 @@ def write(
 ) -> Summary:
     """Write the generated files to `out`, and remove stale ones.
 
-    Files that didn't change aren't written.  What the old manifest lists and the new one
-    doesn't is removed.  Anything else in the folder is a user's and stays; if it is in
-    the way, `OutputError` is raised.  On any error the folder is as it was.
+    Files that didn't change aren't written.  Files that the old manifest lists and the new
+    one doesn't are removed.  Any other file in the folder is a user's and stays; if it is
+    in the way, `OutputError` is raised.  On any error the folder is as it was.
 
-    With the manifest `seen` when the texts were read, `OvertakenError` is raised if
-    another build has written since what these sources are to become.
+    `keep` is true of sources whose files stay, though they are not built now.  `seen` is
+    the manifest at the time when the texts were read: `OvertakenError` is raised if
+    another build has written files of these sources since.
     """
     out = _resolve(out)
     generated = list(generated)
@@ -117,7 +118,7 @@ def check(
 
 
 def _resolve(out: Path) -> Path:
-    """Follow links, so that what a link points to is changed and not the link."""
+    """Return the output folder with links resolved, so that a link to it stays a link."""
     out = out.resolve()
     if out.exists() and not out.is_dir():
         raise OutputError(f"'{out}' is a file, not a folder.")
@@ -144,7 +145,7 @@ def _changes(files: FileSet, old: Manifest, out: Path) -> tuple[Changes, list[st
 
 
 def _refuse_foreign(path: str, old: Manifest, out: Path) -> None:
-    """Refuse to write over, or through, what kerngen did not make."""
+    """Refuse to overwrite a file that kerngen did not make, or to write through a link."""
     for obstacle in _obstacles(path, _owned(old), out):
         raise OutputError(
             f"'{obstacle}' is in the way of a generated file, and kerngen's manifest "

@@ -1,7 +1,10 @@
-"""Compaction: the elements that matter, side by side.
+"""Compaction of vectors: the places of elements that are not 0, and distinct elements.
 
-How many they are is known on the device alone: results are as long as the input, with
-their number beside them, so that nothing waits for it.
+Their number is known on the device only.  So that nothing waits for it, results are as
+long as the input, and the number is a tensor beside them:
+
+    nonzero of 0 7 0 5      places 1 3 4294967295 4294967295, number 2
+    unique of 5 3 5 5       values 3 5 5 5, counts 1 3 0 0, number 2
 """
 
 from __future__ import annotations
@@ -27,16 +30,16 @@ _BEGINS: Final[Mapping[type, Callable[[Any], AnyTensor]]] = {
 
 
 class Nonzero(NamedTuple):
-    """Places in ascending order, then 4294967295; and how many there are, of rank 0."""
+    """Places in ascending order, then 4294967295; their number is a tensor of rank 0."""
 
     places: AnyTensor
     number: AnyTensor
 
 
 class Unique(NamedTuple):
-    """Elements that differ, ascending, and how often each occurs; and how many differ.
+    """Distinct elements, ascending, with the count of each; their number, of rank 0.
 
-    `values` behind the last of them repeat the last element, and `counts` are 0 there.
+    Behind the last distinct element, `values` repeat it, and `counts` are 0.
     """
 
     values: AnyTensor
@@ -59,9 +62,9 @@ def nonzero(x: AnyTensor) -> Nonzero:
 
 
 def unique(x: AnyTensor) -> Unique:
-    """Return the elements of a vector that differ, ascending, and how often they occur.
+    """Return the distinct elements of a vector, ascending, with the count of each.
 
-    All NaNs are one, the last, and both zeros are one, as in NumPy.
+    All NaNs are equal, and come last; 0.0 and -0.0 are equal, as in NumPy.
 
     Raises:
         ArgumentError: If x is no tensor of f32, i32 or u32.
@@ -70,6 +73,8 @@ def unique(x: AnyTensor) -> Unique:
     x = check_vector("unique", "x", x)
     if not x.size:
         return Unique(x, *kernels.nonzero(x.ctx.empty((0,), u32)))
+    # Equal elements are neighbours once sorted: those that differ from the one before begin
+    # a run.
     ordered = sort(x)
     starts, number = kernels.nonzero(_BEGINS[x.element](ordered))
     return Unique(take(ordered, starts), kernels.run_lengths(starts), number)

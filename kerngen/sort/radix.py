@@ -68,7 +68,7 @@ def argsort(x: AnyTensor) -> AnyTensor:
 
 
 def sort_by_key(keys: AnyTensor, values: AnyTensor) -> Sorted:
-    """Return keys in ascending order, and in the same order the values beside them.
+    """Return keys in ascending order, with the values in the order of their keys.
 
     Values of equal keys stay in their order.
 
@@ -97,9 +97,12 @@ def take(x: AnyTensor, places: AnyTensor) -> AnyTensor:
 
 
 def _order(x: AnyTensor) -> AnyTensor:
-    """Return the places of all elements, in their order in each row.
+    """Return the places of all elements, row by row, in each row by ascending key.
 
-    They are sorted by their keys, then by their rows, which keeps them in that order.
+    All elements are sorted by key first, then by row: a stable sort keeps the order of
+    keys within a row.
+
+        rows 5 2 | 4 9    by key: places 1 2 0 3    by row: 1 0 2 3
     """
     order = _ARGSORT[x.element](x.reshape(x.size))
     if x.ndim == 1:

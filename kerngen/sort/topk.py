@@ -24,12 +24,13 @@ from kerngen_kernels import topk as kernels
 Places: TypeAlias = Tensor[Any, Any]
 
 AT_ONCE: Final = 6
-"""How many places a call of `find_more` finds."""
+"""The number of places that a call of `find_more` finds."""
 
 SHORT: Final = 256
 """Rows of this many elements are not cut: finding six places there takes one short pass."""
 
 LEAST_CHUNK: Final = 16
+"""The fewest elements of a chunk."""
 
 
 class TopK(NamedTuple):
@@ -69,7 +70,7 @@ def topk(x: Tensor[Any, Any], k: int) -> TopK:
 
 
 def _check_floats(x: object) -> None:
-    """Refuse what is no tensor of f32."""
+    """Raise ArgumentError unless x is a tensor of f32."""
     if not is_tensor(x):
         raise ArgumentError(f"topk: x is {kind_of(x)}; expected a tensor of f32.")
     if x.element is not f32:
@@ -79,7 +80,7 @@ def _check_floats(x: object) -> None:
 
 
 def _check_number(k: object, n: int) -> None:
-    """Refuse what is no number of elements of n."""
+    """Refuse a k that is no whole number from 1 to n."""
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= n:
         raise ArgumentError(
             f"topk: k is {k!r}; expected a whole number from 1 to {n}, the length of the "
@@ -89,6 +90,8 @@ def _check_number(k: object, n: int) -> None:
 
 def _places(x: Matrix[f32], k: int) -> Matrix[i32]:
     """Return the places of the k greatest elements of each row."""
+    # The best chunks are found by this very function, in the row of their greatest
+    # elements; `taken` has the elements of those chunks side by side.
     n = x.shape[1]
     size = _chunk(n, k)
     if n <= SHORT or n // size <= k:
@@ -100,7 +103,11 @@ def _places(x: Matrix[f32], k: int) -> Matrix[i32]:
 
 
 def _chunk(n: int, k: int) -> int:
-    """Return how long chunks are: with sqrt(n / k) the least is left to look at."""
+    """Return the length of chunks: the power of two from sqrt(n / k) on.
+
+    With chunks of c elements, n / c greatest elements and the k c elements of the chosen
+    chunks are left to look at: fewest for c = sqrt(n / k).
+    """
     power = (max(isqrt(n // k), LEAST_CHUNK) - 1).bit_length()
     return 1 << power
 

@@ -1,8 +1,10 @@
 """Arenas: many named tensors in one buffer, which one dispatch can update.
 
-Each tensor starts at a multiple of 256 bytes, as any adapter can bind it there; the gaps
-hold zeros, which every update leaves as they are.  An arena is one buffer as long as the
-adapter can bind it whole; above that it is as few segments as tensors fit in.
+    segment 0   │ weight ... 0 0 │ bias 0 0 0 0 │     each tensor at a multiple of 256 bytes
+
+Any adapter can bind a tensor at such an offset; the gaps hold zeros, which every update
+leaves as they are.  An arena is one buffer as long as the adapter can bind it whole; above
+that it is several segments, and no tensor is in two.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ class Span:
     stop: int
 
     def within(self, held: Sequence[Span]) -> Span | None:
-        """Return the part of the span that lies in one of those held, or None."""
+        """Return the part of the span that is in the held span of its segment, or None."""
         own = held[self.segment]
         start, stop = max(self.start, own.start), min(self.stop, own.stop)
         return Span(self.segment, start, stop) if start < stop else None
@@ -110,9 +112,10 @@ def lay_out(
     """Return the layout of tensors of these shapes, one after the other.
 
     Args:
-        shapes: The shapes by name, in the order in which they are to lie.
-        most_bytes: How large a segment may be.
-        parts: Into how many equal parts segments can be cut, each as aligned as a tensor.
+        shapes: The shapes by name, in the order of the tensors in the segments.
+        most_bytes: The largest size of a segment.
+        parts: The number of equal parts into which segments can be cut, such as ranks; each
+            part is aligned as a tensor is.
 
     Raises:
         ShapeError: If a tensor has no elements.
@@ -143,7 +146,7 @@ def _check_length(name: str, shape: tuple[int, ...], length: int, most: int) -> 
 
 
 def _joined(places: Iterator[Place]) -> list[Span]:
-    """Join places that follow each other; they come in their order."""
+    """Return the spans of places, those that follow each other as one."""
     spans: list[Span] = []
     for place in places:
         last = spans[-1] if spans else None
@@ -164,7 +167,7 @@ class Arena:
         layout: Layout,
         held: Sequence[Span] | None = None,
     ) -> None:
-        """Allocate zeros: for all of the layout, or what is `held` of each segment."""
+        """Allocate zeros, for all of the layout or for one `held` span of each segment."""
         self.layout = layout
         self.held = layout.whole if held is None else [*held]
         self.segments: tuple[Vector[f32], ...] = tuple(

@@ -10,23 +10,29 @@ from kerngen.runtime import Capture, StateError
 from kerngen.train.optimizers import Settings, changeable, check_range
 
 NUMBER: Final = "step_number"
-"""The scalar that the trainer declares itself: corrections of moments depend on it."""
+"""The name of the scalar for the step's number, on which corrections of moments depend."""
 
 
 @final
 @dataclass(slots=True)
 class StepPart:
-    """The calls of a step up to an exchange with other processes, or to its end."""
+    """The calls of a step up to an exchange with other processes, or to its end.
+
+    A sharded trainer's step has three parts, the last one empty:
+
+        network, backward │ exchange │ clip, adamw_step │ gather │
+        part 0            │ its wait │ part 1           │ wait   │ part 2
+    """
 
     capture: Capture
     names: set[str] = field(default_factory=set[str])
-    """Its scalars, but the step's number."""
+    """The names of its scalars, without the step's number."""
     number: int | None = None
-    """The step's number, if it was asked for."""
+    """The step's number as a scalar of the capture, if a call uses it."""
     updates: bool = False
-    """Whether the step's update is in it."""
+    """Whether the step's update of the parameters is in this part."""
     wait: Callable[[], None] | None = None
-    """Exchanges or gathers after it, if it is not the last."""
+    """The exchange or gathering after it; None for the last part."""
 
     def record(self, number: int, scalars: Mapping[str, float]) -> None:
         """Record the calls as step `number`, with new values of scalars."""
@@ -54,13 +60,13 @@ class Take(Protocol):
 class CapturedStep:
     """A step recorded by `trainer.capture()`; `replay` takes it again.
 
-    It differs from the step's own calls in nothing but the time that they take.
+    A replay computes the same as the calls that were captured.
     """
 
     def __init__(self, capture: Capture, number: int, take: Take) -> None:
         """Begin the block; use `trainer.capture()` instead."""
         self.replaces = False
-        """Whether the block computes the gradients from nothing."""
+        """Whether the block overwrites the gradients, and does not add to them."""
         self._number = number
         self._parts = [StepPart(capture)]
         self._take = take
@@ -83,7 +89,8 @@ class CapturedStep:
         """Return a number that replays may change: `step.scalar("lr", 1e-3)`.
 
         It is for calls up to the next `exchange`; after that, declare it again, by the
-        same name if it is the same.  Raises what `kerngen.runtime.Capture.scalar` raises.
+        same name if it is the same.  The errors are those of
+        `kerngen.runtime.Capture.scalar`.
         """
         part = self._parts[-1]
         number = part.capture.scalar(name, value)
@@ -95,7 +102,7 @@ class CapturedStep:
 
         Raises:
             TornStateError: If an error left an earlier step half taken.
-            UniformRangeError: If a setting of the step is out of its range, or a scalar of its.
+            UniformRangeError: If a setting of the step, or another scalar, is out of range.
             StateError, UnknownNameError, DtypeError, ContextError, DeviceLost: As
                 `kerngen.runtime.Capture.replay`.
             NonFiniteError, ExchangeError: As an exchange in the block.
@@ -115,7 +122,7 @@ class CapturedStep:
             self._take(self._parts, record, replaces=self.replaces)
 
     def close(self) -> None:
-        """Give up the memory that the step keeps; it can't be replayed any more."""
+        """Free the memory that the step keeps; it can't be replayed any more."""
         for part in self._parts:
             part.capture.close()
 

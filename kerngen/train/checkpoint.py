@@ -54,7 +54,7 @@ def write_checkpoint(path: Path, state: Mapping[str, NDArray[np.generic]]) -> No
 
 
 def _check_goal(goal: Path) -> None:
-    """Refuse what replacing a file would do to other things than files."""
+    """Refuse a goal that is no regular file, or not writable: `replace` would not."""
     if not goal.exists():
         return
     if not goal.is_file():
@@ -64,7 +64,7 @@ def _check_goal(goal: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Let a new name outlive a crash of the machine, where folders can be synced."""
+    """Sync a folder, so that a new name in it outlives a crash of the machine."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)

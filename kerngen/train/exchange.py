@@ -1,8 +1,11 @@
 """Exchange of gradients with other processes, by way of the host.
 
-Gradients are read, changed by a function of the caller's, looked at, and written back, one
-read and one write for each segment of their arena.  What is wrong with those of one rank is
-found here on all ranks, at the same step, before anything is written.
+    read the gradients     one read for each segment of their arena
+    compare a note         each rank's checksums, step and faults, by `all_reduce`
+    call the function      the caller's, which changes the arrays in place
+    check, write back      one write for each segment
+
+A fault of one rank is raised on all ranks, at the same step, before anything is written.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ WIRES: Final[Mapping[str, type[np.floating[Any]]]] = {
 }
 
 _MOST: Final = 1 << 20
-"""Below it, whole numbers are exact in f32, and sums of one of them and zeros."""
+"""Checksums are reduced to less than this: `all_reduce` adds them as f32, exactly."""
 
 
 @final
@@ -40,8 +43,9 @@ class Note:
     """A rank's message to the others at each step, as f32 numbers.
 
     `layout` and `origin` are checksums: of parameters and optimizer, and of the state that
-    the rank began from.  `wire` is the number of bits that it exchanges.  `torn` is whether its gradients belong to no single loss; `wrong`
-    counts the parameters whose gradients are not finite, and `first` is one of them.
+    the rank began from.  `wire` is 32 or 16, the bits of a number that it exchanges.
+    `torn` is 1 if its gradients belong to no single loss; `wrong` counts the parameters
+    whose gradients are not finite, and `first` is the number of the first one.
     """
 
     layout: int
@@ -65,11 +69,12 @@ _SAME: Final = {
     ),
     "wire": "exchanges float{}, rank 0 float{}. Pass the same 'wire' on all ranks.",
 }
-"""What notes must agree in, and what is said of a rank that differs."""
+"""The fields of a note in which all ranks must agree, and the error for one that differs."""
 
 _MOST_SQUARES: Final = 1e38
+"""A sum of squares below this is finite in f32, whose largest number is 3.4e38."""
 _PIECE: Final = 1 << 16
-"""Elements that are looked at together: they stay in the processor's cache."""
+"""Elements of a pass over an array: they stay in the processor's cache."""
 _NOTHING: Final = "Nothing was changed."
 
 
@@ -101,9 +106,10 @@ def identity_of(
 @final
 @dataclass(frozen=True, slots=True)
 class Exchanged:
-    """The exchanged gradients, segment by segment, and their sum of squares.
+    """The exchanged gradients, segment by segment, and a bound on their sum of squares.
 
-    Where the trainer is sharded it is the sum itself.
+    `total` is the sum itself if the trainer is sharded, else the largest square times the
+    number of elements.
     """
 
     arrays: list[NDArray[Any]]
@@ -131,7 +137,7 @@ class Exchanger:
         group: ProcessGroup | None,
         held: Sequence[Span],
     ) -> None:
-        """Allocate nothing yet; of what is exchanged, this rank needs what is `held`."""
+        """Allocate nothing yet; `held` are the spans that this rank needs of the result."""
         self._layout = layout
         self._held = held
         self._is_sharded = [*held] != layout.whole
@@ -152,11 +158,11 @@ class Exchanger:
     ) -> Exchanged:
         """Return the exchanged gradients; nothing on the device is changed.
 
-        `fault` is why this rank's are torn, if they are.
+        `fault` is why this rank's gradients are torn, or "".
 
         Raises:
-            NonFiniteError: If gradients are not finite, on whichever rank.
-            TornStateError: If those of a rank are torn.
+            NonFiniteError: If the gradients of any rank are not finite.
+            TornStateError: If the gradients of any rank are torn.
             ExchangeError: If an exchange fails, or ranks don't belong together.
         """
         where = f"exchange, before step {step}"
@@ -176,12 +182,12 @@ class Exchanger:
         try:
             self._compare(where, note)
             if fault:
-                # Without a group, the others learn of it by numbers that are not finite.
+                # Without a group there are no notes: NaN makes the other ranks raise, too.
                 for array in arrays:
                     array.fill(np.nan)
             exchange(function, arrays, where, self._group)
         except ExchangeError as error:
-            # What did not return may still write to them.
+            # A function that did not return in time may still write to the arrays.
             self._failure, self._arrays = str(error), {}
             raise
         if fault:
@@ -205,6 +211,7 @@ class Exchanger:
         """Return the sum of the squares of all ranks' parts, in the same order on each."""
         assert self._group is not None
         own = sum(map(_sum_squares, parts))
+        # `rows` are f32: a float64 is sent as its f32 value and the rest.
         high = np.float32(own) if own < _MOST_SQUARES else np.float32(np.inf)
         low = own - float(high) if np.isfinite(high) else 0.0
         rows = self._group.rows(np.array([high, low], np.float32), where)
@@ -217,7 +224,7 @@ class Exchanger:
         return total
 
     def _read(self, segments: Sequence[Vector[f32]], wire: Wire) -> list[NDArray[Any]]:
-        """Return the gradients in arrays that are kept for it."""
+        """Read the gradients into arrays that are reused, rounded to f16 if so wired."""
         if wire not in self._arrays:
             lengths = self._layout.segments
             self._arrays[wire] = [np.empty(n, WIRES[wire]) for n in lengths]
@@ -227,7 +234,10 @@ class Exchanger:
         return self._arrays[wire]
 
     def _compare(self, where: str, own: Note) -> None:
-        """Refuse, on all ranks alike, what is wrong on one; gradients have not moved yet."""
+        """Compare the notes of all ranks; raise the same error on all for a fault of one.
+
+        That is before the gradients are exchanged.
+        """
         if self._group is None:
             return
         rows = self._group.rows(np.array(astuple(own), np.float32), where)

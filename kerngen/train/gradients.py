@@ -23,8 +23,8 @@ from kerngen_kernels import clip, elementwise, reduction
 class Norm:
     """The sum of squares of some gradients, on the device.
 
-    `writes` counts their writes up to there: any write after it makes the norm void.
-    `is_finite` if the host has checked it.
+    `writes` is the number of writes of the gradients so far: after another one, the norm
+    is outdated. `is_finite` if the host has checked it.
     """
 
     total: Scalar[f32]
@@ -34,7 +34,7 @@ class Norm:
 
 @final
 class Gradients:
-    """The arena of gradients, and the state that is known of them."""
+    """The arena of gradients, with what the host knows of them: validity and norm."""
 
     def __init__(
         self,
@@ -42,7 +42,10 @@ class Gradients:
         layout: Layout,
         held: Sequence[Span] | None = None,
     ) -> None:
-        """Start with zeros; of sharded ones, an exchange leaves only what is `held`."""
+        """Allocate zeros; `held` are this rank's spans, of a sharded trainer's gradients.
+
+        Only those are valid after an exchange.  `one` is the gradient of a loss by itself.
+        """
         self.arena = Arena(ctx, layout)
         self.held = layout.whole if held is None else [*held]
         self.parts = [self.arena.part(span) for span in self.held]
@@ -59,7 +62,7 @@ class Gradients:
 
     @property
     def writes(self) -> int:
-        """How many calls have written the gradients."""
+        """The number of calls that have written the gradients."""
         return self._whole.writes
 
     @property
@@ -128,7 +131,7 @@ class Gradients:
         return _root(self._sum_squares())
 
     def _sum_squares(self) -> Scalar[f32]:
-        """Return the sum of the squares of all: the exchange knows it of sharded ones."""
+        """Return the sum of all squares; if sharded, the one that the exchange computed."""
         if self._total is None:
             return _sum_squares(self.parts)
         if not self.is_finite:
@@ -143,7 +146,8 @@ class Gradients:
     ) -> Scalar[f32]:
         """Scale all gradients to a norm of at most `max_norm`; return the norm before.
 
-        `check` is called with it before anything is changed; what it lets pass is finite.
+        `check` is called with that norm before anything is changed, and raises if it is
+        not finite.
         """
         total = self._sum_squares()
         losses, norm = total.losses, _root(total)
@@ -164,7 +168,8 @@ class Gradients:
     def norm_of(self, names: Sequence[str]) -> Norm:
         """Return the norm by which the device decides whether to take a step.
 
-        It is the norm that clipping took, if that was of these very gradients.
+        If the gradients were clipped and not written since, it is the norm of the clip,
+        so that the squares are added up once.
         """
         layout, clipped = self.arena.layout, self._clipped
         spans = layout.spans(names)

@@ -3,8 +3,9 @@
     group = ProcessGroup(rank, size, all_reduce)
     trainer = Trainer(ctx, parameters, group=group)
 
-There is no engine here.  Functions of the caller's move the data, by torch.distributed, MPI
-or anything else: each changes a list of arrays in place, and is called by all ranks alike.
+kerngen moves no data between processes.  Functions of the caller's do, by
+torch.distributed, MPI or anything else: each changes a list of arrays in place, and is
+called by all ranks alike.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from kerngen.runtime.values.kinds import kind_of
 from kerngen.train.errors import ExchangeError
 
 Exchange: TypeAlias = Callable[[list[NDArray[Any]]], object]
-"""Changes contiguous arrays in place, alike on all ranks; what it returns is None."""
+"""A function that changes contiguous arrays in place, alike on all ranks; returns None."""
 
 
 class Arrivals(Protocol):
-    """A number per rank that all ranks can read, such as an array in shared memory."""
+    """A number for each rank that all ranks can read, such as an array in shared memory."""
 
     def __getitem__(self, rank: int, /) -> int:
         """Return the number of a rank, without waiting for it."""
@@ -50,13 +51,13 @@ class ProcessGroup:
     rank: int
     """The number of this process, from 0."""
     size: int
-    """How many processes there are."""
+    """The number of processes."""
     all_reduce: Exchange
-    """Adds each array up over the ranks; it gets one of a few numbers for each rank."""
+    """Replaces each array by its sum over the ranks; it gets a short array, for notes."""
     all_gather: Exchange | None = None
-    """Fills each array, of which this rank has part `rank` of `size`; to shard, only."""
+    """Fills each array, of which this rank has part `rank` of `size`; for sharding only."""
     timeout: float | None = None
-    """For how many seconds an exchange may run."""
+    """The seconds that an exchange may take; without it there is no limit."""
     arrivals: Arrivals | None = None
     """Counts the exchanges that each rank has begun, from 0; kerngen writes it."""
 
@@ -89,7 +90,7 @@ class ProcessGroup:
             self.arrivals[self.rank] = int(self.arrivals[self.rank]) + 1
 
     def absent(self) -> str:
-        """Return which ranks have not begun this exchange, as a sentence, or ""."""
+        """Return the ranks that have not begun this exchange, as a sentence, or ""."""
         if self.arrivals is None:
             return ""
         own = int(self.arrivals[self.rank])
@@ -107,8 +108,15 @@ class ProcessGroup:
     def rows(self, own: NDArray[np.float32], where: str) -> NDArray[np.float32]:
         """Return one row of numbers from each rank; `own` is this rank's.
 
+        Each rank fills its own row, and the sum over ranks has all of them.  A 1 before
+        the numbers proves that a rank took part, and that the rows were added up:
+
+            rank 0          rank 1          the sum
+            1 own           0 0             1 own of rank 0
+            0 0             1 own           1 own of rank 1
+
         Raises:
-            ExchangeError: If a rank's row is not there, or `all_reduce` does no sums.
+            ExchangeError: If a rank's row is missing, or `all_reduce` computes no sums.
         """
         rows = np.zeros((self.size, 1 + own.size), np.float32)
         rows[self.rank] = [1.0, *own]
@@ -199,7 +207,7 @@ def _fault(
 def _bounded(
     function: Exchange, arrays: list[NDArray[Any]], timeout: float | None
 ) -> object:
-    """Call a function, and wait for it no longer than that; raise TimeoutError then."""
+    """Call a function; raise TimeoutError if it takes longer than `timeout` seconds."""
     if timeout is None:
         return function(arrays)
     results: list[object] = []

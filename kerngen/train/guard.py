@@ -1,7 +1,11 @@
 """The guard: skips steps with gradients that are not finite, without a wait.
 
-It is a number on the device, 0 or the first step that failed.  Updates read it there, so
-that nobody has to wait; the host looks at it when it waits anyway.
+The guard is a number on the device, 0 or the first step that failed.  Each update reads it
+there, and changes nothing unless it is 0; so the host need not wait for a step.  It reads
+the number when it waits anyway, for any tensor.
+
+Steps after a failed one are skipped, too: they would be computed from parameters that
+should have moved, and the host has counted the step already (docs/decisions/0008).
 """
 
 from __future__ import annotations
@@ -19,8 +23,9 @@ from kerngen_kernels import clip
 class StepGuard:
     """The number of the first failed step, on the device; updates check it there.
 
-    Updates read `failed` on the device.  It is armed from a note on, until a look has
-    found nothing or it is cleared; looks count in the thread that noted, which trains.
+    `failed` is that number.  After `note`, the guard is armed: the next `look` reads
+    `failed`, which waits for the device.  A look in another thread than that of the note,
+    or of a guard that is not armed, reads nothing.
     """
 
     def __init__(self, ctx: Context) -> None:
@@ -44,7 +49,8 @@ class StepGuard:
     def look(self) -> Generator[int, None, None]:
         """Yield the number of the failed step or 0, waiting if checks are recorded.
 
-        To read a tensor is to look, too: a look within a look yields 0.
+        Every read of a tensor of the context looks, also the one of `failed` in here: a
+        look within a look yields 0.
         """
         if self._looking or not self._armed or self._thread != get_ident():
             yield 0

@@ -19,7 +19,7 @@ class Integrity:
     """Tracks whether tensors that belong together were all written."""
 
     def __init__(self, tensors: Sequence[Tensor[Any, Any]]) -> None:
-        """Take them for whole."""
+        """Track tensors that are valid now."""
         self._tensors = tensors
         self._fault = ""
         self._losses = self._count_losses()
@@ -33,19 +33,20 @@ class Integrity:
 
     @property
     def writes(self) -> int:
-        """How many calls have written them."""
+        """The number of calls that have written them."""
         return sum(tensor.writes for tensor in self._tensors)
 
     @contextmanager
     def writing(
         self, otherwise: str, *, anew: bool = False
     ) -> Generator[None, None, None]:
-        """Run a block that writes them; if it fails, they are invalid from then on.
+        """Run a block that writes the tensors; if it fails, `otherwise` is their fault.
 
-        What is written `anew` is whole then, whatever was before.  An error that comes
-        before anything was written changes nothing.
+        If the block overwrites all of them (`anew`), they are valid after it, whatever was
+        before.  An Error that comes before anything was written changes nothing.
         """
         before, fault = self.writes, self._fault
+        # Set before the block: an interrupt, which is no Error, may come at any point.
         self._fault = otherwise
         try:
             yield

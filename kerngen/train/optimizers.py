@@ -30,13 +30,14 @@ Name: TypeAlias = Literal["adamw", "adam", "sgd", "lion"]
 """The name of an optimizer."""
 
 _LEAST: Final = float(np.finfo(np.float32).tiny)
+"""The least normal f32: adapters may flush smaller numbers to 0."""
 _RANGES: Final = {
     "beta1": (0.0, 1.0),
     "beta2": (0.0, 1.0),
     "momentum": (0.0, 1.0),
     "eps": (_LEAST, math.inf),
 }
-"""The least that a setting may be, and what it must be below; others are from 0 on."""
+"""The ranges of settings: from the first number on, below the second; others from 0 on."""
 
 
 @final
@@ -46,9 +47,9 @@ class Optimizer:
 
     name: Name
     moments: tuple[str, ...]
-    """What it keeps of each parameter, in the order of the kernel's arguments."""
+    """The names of its moments, in the order of the kernel's arguments."""
     counts: bool = False
-    """Whether its kernel takes the number of the step."""
+    """Whether its kernel takes the number of the step, for the correction of moments."""
 
     @property
     def step(self) -> str:
@@ -82,7 +83,7 @@ OPTIMIZERS: Final[Mapping[str, Optimizer]] = {
 }
 
 Settings: TypeAlias = tuple[tuple[str, float], ...]
-"""What a kernel is given beside tensors: a number for each name."""
+"""The arguments of an optimizer's kernel beside tensors: a number for each name."""
 
 
 def optimizer_of(name: str) -> Optimizer:
@@ -111,6 +112,8 @@ def by_settings(
     where: str, names: Sequence[str], given: Mapping[str, Setting]
 ) -> list[tuple[Settings, list[str]]]:
     """Group parameters by their settings.
+
+    With `lr={"w": 0.1, "b": 0.2, "u": 0.1}` there are two groups: `w` and `u`, and `b`.
 
     Raises:
         UniformRangeError: If a setting is out of its range, or of f32's.

@@ -1,7 +1,7 @@
 """Matrix products and their gradients, with transposed factors read in place.
 
-The right factor may be larger than the adapter can bind: it is taken in ranges of rows
-then, as `MatmulCache` does it, and nothing leaves the device.
+The right factor may be larger than the adapter can bind: then it is read in ranges of rows,
+one product for each, as in `MatmulCache`.  Nothing leaves the device.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def right_gradient(
 
 
 def _fits(matrix: Matrix[f32]) -> bool:
-    """Return whether a kernel takes it, or refuses it for another reason."""
+    """Return whether a matrix can be bound whole; true of what a kernel refuses anyway."""
     return not is_tensor(matrix) or matrix.nbytes <= matrix.ctx.max_tensor_bytes
 
 

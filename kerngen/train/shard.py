@@ -1,7 +1,11 @@
 """Sharding: each rank keeps the optimizer's moments for its part only (ZeRO, stage 1).
 
-A part is an equal share of each segment of an arena, whatever tensors lie there.  So what
-is gathered is named as ever, and a checkpoint knows nothing of the number of ranks.
+A part is an equal share of each segment of an arena, and may begin amid a tensor:
+
+    segment   │ weight          │ bias │ other     │
+    ranks     │ 0          │ 1          │ 2        │
+
+Tensors that are gathered are whole, so a checkpoint does not depend on the number of ranks.
 """
 
 from __future__ import annotations
@@ -50,7 +54,7 @@ class Shard:
         try:
             exchange(self._all_gather, self._arrays, where, self._group)
         except ExchangeError:
-            self._arrays = []  # what did not return may still write to them
+            self._arrays = []  # a function that is late may still write to them
             raise
         for segment, array in zip(arena.segments, self._arrays, strict=True):
             segment.copy_from(array)
@@ -66,8 +70,8 @@ class Shard:
         """Write a checkpoint on the first rank, while the others wait.
 
         Raises:
-            OSError: On the first rank, if it can't be written.
-            ExchangeError: On the others then.
+            OSError: On the first rank, if the file can't be written.
+            ExchangeError: On the other ranks, if the first one can't write.
         """
         failure: OSError | None = None
         if self._group.rank == 0:

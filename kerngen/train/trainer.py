@@ -82,9 +82,9 @@ class Trainer(Steps, Products):
         """Upload the initial parameters, in their order; no step has been taken.
 
         Args:
-            ctx: Where they live; `kerngen.runtime.open(device=...)` shares a device.
+            ctx: Its context; `kerngen.runtime.open(device=...)` shares a device.
             parameters: Arrays of any rank by name, converted to float32.
-            optimizer: Whose steps it takes: "adamw", "adam", "sgd" or "lion".
+            optimizer: The optimizer of all steps: "adamw", "adam", "sgd" or "lion".
             group: The processes that train this network together; `exchange` compares
                 them, and names the rank in errors.
             sharded: Whether each rank keeps the moments of its part of the parameters
@@ -93,9 +93,9 @@ class Trainer(Steps, Products):
 
         Raises:
             UnknownNameError: If there is no such optimizer.
-            ShapeError: If there are none, or one is empty.
-            DtypeError: If one holds no real numbers, or some beyond float32's range.
-            LimitError: If one is larger than the adapter can bind.
+            ShapeError: If there are no parameters, or one is empty.
+            DtypeError: If a parameter is not of real numbers, or exceeds float32's range.
+            LimitError: If a parameter is larger than the adapter can bind.
             ContextError: If `ctx` is no context.
         """
         self.ctx = check_context("Trainer", ctx)
@@ -131,7 +131,7 @@ class Trainer(Steps, Products):
         self._device_lost = ""
         ctx.watch(self)
 
-    # ---- what it holds
+    # ---- parameters, gradients and moments
 
     @property
     def parameters(self) -> Named[nn.Variable]:
@@ -215,8 +215,8 @@ class Trainer(Steps, Products):
     def exchange(self, function: Exchange, *, wire: Wire = "f32") -> None:
         """Run a function that changes the gradients on the host, such as to their mean.
 
-        Between `backward` and `clip_gradients`, also in the block of `capture()`, it replaces the gradients of this process
-        by their mean over all processes:
+        It comes between `backward` and `clip_gradients`, also in the block of `capture()`.
+        This one replaces the gradients by their mean over all processes:
 
             def mean(arrays):
                 for array in arrays:
@@ -236,10 +236,10 @@ class Trainer(Steps, Products):
         Raises:
             NonFiniteError: If gradients are not finite: with a group those of any rank, on
                 all ranks alike.  No step was taken.
-            TornStateError: If an error left gradients half written, likewise.
+            TornStateError: If an error left gradients half written, on any rank.
             ExchangeError: If the function fails, or changes more than the numbers; with a
                 group, if it is late, a rank is missing, or ranks differ in parameters,
-                optimizer, steps, or what they began from.
+                optimizer, step number, or initial state.
             StateError: In a capture that is not the trainer's.
         """
         check_wire(wire)
@@ -333,7 +333,7 @@ class Trainer(Steps, Products):
             for values, group in groups
             for span in layout.spans(group)
             if (own := span.within(self._gradients.held)) is not None
-        ]
+        ]  # one dispatch for each
         with self._during(where, gradients=True), self.ctx.batch():
             if self._captured is None:
                 step = self._step + 1
@@ -368,13 +368,13 @@ class Trainer(Steps, Products):
     def capture(self) -> Generator[CapturedStep, None, None]:
         """Record a step without taking it: `replay()` takes it, as often as needed.
 
-        The block holds what a step does, from the network to `adamw_step` or its like, once;
-        it may upload and read nothing, so batches are tensors that are overwritten between
-        replays.  `docs/training.md` has an example, and `Context.capture` what else holds.
+        The block makes the calls of one step, from the network to `adamw_step` or the like.
+        It may upload and read nothing, so batches are tensors that are overwritten between
+        replays.  `docs/training.md` has an example, `Context.capture` further rules.
 
         Raises:
-            StateError: If the block has no step, or more than one, or what can't be
-                captured.
+            StateError: If the block takes no step, or more than one, or makes a call that
+                can't be captured.
             TornStateError: If an error left an earlier step half taken.
         """
         with self._during("capture"), ExitStack() as block:
@@ -393,7 +393,7 @@ class Trainer(Steps, Products):
                 self._gradients.forget_norm()
 
     def _split(self, step: CapturedStep, wait: Callable[[], None]) -> None:
-        """Let a captured step wait for other processes between two captures."""
+        """End the capture of a step's part, and begin the next; `wait` comes between."""
         self._block.close()
         step.split(wait, self._block.enter_context(self.ctx.capture()))
         self._gradients.forget_norm()
@@ -405,8 +405,9 @@ class Trainer(Steps, Products):
         *,
         replaces: bool,
     ) -> None:
-        """Take a captured step, which replaces the gradients or uses those there are."""
+        """Take a captured step, which replaces the gradients or adds to present ones."""
         step = self._step + 1
+        # If a part before the update fails, the parameters are still whole.
         at = next(number for number, part in enumerate(parts) if part.updates)
         with self._during("replay", gradients=not replaces):
             for part in parts[:at]:
@@ -560,9 +561,10 @@ class Trainer(Steps, Products):
     def _during(
         self, what: str, *, gradients: bool = False, captured: bool = True
     ) -> Generator[None, None, None]:
-        """Refuse to go on from what is not whole, the gradients too if they are used.
+        """Raise if the trainer's state is invalid, then run a block that uses it.
 
-        Refuse it in captures as well, but in the trainer's own if it can be `captured`.
+        With `gradients`, these must be valid, too.  In a capture of the context it raises
+        StateError; in the trainer's own one, only if `captured` is false.
         """
         if self.ctx.is_capturing and not (captured and self._captured):
             raise StateError(

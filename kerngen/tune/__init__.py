@@ -1,7 +1,7 @@
 """Tuning: search for a kernel's fastest schedules on this adapter.
 
-`candidates.py` has what is tried, `trial.py` compiles, checks and times it, `search.py`
-decides what comes next, and `write.py` makes a file of the winners.
+`candidates.py` makes candidates, `trial.py` compiles, checks and times each, `search.py`
+decides which come next, and `write.py` makes a file of the winners.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def tune(
     adapter: str | int | None = None,
     unchecked: bool = False,
 ) -> dict[str, Any]:
-    """Tune a kernel of a program as `kerngen tune` does, and return what was found.
+    """Tune a kernel of a program as `kerngen tune` does, and return the results.
 
     Arguments and result are plain data, so that a pool of processes can run it, on this
     machine or on others: at most one task at a time for each adapter, as they would disturb

@@ -1,11 +1,16 @@
 """Checks of candidates' results: suitable arguments, and bounds of the error.
 
-Arguments are whole numbers, so that sums of products are exact in whatever order a
-schedule adds, and one term too few or too many is seen: 1 to 4, and 1 or -1 in f16, whose
-whole numbers end at 2048.  Results may be off by what storing in f16 rounds, by 8 units of
-f32's last place, and, for what functions and divisions round, by four times what
-`generic`, the plainest schedule, is off by more than storing rounds.  Where `generic` is
-off by less than others may be, the bound that WGSL's accuracy gives decides: `widened`.
+Arguments are whole numbers, so that sums of products are exact in any order, and one term
+too few or too many is found: 1 to 4, and 1 or -1 in f16, which represents whole numbers up
+to 2048.  The bound of a result is the sum of
+
+- its rounding if it is stored in f16,
+- 8 ulps of f32,
+- four times the largest error of `generic` beyond that rounding, for functions and
+  divisions, which are not exact.
+
+`generic` is the plainest schedule.  Where it is exact by luck, and another one is not, the
+bound that follows from WGSL's accuracy rules decides: `Expected.widened`.
 """
 
 from __future__ import annotations
@@ -28,8 +33,9 @@ Array: TypeAlias = NDArray[Any]
 
 _ULPS: Final = 8
 _TIMES_GENERIC: Final = 4
+"""The allowed error: ulps of f32, and times the error of `generic`."""
 _BLOCK: Final = 65521
-"""How many numbers are drawn, then repeated: a prime, so that no two rows are equal."""
+"""The random numbers of a tensor, then repeated: a prime, so that no two rows are equal."""
 
 
 def whole_numbers(kernel: Kernel, sizes: Mapping[str, int]) -> list[Array]:
@@ -56,7 +62,7 @@ def _numbers(
 def run(
     ctx: Context, kernel: Kernel, arrays: list[Array], scalars: tuple[Any, ...]
 ) -> list[Array]:
-    """Run a kernel, and return all that it writes."""
+    """Run a kernel, and return the tensors that it changes, then its outputs."""
     given: list[Tensor[Any, Any]] = [
         ctx.tensor(array, spec.element)
         for array, spec in zip(arrays, kernel.inputs, strict=True)
@@ -70,7 +76,7 @@ def run(
 def reference(
     kernel: Kernel, arrays: list[Array], scalars: tuple[Any, ...]
 ) -> list[Array]:
-    """Run a kernel's NumPy reference in float64, and return all that it writes."""
+    """Run a kernel's NumPy reference in float64; return changed arrays, then outputs."""
     given = [
         array.astype(np.float64) if spec.element in {f16, f32} else array.copy()
         for array, spec in zip(arrays, kernel.inputs, strict=True)
@@ -134,14 +140,15 @@ def _wider(value: Array, own: Array, oracle: BoundedArray) -> Array:
 def expect(exact: list[Array], generic: list[Array]) -> Expected:
     """Return the expected results: exact ones, each with the error that is allowed.
 
-    That is some times the greatest error of `generic`, a schedule known to be right.
+    The allowed error follows from the greatest error of `generic`, a schedule that is
+    known to be right.
     """
     values = tuple(map(_in_range, exact, generic))
     return Expected(values, tuple(map(_allowed, values, generic)))
 
 
 def _in_range(exact: Array, generic: Array) -> Array:
-    """Return exact results, infinite where the type of the others has none so large."""
+    """Return exact results, infinite where they overflow the type of the output."""
     if not np.issubdtype(generic.dtype, np.floating):
         return exact
     with np.errstate(over="ignore"):

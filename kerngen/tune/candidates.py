@@ -17,13 +17,13 @@ TOGETHER: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "gemm": (("tile", "micro"),),
     "flash": (("tile", "micro", "depth"),),
 }
-"""Options that are varied together: what is best for one depends on the other."""
+"""Options that are varied together: the best value of one depends on the others."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TuneCandidate:
-    """A strategy with options; others have the strategy's defaults."""
+    """A strategy with options; options that are missing have the strategy's defaults."""
 
     strategy: str
     options: tuple[tuple[str, Values], ...] = ()

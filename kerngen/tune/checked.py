@@ -1,8 +1,11 @@
 """The sizes at which candidates' results are checked against NumPy.
 
 They are smaller than the sizes that are tuned for, and leave the same remainder in the last
-tile.  Sizes one more and one less test the variants for edges; sizes with one axis at its
-full length test the parts that an axis is split into.
+tile.  For a schedule that is tuned at m = n = k = 4096:
+
+    m, n, k = 256, 256, 256
+    m, n, k = 129, 257, 257     one more each, and 255, 255, 255: the variants for edges
+    m, n, k = 4096, 64, 64      one axis at its full length: the parts that it is split into
 """
 
 from __future__ import annotations
@@ -14,11 +17,13 @@ from typing import Final
 from kerngen.bench.arguments import Sizes
 
 STEPS: Final = 2**24
-"""How many steps the reference may take, as the product of all lengths."""
+"""The most steps of the reference, as the product of all lengths."""
 EXACT_BELOW: Final = 16
-"""Schedules hold at lengths below this alone, so that no others are checked either."""
+"""A schedule for a shorter length is for that length alone: no neighbours are checked."""
 _MODULI: Final = (256, 64, 16)
+"""Lengths are halved such that they keep their remainder by 256, if need be by fewer."""
 _LEAST: Final = 5
+"""The length of an axis at last, where nothing else makes sizes small enough."""
 
 
 def words(sizes: Sizes) -> str:
@@ -53,8 +58,8 @@ def _moved(dims: Iterable[str], sizes: Sizes, by: int) -> Sizes:
 def checked_sizes(dims: Sequence[str], sizes: Sizes, kept: str = "") -> Sizes:
     """Return smaller sizes that NumPy can compute, with one axis `kept` long.
 
-    The longest axis is halved, up to what keeps its remainder by 256, time and again;
-    where that is not enough, by 64, then by 16; at last single axes become 5.
+    The longest axis is halved repeatedly, and keeps its remainder by 256; if that is not
+    enough, by 64, then by 16; at last single axes become 5.
     """
     small = dict(sizes)
     for axes in ([dim for dim in dims if dim != kept], dims):

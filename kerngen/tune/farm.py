@@ -1,7 +1,8 @@
 """Tuning tasks as plain data, for pools of processes with an adapter each.
 
-Timings of different adapters can't be compared, and two tasks on one adapter disturb
-each other's: a task is of one adapter, and results are merged only if theirs is the same.
+Timings of different adapters can't be compared, and two tasks on one adapter disturb each
+other's.  So a task has one adapter, and results are merged only if their adapter is the
+same.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from kerngen.tune.trial import TunedKernel, kernel_of_subject
 from kerngen.tune.write import WinnerData, line_of, write_lines
 
 Data: TypeAlias = dict[str, Any]
-"""What was found, as data: what JSON can have, and nothing else."""
+"""Results as data that JSON can represent: lists, dicts, texts and numbers."""
 
 
 @final
@@ -81,7 +82,7 @@ def _shapes(
 
 
 def _none(stage: str, sizes: Mapping[str, int], search: Search) -> None:
-    """Watch nothing."""
+    """Ignore a trial: no progress is shown."""
     del stage, sizes, search
 
 

@@ -52,8 +52,9 @@ def pruned(
 ) -> tuple[str, tuple[str, ...]]:
     """Return a text without blocks for kernels that no longer exist, and their names.
 
-    `kernels_at` returns the kernels of a used file, or None if that is gone: in its place
-    comes the file `used` for the kernel that is tuned.  Lines stay where they are.
+    `kernels_at` returns the kernels of a used file, or None if the file is gone: its `use`
+    becomes that of the file `used`, which has the tuned kernel.  Removed lines become empty
+    ones, so that the others keep their numbers.
     """
     said = outline_of(Source("", text))
     files = {use.path: kernels_at(use.path) for use in said.uses}
@@ -84,7 +85,7 @@ def adapter_of_file(text: str) -> str:
 
 
 def others(text: str, found: Container[str]) -> str:
-    """Return a text without the blocks about some subjects."""
+    """Return a text without the blocks whose subjects are in `found`."""
     return _blanked(text, (b for b in _blocks(text) if subject_of(b) in found))
 
 
@@ -107,7 +108,7 @@ def _lines(part: str) -> Iterator[str]:
 
 
 def _origins(text: str) -> Iterator[str]:
-    """Yield when and on what an earlier run was, and those that it kept itself."""
+    """Yield the date and adapter of an earlier run, and those of runs that it kept."""
     lines = [match[1] or "" for match in _HEADING.finditer(text)]
     said = (match for line in lines if (match := _ABOUT.fullmatch(line)))
     about: Mapping[str, str] = {match[1]: match[2] for match in said}

@@ -1,4 +1,9 @@
-"""The search: vary one option, or a few together, at a time, within a time limit."""
+"""The search: coordinate descent over options, within a time limit.
+
+One option is varied at a time, or a few that depend on each other:
+
+    gemm → gemm tile(128, 64, 16) micro(8, 8) → gemm tile(128, 64, 16) micro(8, 8) pad(1)
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ from kerngen.tune.candidates import TuneCandidate, groups, variations
 from kerngen.tune.trial import Outcome, TrialVerdict
 
 Attempt: TypeAlias = Callable[[TuneCandidate | None, float], Outcome]
-"""Tries a candidate (None: the schedule so far), given the best seconds so far."""
+"""A function that tries a candidate (None: the present schedule), given the best seconds."""
 
 
 @final
@@ -48,14 +53,17 @@ class Search:
     def run(self, starts: Iterable[TuneCandidate]) -> Iterator[None]:
         """Try the present schedule, the starts, and variations of the best candidates.
 
-        Those come first that did best as they are; each is varied, option by option, until no change helps.  It stops after every trial, for who watches.
+        The starts are varied in the order of their times, each option by option, until no
+        change helps.  It yields after every trial, so that the caller can show progress.
         """
+        # The present schedule first: it sets the time that the others must beat.
         given = [*dict.fromkeys(starts)]
         yield from self._try([None, *given])
         for start in sorted(filter(self._is_fit, given), key=self._seconds):
             yield from self._descend(start)
 
     def _descend(self, start: TuneCandidate) -> Iterator[None]:
+        """Move to the best variation of each group of options, until none is better."""
         here = start
         while True:
             before = here

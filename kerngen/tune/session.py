@@ -19,9 +19,11 @@ from kerngen.tune.trial import Inputs, Outcome, Trials, TrialVerdict, TunedKerne
 from kerngen.tune.write import Winner
 
 WORTH: Final = 0.98
-"""A candidate wins only if it takes less than this part of what there was."""
+"""A candidate wins only if it takes less than this part of the present schedule's time."""
 _FINALISTS: Final = 3
+"""The candidates that are timed again, in turn with the present schedule."""
 _OF_SEARCH: Final = 0.85
+"""The part of the time for the search; the rest is for the finalists."""
 
 
 @final
@@ -34,13 +36,13 @@ class InterruptError(Exception):
     """Raised at Ctrl-C; `found` has the results so far."""
 
     def __init__(self, found: list[Found]) -> None:
-        """Keep what was found."""
+        """Keep the results so far."""
         super().__init__("interrupted")
         self.found = found
 
 
 Watch: TypeAlias = Callable[[str, Sizes, Search], None]
-"""Is called after each trial with the stage, the sizes, and what was found so far."""
+"""A function that is called after each trial with the stage, the sizes and the search."""
 
 
 @final
@@ -69,13 +71,13 @@ def tune(
 ) -> list[Found]:
     """Return the winners for each of the shapes and stages.
 
-    A stage is tuned beside what was found for those before it, and not at all where it
-    runs with one of them; then it gets no schedule at other shapes either, which would
-    part them here, too.
+    A stage is tuned with the winners of the stages before it. It is not tuned where it runs
+    together with one of them; then it gets no schedule at other shapes either, which would
+    split the two here.
 
-    Raises ShapeError where the adapter can't bind a shape's tensors, KeyError where a
-    dim is missing, PresentError where a schedule that there is can't be timed, and
-    InterruptError with what is found so far where Ctrl-C comes.
+    Raises ShapeError if the adapter can't bind a shape's tensors, KeyError if a dim is
+    missing, PresentError if a present schedule can't be timed, and InterruptError with the
+    results so far at Ctrl-C.
     """
     end = time.monotonic() + budget
     left = len(stages) * len(shapes)
@@ -104,7 +106,7 @@ def tune(
 
 
 def _alone(found: Found) -> Found:
-    """Return the results without their winners, as if nothing was faster."""
+    """Return the results of a stage without its winner, as if nothing was faster."""
     winner = replace(found.winner, candidate=None, after=found.winner.before)
     return replace(found, winner=winner)
 
@@ -119,9 +121,11 @@ def _tune_one(
 
 
 def _search(trials: Trials, sizes: Sizes, seconds: float, watch: Watch) -> Found | None:
+    """Search for a stage's winner; None if the stage runs together with an earlier one."""
     end = time.monotonic() + _OF_SEARCH * seconds
     kernel = trials.now.kernel
     own = own_sizes(kernel, sizes)
+    # First all strategies and their variations, then the finalists once more.
     if not fits(trials.ctx, kernel, own):
         raise ShapeError(
             f"{kernel.name}: the adapter can't bind its tensors at {dict(own)}: tune it "
@@ -158,7 +162,7 @@ def _found(winner: Winner, search: Search) -> Found:
 
 
 def _so_far(stage: str, sizes: Sizes, search: Search) -> list[Found]:
-    """Return the best of a search that is not over, once there is what to compare with."""
+    """Return the best so far of an interrupted search; nothing before the first time."""
     if None not in search.found:
         return []
     before = search.found[None].seconds
@@ -173,7 +177,7 @@ def _attempt(
     inputs: Inputs,
     best: float,
 ) -> Outcome:
-    """Try a candidate; what there is must be right, or nothing can be compared with it."""
+    """Try a candidate; raise PresentError if the present schedule is wrong or fails."""
     outcome = trials.attempt(candidate, sizes, inputs, best)
     if candidate is None and outcome.verdict is not TrialVerdict.TIMED:
         present = trials.present(sizes)
@@ -199,7 +203,7 @@ def _final(
     finalists: Sequence[TuneCandidate],
     effort: SamplingLimits,
 ) -> Winner:
-    """Return the best of the finalists, timed anew beside what there was."""
+    """Return the best of the finalists, timed in turn with the present schedule."""
     before, *after = trials.time([None, *finalists], sizes, inputs, effort)
     times = dict(zip(finalists, after, strict=True))
     best = min(times, key=lambda each: times[each], default=None)

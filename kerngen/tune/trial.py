@@ -80,7 +80,7 @@ class TunedKernel:
         return self.compiler.with_schedules(self.name, self.kernel, schedules)
 
     def having(self, stage: str, candidate: TuneCandidate) -> TunedKernel:
-        """Return the subject with one more schedule, before its others."""
+        """Return the kernel with one more schedule, before its others."""
         schedule = candidate.schedule(stage, self.kernel.span)
         schedules = (schedule, *self.kernel.schedules)
         return replace(self, kernel=replace(self.kernel, schedules=schedules))
@@ -95,10 +95,10 @@ class TunedKernel:
 @final
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A kernel compiled with a candidate, and how the stage then runs.
+    """A kernel compiled with a candidate.
 
     `functions` are the user's functions that it calls. `scheduled` is the stage's first
-    schedule, or None if an earlier stage runs it.
+    schedule, or None if the stage runs together with an earlier one.
     """
 
     function: KernelFunction
@@ -117,7 +117,10 @@ Inputs: TypeAlias = list[tuple[tuple[Any, ...], tuple[Any, ...]]]
 @final
 @dataclass(slots=True)
 class Trials:
-    """Tries candidates for one stage on a context; `stack` owns what is compiled."""
+    """Tries candidates for one stage on a context; `stack` owns the compiled kernels.
+
+    The candidate None is the kernel with its present schedules.
+    """
 
     ctx: Context
     subject: TunedKernel
@@ -166,9 +169,11 @@ class Trials:
             fault = self._fault(version, sizes)
             if fault:
                 return Outcome(TrialVerdict.WRONG, why=fault)
+            # Checked before it is timed: a fast schedule with wrong results must not win.
             clock = clock_of(self.ctx, _launcher(self.ctx, version, sizes, inputs))
             effort = SamplingLimits(samples=5, launches=50, seconds=0.05)
             first = warm_up(clock, effort)
+            # It takes twice the best time at the end of its warm-up: it can't win.
             if first > 2 * best:
                 return Outcome(TrialVerdict.TIMED, first)
             return Outcome(TrialVerdict.TIMED, measure(clock, effort).median)
@@ -184,7 +189,7 @@ class Trials:
         inputs: Inputs,
         effort: SamplingLimits,
     ) -> list[float]:
-        """Return more precise times of candidates that were timed before."""
+        """Return more precise times of candidates, sampled in turn."""
         clocks = [self.clock(each, sizes, inputs) for each in candidates]
         return [timing.median for timing in measure_in_turn(clocks, effort)]
 
@@ -209,7 +214,10 @@ class Trials:
         return version
 
     def keep(self, candidates: Iterable[TuneCandidate]) -> None:
-        """Drop compiled kernels, but for some candidates' and those to compare with."""
+        """Free all compiled kernels but those of some candidates and of the comparison.
+
+        The comparison needs the present schedules, and `generic` for expected results.
+        """
         kept = {None, _PLAIN, *candidates}
         for candidate in self._stacks.keys() - kept:
             self._stacks.pop(candidate).close()
@@ -221,7 +229,7 @@ class Trials:
         return None if label is None else named(label)
 
     def _runs(self, version: Version, sizes: Sizes) -> bool:
-        """Whether a candidate's own schedule is what the adapter would run."""
+        """Whether the runtime would choose a candidate's schedule on this adapter."""
         label = version.scheduled.label if version.scheduled else ""
         return self._label(version, sizes) == label
 
@@ -256,9 +264,10 @@ class Trials:
     def _expect_near(
         self, version: Version, sizes: Sizes
     ) -> tuple[Sizes, list[bound.Array], bound.Expected]:
-        """Return the expected results at sizes that `generic` can run.
+        """Return the expected results at these sizes, or shorter ones that `generic` can run.
 
-        Some adapters stop loops after this many turns, and it has the longest.
+        Some adapters limit the turns of a loop (LimitError), and `generic` has the longest
+        loops.
         """
         while True:
             try:
@@ -272,7 +281,7 @@ class Trials:
     def _expect(
         self, version: Version, sizes: Sizes
     ) -> tuple[list[bound.Array], bound.Expected]:
-        """Return the arguments at some sizes, and what is expected of them."""
+        """Return the arguments at some sizes, and the expected results, cached."""
         key = tuple(sizes.items())
         if key not in self._expected:
             arrays = bound.whole_numbers(version.kernel, sizes)
@@ -286,8 +295,8 @@ class Trials:
     def _widen(self, version: Version, sizes: Sizes) -> bound.Expected:
         """Return the expected results with bounds by WGSL's accuracy, cached.
 
-        Computing it takes longer than a trial, so only a result that is further off than
-        `generic` is leads to it: of many terms, `generic` may be right by luck.
+        They take longer to compute than a trial, so they are computed only if a result has
+        failed the bound that follows from `generic`, which may be exact by luck.
         """
         key = tuple(sizes.items())
         arrays, expected = self._expected[key]

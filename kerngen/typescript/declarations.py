@@ -126,7 +126,8 @@ def _scalar(parameter: Parameter, name: str, type_: str) -> str:
     """Return an option's declaration: `lr?: number`."""
     if parameter.default is None:
         return f"{name}: {type_}"
-    # An object without the option has that of all objects, of another type.
+    # An object literal without this option inherits a property of that name, as
+    # `toString`, from Object: its type must be allowed, too.
     inherited = f' | Object["{name}"]' if name in INHERITED else ""
     return f"{name}?: {type_}{inherited}"
 

@@ -18,7 +18,7 @@ from kerngen.ir.types import Scalar, scalar_of
 from kerngen.output.errors import OutputError
 
 ValueText: TypeAlias = Callable[[ir.DimValue | ir.UniformValue], str]
-"""How a dim or scalar is spelled, or a part of one."""
+"""A function from a dim or scalar, or a part of one, to its text: `d.n`."""
 
 _OF_INTEGERS: Final = {
     "/": "$host.div",
@@ -40,8 +40,8 @@ def is_integer(expr: ir.Expr) -> bool:
 class JsHostPrinter:
     """Prints host expressions of a kernel in JavaScript.
 
-    With `wraps`, quotients are those of 32-bit integers, as a kernel computes them, and
-    with `keeps` so is every result: functions are computed by such integers.
+    With `wraps`, the operands of quotients are wrapped to 32 bits, as a kernel computes
+    them. With `keeps`, every result is: a function of the program computes with 32 bits.
     """
 
     place: str
@@ -99,7 +99,7 @@ class JsHostPrinter:
                 raise self._unprintable("a part of a computed vector")
 
     def _alike(self, expr: ir.Expr, *operands: ir.Expr) -> list[str]:
-        """Return operands as numbers where the result is one."""
+        """Return the texts of operands, as numbers if the result is a number."""
         texts = [self.print(operand) for operand in operands]
         if is_integer(expr):
             return texts
@@ -115,6 +115,8 @@ class JsHostPrinter:
             left, right = map(self.print, operands)
             return f"({left} {expr.op} {right})"
         left, right = self._alike(expr, *operands)
+        # Sums and products of exact integers agree with wrapped ones in their low bits;
+        # quotients and shifts don't, so their operands are wrapped first.
         if is_integer(expr) and expr.op in _OF_INTEGERS:
             if self.wraps:
                 left, right = _wrapped(expr.left, left), _wrapped(expr.right, right)
@@ -150,7 +152,7 @@ class JsHostPrinter:
         return f"({form.format(*texts)})"
 
     def _of_bits(self, expr: ir.BuiltinCall, form: str) -> str:
-        """Return a call of a function of 32-bit integers, or of a float."""
+        """Return a call of a built-in that works on the bits of 32-bit integers or floats."""
         texts = [self.print(each) for each in expr.arguments]
         given = [
             _wrapped(each, text) if is_integer(each) else text
@@ -162,7 +164,10 @@ class JsHostPrinter:
         return f"BigInt.{as_int}(32, ({function})({', '.join(given)}))"
 
     def _function(self, expr: ir.FunctionCall) -> str:
-        """Return a call of one of the user's functions, as a function of its own."""
+        """Return a call of one of the user's functions, written where it is called.
+
+        `square(s)` becomes `(($x) => { return ($x * $x); })(d.s)`.
+        """
         function = self.functions[expr.function]
         inner = replace(self, keeps=True)
         names = ", ".join(f"${each.name}" for each in function.parameters)
@@ -182,7 +187,7 @@ class JsHostPrinter:
         return f"(({names}) => {{ {body} }})({', '.join(given)})"
 
     def _unprintable(self, what: str) -> OutputError:
-        """Return the error of what JavaScript can't compute on the host."""
+        """Return the error for an expression that JavaScript can't compute on the host."""
         return OutputError(
             f"{self.place}: the target 'typescript' can't compute {what} on the host. "
             f"Compute it in the page and pass it as a parameter, or leave that target out."
@@ -205,7 +210,7 @@ def _float(value: float) -> str:
 
 
 def _number(expr: ir.Expr, text: str) -> str:
-    """Return a number of an expression's value: a BigInt does not mix with numbers."""
+    """Return an expression's value as a number: JavaScript does not mix these and BigInts."""
     if isinstance(expr, ir.Constant | ir.ConstRef):
         return _float(expr.value)
     return f"Number({text})" if scalar_of(expr.type) is not Scalar.F32 else text

@@ -1,7 +1,15 @@
 """Print the ES module of a `.kern` file.
 
-It holds the plans of its kernels, so that a call needs no file but shaders, which the
-runtime fetches when they are first used.
+The module contains the plans of its kernels, so a call needs no files but shaders, which the
+runtime fetches when they are first used.  Its text is, in this order:
+
+    import * as $ from "kerngen";
+    export const Light = $.struct("Light", 16, [["pos", "vec3f", 0], ["power", "f32", 12]]);
+    const $host = { ... };
+    const $module = $.module(3, (name) =>
+      new URL(`./wgsl/layers/${name}.wgsl`, import.meta.url),
+    );
+    export const softmax = $module.kernel("softmax", () => ({ ... }));
 """
 
 from __future__ import annotations
@@ -130,6 +138,7 @@ class _Module:
         yield f"export const {function} = $module.kernel({name}, {plan});"
 
     def _additions(self, planned: PlannedKernel, own: KernelNames) -> Additions:
+        """Return the module's additions to a plan: JavaScript's names and expressions."""
         kernel = planned.kernel
         memories = [memory for _, memory in self._memories(planned, own)]
         held = [m for m in memories if isinstance(m, Struct)]
@@ -219,10 +228,10 @@ def initial_text(value: float | tuple[float, ...]) -> str:
     return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(text, text)
 
 
-# Arithmetic of the host in JavaScript: functions that a module has where it calls them.
+# Arithmetic of the host in JavaScript: functions that modules define if they call them.
 #
-# Integers are BigInts, exact; division by zero is as in WGSL.  Printed expressions call
-# `$host.ceilDiv(d.n, 4n)`; a module that has some defines these, and no others:
+# Integers are BigInts, exact; division by zero is as in WGSL.  Printed expressions contain
+# `$host.ceilDiv(d.n, 4n)`; a module with that call defines this function, and no other:
 #
 #     const $host = { ceilDiv: (a, b) => ... };
 
@@ -241,12 +250,12 @@ _FUNCTIONS: Final = {
     "shiftRight": "(a, by) => a >> (by & 31n)",
     "min": "(a, b) => (b < a ? b : a)",
     "max": "(a, b) => (b > a ? b : a)",
-    # A bound that is NaN makes it so.
+    # If a bound is NaN, so is the result.
     "clamp": (
         "(x, low, high) => "
         "(low !== low || high !== high ? NaN : high < (x = low > x ? low : x) ? high : x)"
     ),
-    # A float as an integer saturates at the nearest f32 within.
+    # A float as an integer saturates at the nearest f32 in the range of the type.
     "toI32": (
         "(x) => BigInt(Math.trunc(Math.min(Math.max(x || 0, -2147483648), 2147483520)))"
     ),
@@ -263,7 +272,7 @@ _CALL: Final = re.compile(r"\$host\.(\w+)\(")
 
 
 def host_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the definitions of what lines of a module call."""
+    """Yield the definitions of the host's functions that the lines of a module call."""
     called = {name for line in lines for name in _CALL.findall(line)}
     if called:
         yield ""

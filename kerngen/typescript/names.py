@@ -28,13 +28,13 @@ _GLOBALS: Final = frozenset(
     "BigInt Float32Array Infinity Math NaN Number Object Uint32Array URL Readonly ReadonlyArray "
     "options".split()
 )
-"""What generated text reads."""
+"""The globals that generated text refers to."""
 
 INHERITED: Final = frozenset(
     "constructor hasOwnProperty isPrototypeOf propertyIsEnumerable toLocaleString "
     "toString valueOf".split()
 )
-"""What every object has."""
+"""The properties that every object inherits."""
 
 RESERVED: Final = _KEYWORDS | _TYPES | _GLOBALS
 

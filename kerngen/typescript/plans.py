@@ -2,8 +2,9 @@
 
     { stages: ["y"], cases: [{ when: (d) => d.n % 4n === 0n, body: [...] }] }
 
-A dispatch is a tuple, as a module has hundreds: `["softmax.rows", "x y*", (d) => d.m]`.
-What a plan has none of is left out.  `web/src/plan.ts` has the types.
+A dispatch is a tuple, as a module has hundreds: the shader, its bindings with a '*' behind
+those that it writes, and its number of workgroups: `["softmax.rows", "x y*", (d) => d.m]`.
+Empty entries are left out.  `web/src/plan.ts` has the types.
 """
 
 from __future__ import annotations
@@ -37,9 +38,12 @@ from kerngen.typescript.names import js_string
 class Additions:
     """The additions of a module to a kernel's plan.
 
-    `structs` are its names of structs, `fields` those of outputs that differ from the
-    plan's, `initial` the defaults of scalars, `computed` functions by their symbols, `halves`
-    what has f16 numbers and how, and `parts` further entries of the plan.
+    - `structs`: the classes of structs in the module, by their names in the plan
+    - `fields`: the names of outputs in results, where they differ from the plan's
+    - `initial`: the default values of scalars, as JavaScript
+    - `computed`: the host's expressions, as JavaScript, by their symbols in the plan
+    - `halves`: the values that contain f16, each with words for an error
+    - `parts`: further entries of the plan, as JavaScript
     """
 
     structs: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -51,7 +55,15 @@ class Additions:
 
 
 def plan_function(plan: tree.KernelPlan, module: Additions, indent: int = 0) -> str:
-    """Return a function that makes a kernel's plan, so that it is made when it is needed."""
+    """Return a function that makes a kernel's plan, so that it is made at the first call.
+
+    Sizes that occur several times become functions before it:
+
+        () => {
+          const s1 = (d) => $host.ceilDiv(d.n, 4096n);
+          return { dims: ["m", "n"], ..., body: [[..., (d) => d.m * s1(d)]] };
+        }
+    """
     printer, lets = SizePrinter(words=JAVASCRIPT), list[str]()
     for size, name in named_sizes(tree.sizes_in(plan.body), taken_names(plan)).items():
         lets.append(f"const {name} = {as_function(size, printer)};")
@@ -186,9 +198,9 @@ class _Plan:
 
 
 def _is_zero(plan: tree.KernelPlan) -> Guard:
-    """Return whether a gradient is 0, as all that it adds up elements of is empty.
+    """Return the condition under which a gradient is 0: all gradients by outputs are empty.
 
-    Only one that also gathers from something has to know.
+    It is needed only if the kernel also gathers, as nothing is read then.
     """
     axes = {each.name: each.axes for each in plan.tensors}
     pairs = plan.gradient.from_ if plan.gradient and plan.gathers else ()
@@ -200,7 +212,7 @@ def _is_zero(plan: tree.KernelPlan) -> Guard:
 
 
 def _runs(check: tree.RangeCheck | tree.Gather) -> Guard:
-    """Return whether anything is read: no axis around it is empty."""
+    """Return the condition under which anything is read: no axis around it is empty."""
     return all_of(*(compare("!=", _length(axis), 0) for axis in check.around))
 
 
@@ -221,7 +233,8 @@ def _check(check: tree.RangeCheck | tree.Gather) -> dict[str, Literal]:
 #     m * ceil_div(n, 4096)   becomes   d.m * $host.ceilDiv(d.n, 4096n)
 #     n % 4 == 0              becomes   d.n % 4n === 0n
 #
-# BigInts are exact, as the integers of Python.  They can't be divided by zero, as WGSL's can.
+# BigInts are exact, as Python's integers.  JavaScript raises where one is divided by zero, and
+# WGSL defines the result, which `$host.div` and `$host.rem` return.
 
 
 JAVASCRIPT: Final = Words(
@@ -253,7 +266,7 @@ JAVASCRIPT: Final = Words(
 
 
 def as_function(part: Size | Guard, printer: SizePrinter) -> str:
-    """Return a size or a condition as a function of `d`; one that has a name is that."""
+    """Return a size or a condition as a function of `d`: `(d) => d.m`, or its name."""
     if isinstance(part, Guard):
         return f"(d) => {printer.guard(part)}"
     text = printer.size(part)
@@ -266,6 +279,7 @@ def as_function(part: Size | Guard, printer: SizePrinter) -> str:
 
 
 _WIDTH: Final = 100
+"""The longest line of a value that is printed on one line."""
 
 
 @final

@@ -27,7 +27,8 @@ def struct_text(
 ) -> str:
     """Return the JavaScript expression that defines a struct by its layout.
 
-    `fields` are its names in Python, `classes` those of nested layouts.
+    A row is a field: its name, type and offset; of an array also its lengths and stride.
+    `fields` are the names of members, `classes` those of nested structs.
 
         $.struct("Ray", 32, [["from", "vec3f", 0], ["trail", "f32", 16, [4], 4]])
     """

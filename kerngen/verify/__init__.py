@@ -1,8 +1,8 @@
 """Verification: every way to run a kernel is compared with its equations in float64.
 
-`meaning` computes what a kernel gives by the language alone, in float64, and how far off an
-f32 implementation may be.  `ways` forces one variant of one schedule.  `draw` makes calls
-up, `trial` runs them amid guard zones, and `campaign` does so for every kernel.
+`meaning` computes a kernel's results by the language alone, in float64, with a bound on the
+error of an f32 implementation.  `ways` forces one variant of one schedule.  `calls` makes
+random calls, `trial` runs them between guard zones, and `campaign` does so for every kernel.
 """
 
 from __future__ import annotations

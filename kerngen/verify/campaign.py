@@ -37,16 +37,16 @@ from kerngen.verify.ways import Way, ways
 Run: TypeAlias = Callable[[Given], None]
 
 _LARGE_SECONDS: Final = 5.0
-"""What must be left of a budget for a large call."""
+"""Seconds that must be left of a way's share of the budget for its large call."""
 _PLAINER_SECONDS: Final = 10.0
-"""For how long hypothesis may look for a plainer call that fails."""
+"""Seconds after the first failure in which hypothesis may look for a simpler one."""
 _INTERRUPTED: Final = "interrupted"
 _REFUSED: Final = 20
-"""How many calls an adapter may refuse before the first that it takes."""
+"""Calls that an adapter may refuse, before it accepts any, until a way is given up."""
 
 
 def _ignore(name: str) -> None:
-    """Show nothing."""
+    """Ignore a step's name: the default of `watch`."""
     del name
 
 
@@ -55,9 +55,13 @@ def _ignore(name: str) -> None:
 class Campaign:
     """Verifies kernels on one adapter.
 
-    There is one large call for each strategy and variant, not for each kernel, as the
-    folding of workgroups depends on the schedule. `watch` is called before each step.
-    After Ctrl-C, results so far are yielded, and `interrupted` is set.
+    There is one large call for each strategy and variant, not for each kernel: it tests
+    how workgroups beyond 65,535 are folded into a second dimension, which depends on the
+    schedule alone. `folded` has those strategies and variants that had theirs.
+
+    `only` is a text that the names of ways must contain. `watch` is called with
+    'kernel schedule' before each way. After Ctrl-C, results so far are yielded, and
+    `interrupted` is set.
     """
 
     guarded: Guarded
@@ -90,6 +94,10 @@ class Campaign:
         ]
 
     def _found(self, blank: WayResult, way: Way, effort: Effort) -> Iterator[WayResult]:
+        """Yield the result of one way, then those of checks that a kernel has once.
+
+        Such checks are made beside the reference: hazards, overlaps and differences.
+        """
         fitting = Fitting(blank.subject, way)
         if blank.on_device:
             trial = Trial(self.guarded, fitting, blank.tally)
@@ -107,7 +115,7 @@ class Campaign:
     def _held(
         self, blank: WayResult, trial: Trial, run: Run, effort: Effort
     ) -> WayResult:
-        """Hold one way to calls that are made up."""
+        """Run random calls in one way, and return the result with its verdict."""
         calls = Calls(trial, run, effort)
         unsteady, cut = False, ""
         try:
@@ -132,7 +140,7 @@ class Campaign:
         return replace(blank, verdict=Verdict.UNCALLED, why="no lengths suit it")
 
     def _large(self, result: WayResult, trial: Trial, effort: Effort) -> WayResult:
-        """Make a large call too, if none by such a schedule was made yet."""
+        """Make the large call of a strategy and variant, if that was not made yet."""
         kind = result.strategy, result.variant
         held = result.verdict is Verdict.HELD and not self.interrupted
         sizes = large_sizes(trial) if held and kind not in self.folded else None
@@ -159,7 +167,7 @@ class Campaign:
         return replace(result, large=given.sizes)
 
     def _overlaps(self, blank: WayResult, fitting: Fitting) -> Iterator[WayResult]:
-        """Pass tensors twice that may not be."""
+        """Pass one tensor as two arguments, one of them written: it must be refused."""
         subject = blank.subject
         blank = WayResult(blank.file, blank.kernel, "", OVERLAPS, "", subject)
         first = Fitting(subject, ways(subject.runtime)[0])
@@ -179,8 +187,10 @@ class Campaign:
             yield blank
 
     def _differences(self, blank: WayResult, effort: Effort) -> WayResult:
-        """Hold a gradient to differences of the kernel that it is of."""
+        """Compare a gradient with finite differences of the kernel that it is of."""
         blank = WayResult(blank.file, blank.kernel, "", DIFFERENCES, "", blank.subject)
+        # Seeds of `--seed 0` are 0 to 19, those of `--seed 1` 20 to 39: processes with
+        # other seeds make other calls.
         first = effort.seed * effort.examples
         try:
             for seed in range(first, first + effort.examples):
@@ -200,7 +210,10 @@ class Campaign:
     def _plainest(
         self, run: Run, fitting: Fitting, found: Counterexample, unsteady: bool
     ) -> Counterexample:
-        """Return the call with plainer numbers that go wrong in the same way."""
+        """Return the simplest call found whose fault is of the same kind.
+
+        A fault that varies, or that lost the device, is returned as it is.
+        """
         if unsteady or self.interrupted or found.fault.kind == LOST:
             return replace(found, unsteady=unsteady)
         best = [found]
@@ -226,7 +239,10 @@ class Campaign:
 @final
 @dataclass
 class Calls:
-    """The calls made in one way: failures, and reasons why others could not be made."""
+    """The calls made in one way: failures, and reasons why others could not be made.
+
+    `missing` is the adapter's last reason to refuse a call, and `refused` their number.
+    """
 
     trial: Trial
     run: Run
@@ -238,6 +254,7 @@ class Calls:
 
     def check(self, drawn: Drawn) -> None:
         """Make a call; raise WrongError if its results are wrong."""
+        # After a failure, hypothesis calls this with ever simpler calls, up to `_until`.
         if time.monotonic() > self._until:
             raise StopError
         if not self.failed:
@@ -250,6 +267,7 @@ class Calls:
         except UNAVAILABLE as error:
             self.missing = str(error)
             self.refused += 1
+            # A missing feature is missing for all calls; a limit may be for large ones.
             in_vain = not self.trial.tally.cases and self.refused >= _REFUSED
             if in_vain or isinstance(error, FeatureError):
                 raise StopError from None
@@ -263,7 +281,7 @@ class Calls:
 
 
 def _difference(blank: WayResult, seed: int) -> Counterexample | None:
-    """Compare a gradient with differences at a call; count it, or return what is wrong."""
+    """Compare a gradient with differences at a call; count it, or return the failure."""
     tally = blank.tally
     sizes: Sizes = ()
     found: list[InnerProducts] = []

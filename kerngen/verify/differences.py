@@ -1,7 +1,11 @@
 """Check gradients against finite differences of their functions, in float64.
 
-For any v, `<dy, (f(x + h v) - f(x - h v)) / 2 h>` is `<dx, v>`: one product of numbers
-checks all of a gradient, without a formula of it.
+For a function `y = f(x)`, its gradient `dx` of a given `dy`, any direction v and a small
+step h, the two inner products
+
+    <dy, (f(x + h v) - f(x - h v)) / 2 h>    and    <dx, v>
+
+agree: one number checks all elements of a gradient, without a formula for it.
 """
 
 from __future__ import annotations
@@ -27,15 +31,20 @@ from kerngen.verify.trial import Given, refer
 from kerngen.verify.ways import Way
 
 _STEPS: Final = (1e-5, 2.5e-6)
-"""Of smooth values of about 1, differences are then right to some 1e-10.
+"""The steps h: for smooth functions of values about 1, differences are right to some 1e-10.
 
-Where the two steps differ, as over a kink, nothing is compared; and no NaN where an axis is
-shorter than 2, as the deviation of one number is 0, and its root has no slope.
+Where the two steps give different slopes, as over a kink, nothing is compared. Nor is NaN
+where an axis is shorter than 2: the deviation of one number is 0, whose root has no slope.
 """
 _CLOSE: Final = 1e-6
+"""The tolerance, relative to the sizes of the terms of both inner products."""
 _ROUNDING: Final = 1e-9
-"""Of the values that are subtracted, and of 1: 2^-52 / h, with room for sums."""
+"""The tolerance for rounding, relative to the values that are subtracted, plus 1.
+
+2^-52 / h is 9e-11 for the shorter step; the rest is room for sums.
+"""
 _LENGTHS: Final = (2, 3, 4, 5, 7)
+"""The lengths of axes that are drawn."""
 
 Values: TypeAlias = Mapping[str, Any]
 
@@ -89,7 +98,7 @@ def products(subject: Subject, seed: int) -> tuple[Sizes, list[InnerProducts]]:
 
 
 def _given(subject: Subject, seed: int) -> Given | None:
-    """Return a call of the forward kernel: positive numbers, or every other time any."""
+    """Return a call of the forward kernel: of positive numbers; by odd seeds of any sign."""
     assert subject.forward is not None
     rng = np.random.default_rng(seed)
     way = Way(subject.forward.runtime, "", Case("", ()), Case("", ()))
@@ -138,12 +147,15 @@ def _scalars(
 
 
 def _products(subject: Subject, given: Given, seed: int) -> Iterator[InnerProducts]:
+    """Yield the two inner products for each parameter that the gradient is by."""
     about, forward = subject.runtime.derivation, subject.forward
     assert forward is not None
+    # The forward call: outputs y, and random weights dy for them.
     kernel, rng = forward.runtime, np.random.default_rng((seed, 1))
     values = _named(kernel, given)
     first = results(kernel, values)
     weights = {name: _like(y, rng.normal) for name, y in first.items() if [*reals(y)]}
+    # The gradient's arguments: those of the forward call, what is given, dy and lengths.
     known = values | first | _lengths(kernel, values)
     if subject.kept:
         lets = subject.kept.outputs[len(kernel.outputs) :]
@@ -154,6 +166,7 @@ def _products(subject: Subject, given: Given, seed: int) -> Iterator[InnerProduc
     known |= {scalar: known[f"{dim} (length)"] for dim, scalar in about.lengths}
     gradients = results(subject.runtime, known)
     noise = _ROUNDING * _sizes(weights, first)
+    # For each parameter a random direction, and the slope along it by both steps.
     for name, output in about.by:
         direction = [rng.normal(size=part.shape) for part in reals(gradients[output])]
         if not direction:
@@ -185,7 +198,7 @@ def _named(kernel: Kernel, given: Given) -> dict[str, Any]:
 def _slopes(
     kernel: Kernel, values: Values, weights: Values, name: str, step: list[Array]
 ) -> tuple[float, float]:
-    """Return half the weighted difference between both sides, and of its parts' sizes."""
+    """Return `<dy, (f(x + step) - f(x - step)) / 2>`, and the same with magnitudes added."""
     back = [-part for part in step]
     above, below = (
         results(kernel, {**values, name: _moved(values[name], by)})
@@ -222,7 +235,7 @@ def _lengths(kernel: Kernel, values: Values) -> dict[str, int]:
 
 
 def _sizes(weights: Values, values: Mapping[str, Array]) -> float:
-    """Return how large the values are that differences subtract."""
+    """Return the sum of the magnitudes of the values that differences subtract."""
     return _sum(
         np.abs(weight) * (1 + np.abs(part))
         for y in weights
@@ -281,7 +294,7 @@ def results(kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Array]:
 
 
 def _struct(type_: type[UniformStruct], record: Array) -> Any:
-    """Return the struct that a record holds."""
+    """Return a record's values as a struct."""
     parts: dict[str, Any] = {}
     for field in type_.FIELDS:
         value = record[field.name]

@@ -24,14 +24,16 @@ _UNCHECKED: Final[tuple[HealthCheck, ...]] = (
     HealthCheck.too_slow,
     HealthCheck.large_base_example,
 )
-"""What hypothesis would warn of: calls that kernels refuse, and slow adapters."""
+"""Hypothesis's health checks that are off: kernels refuse calls, and adapters are slow."""
 
 
 @final
 class StopError(BaseException):
-    """Raised to end hypothesis's run early; `why` is empty if that is no failure.
+    """Raised to end hypothesis's run early.
 
-    `why` is empty if the calls that were made show it.
+    `why` is the reason that the report gives, as 'the budget was spent'. It is empty where
+    the calls themselves are the reason: a failure, or calls that the adapter refused.
+    A BaseException, as hypothesis takes any Exception for a failing example.
     """
 
     def __init__(self, why: str = "") -> None:
@@ -44,8 +46,9 @@ class StopError(BaseException):
 def limited(until: float) -> Generator[None]:
     """Raise `StopError` in a block that runs beyond a time of `time.monotonic`.
 
-    A large call may take minutes without asking for the time. There is no limit without
-    interval timers, and in other threads than the main one.
+    A signal does that, as a large call may take minutes without a look at the clock.
+    Where there are no interval timers (on Windows), and in other threads than the main
+    one, there is no limit.
     """
     timed = hasattr(signal, "setitimer") and current_thread() is main_thread()
     if not timed or until == float("inf"):
@@ -95,7 +98,10 @@ class Effort:
             raise StopError(SPENT)
 
     def hold(self, what: str, fitting: Fitting, check: Callable[[Drawn], None]) -> None:
-        """Call `check` with random calls from hypothesis; a failing one is simplified."""
+        """Call `check` with random calls from hypothesis; a failing one is simplified.
+
+        The seed is computed by crc32, which is the same in every process; `hash` is not.
+        """
 
         @hypothesis.seed(zlib.crc32(f"{self.seed} {what}".encode()))
         @hypothesis.settings(

@@ -1,7 +1,8 @@
 """Verification tasks as plain data, for pools of processes on one or more machines.
 
-A task is an `VerifyOptions` beside sources that pickle, and its report is what `kerngen verify
---json` prints.  Seeds are independent, so reports of several are merged by adding up.
+A task is a `VerifyOptions` and sources, which can be pickled; its report is the data that
+`kerngen verify --json` prints.  Seeds are independent, so the reports of several are merged
+by adding their counts.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from kerngen.verify.result import Verdict
 from kerngen.verify.subjects import subjects
 
 Data: TypeAlias = dict[str, Any]
-"""A report as data: what JSON can have, and nothing else."""
+"""A report as data that JSON can represent: lists, dicts, texts and numbers."""
 
 _WORST_FIRST: Final = (
     Verdict.WRONG,

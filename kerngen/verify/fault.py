@@ -91,7 +91,7 @@ def compare(
 
 
 def _off(got: NDArray[Any], want: BoundedArray) -> NDArray[Any]:
-    """Return how far off each element is; an infinity that is expected is not."""
+    """Return the error of each element; an infinity that is expected has none."""
     with np.errstate(all="ignore"):
         off = np.abs(got.astype(np.float64) - want.value)
     return np.where(got == want.value, 0.0, off)
@@ -105,6 +105,7 @@ def _worst(
     wrong: NDArray[Any],
     result: int,
 ) -> Fault:
+    # The element that exceeds its bound by the most; NaN does by infinity.
     off = _off(got, want)
     with np.errstate(all="ignore"):
         excess = np.where(wrong, np.where(np.isnan(off), np.inf, off), -1.0)
@@ -128,7 +129,7 @@ def value_fault(
     want: tuple[float, float],
     result: int,
 ) -> Fault:
-    """Return the failure of one element: its value, the expected one, and the bound."""
+    """Return the failure of one element, as `y[0] is 0.0, not 0.300000012 within 1e-8`."""
     expected, bound = want
     at = f"[{', '.join(map(str, place))}]" if place else ""
     within = f" within {bound:.3g}" if bound else ""

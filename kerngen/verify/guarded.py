@@ -1,15 +1,20 @@
-"""A device whose storage buffers lie between guard zones, to see what shaders touch.
+"""A device whose storage buffers lie between guard zones, to find accesses out of bounds.
 
 Each buffer that the runtime asks for becomes the middle of a larger one that is full of
-a pattern.  A binding starts where the runtime puts it, but ends only with the zone behind:
-an adapter that checks bounds would hide an access beyond the usual end.  So outputs,
-temporaries and scratch are guarded like arguments, and up to the last element: their
-padding is part of the zone behind.  Shaders have no runtime checks either, as by
-`open(unchecked=True)`, where the version of wgpu is one that can leave them out.
+a pattern:
 
-- A store outside shows as a spoilt pattern: `Guarded.check`.
+    whole buffer  │ zone: 4 KiB │ elements │ padding, zone: 128 KiB │
+    binding                     ├───────────────────────────────────┤
+
+A binding starts where the runtime puts it, but ends only with the zone behind: an adapter
+that checks bounds would hide an access beyond the usual end.  Outputs, temporaries and
+scratch are guarded like arguments, and up to the last element.  Shaders have no runtime
+checks either, as by `open(unchecked=True)`, where the version of wgpu is one that can
+leave them out.
+
+- A store outside changes the pattern: `Guarded.fault` finds it.
 - A load from outside that matters gives other bits under another pattern: `PATTERNS`.
-- Workgroup memory is full of the first pattern when a shader begins, as `unset.py` has it.
+- Workgroup memory is full of the first pattern when a shader begins: `unset.py`.
 """
 
 from __future__ import annotations
@@ -40,13 +45,13 @@ BEFORE: Final = 4096
 """Bytes of the zone before a buffer: a multiple of every alignment of a binding."""
 
 BEHIND: Final = 1 << 17
-"""Bytes of the zone behind: at the sizes that are drawn, more than a tile reaches over."""
+"""Bytes of the zone behind: more than a tile reaches over, at the sizes that are drawn."""
 
 
 @final
 @dataclass(frozen=True)
 class GuardFill:
-    """The fill of guard zones: a word, and its increment from buffer to buffer."""
+    """The fill of guard zones: a 32-bit word, and its increment from buffer to buffer."""
 
     name: str
     word: int
@@ -64,15 +69,19 @@ PATTERNS: Final = (
     GuardFill("some number", 0x40490FDB, step=0x10000),
     GuardFill("one as an integer", 1),
 )
-"""Words that no sum, product, extremum or comparison can all ignore.
+"""Words for guard zones: no sum, product, maximum or comparison can ignore all of them.
 
-Two differ by buffer: else a faulty copy from one zone to another would not show.
+Two of them differ by buffer: else a faulty copy from one zone to another would not show.
 """
 
 
 @final
 class GuardedBuffer:
-    """A buffer of `size` bytes within a larger one."""
+    """A buffer of `size` bytes within a larger one, `whole`.
+
+    `word` is what its zones are full of; `filled` is how many bytes the host has uploaded
+    or copied, from the start.
+    """
 
     def __init__(self, device: GPUDevice, size: int, usage: int, word: int) -> None:
         """Create the larger buffer and fill it."""
@@ -152,7 +161,7 @@ class GuardedDevice:
     """A device that puts every storage buffer between guard zones."""
 
     def __init__(self, device: GPUDevice) -> None:
-        """Stand in for a device."""
+        """Wrap a device of wgpu; where its version can, shaders are left unchecked."""
         self.pattern = PATTERNS[0]
         self._created = 0
         self.adapter = device.adapter
@@ -232,8 +241,8 @@ class Leased:
     def fault(self, found: NDArray[np.uint8], *, by_words: bool) -> str:
         """Return which byte of the zones has changed first, or "" if none has.
 
-        Results of narrow integers are written `by_words`, of which the last may end in
-        zeros.
+        With `by_words`, the last word may end in zeros: five elements of `i8` are
+        written as two words, whose last three bytes are 0.
         """
         intact = np.full(found.size // 4, self.buffer.word, np.uint32)
         same = found == intact.view(np.uint8)
@@ -281,9 +290,11 @@ class Guarded:
     def under(self, pattern: GuardFill) -> Generator[None]:
         """Use this pattern in a block, and record every buffer that it leases.
 
-        At its end all that was recorded is submitted: an empty result is read without
-        that, and the block's stores would come in a later one.
+        At its end all recorded work is submitted. To read an empty result submits
+        nothing, and the block's stores would then run in a later block.
         """
+        # Temporaries are lent by the memory of the backend alone, so both of its methods
+        # are replaced for the block.
         backend: Any = self.ctx.backend
         memory = backend._memory  # noqa: SLF001 - temporaries are lent there alone
         originals = lease, borrow = memory.lease_room, memory.borrow
@@ -330,7 +341,7 @@ class Guarded:
 def guarded(adapter: str | int | None = None) -> Generator[Guarded]:
     """Open a context with guard zones; `adapter` is as for `kerngen.runtime.open`.
 
-    Raises the runtime's errors where there is none.
+    Raises the errors of `open`, as NoAdapter where there is no such adapter.
     """
     with gpu.open(adapter=adapter) as ctx:
         held = Guarded(_another(ctx.device))

@@ -20,8 +20,9 @@ from kerngen.verify.meaning.programs import meaning
 from kerngen.verify.trial import Given
 
 _KINDS: Final = ("whole", "even", "positive", "close", "unit", "spread")
-"""Kinds of numbers that kernels are written for: none is above 4096."""
+"""Kinds of ordinary numbers: none is above 4096."""
 _SEEDS: Final = 8
+"""Calls with each kind."""
 
 
 def hazards_of(fitting: Fitting) -> tuple[Hazard, ...]:
@@ -41,6 +42,7 @@ def hazards_of(fitting: Fitting) -> tuple[Hazard, ...]:
 
 
 def _calls(fitting: Fitting) -> Iterator[Given]:
+    """Yield small calls with numbers of each ordinary kind, and integers as subscripts."""
     plain = canned_call(fitting)
     if plain is None:
         return
@@ -63,9 +65,10 @@ def _calls(fitting: Fitting) -> Iterator[Given]:
 
 
 def _make_states_positive(fitting: Fitting, arrays: Sequence[NDArray[Any]]) -> None:
-    """Take the signs from what a kernel changes in place.
+    """Make all numbers positive in tensors that a kernel changes in place.
 
-    It is as a rule a state, such as an optimizer's mean of squares, whose root is safe.
+    These are mostly states, such as an optimizer's mean of squares, which is never
+    negative, so that its square root is safe.
     """
     tensors, specs = inputs_of(fitting.subject.kernel), fitting.kernel.inputs
     for tensor, spec, array in zip(tensors, specs, arrays, strict=True):

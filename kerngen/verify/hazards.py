@@ -1,8 +1,8 @@
 """Hazards: operations where ordinary arguments overflow f32 or cancel.
 
-That is no fault of a compiler: a kernel may be meant so.  But `exp` of 100, a mean of no
-elements or a difference of squares is what most wrong results come from.  Nothing is held
-to a bound there, so it is reported.
+That is no fault of a compiler, and may be intended.  But most wrong results come from
+such operations: `exp` of 100, a mean of no elements, a difference of squares.  Their
+results have no bound, so `kerngen verify` can't check them, and reports them instead.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _JOINS: Final[Mapping[str, np.ufunc]] = {"sum": np.add, "prod": np.multiply}
 _WORDS: Final = {"sum": "sum", "prod": "product"}
 _NOWHERE: Final = np.False_
 _LOST: Final = 0.01
-"""The part of a difference that it may be off by before its digits count as lost."""
+"""A result whose relative error may be larger has lost its digits: fewer than two are left."""
 _MOSTLY: Final = 0.5
+"""The fraction of a difference's elements that must lose their digits to be reported."""
 _MORE: Final = " is not finite in f32"
 _MORE_HALF: Final = " is more than an f16 holds"
 _NONE: Final = " is not a number"
@@ -67,7 +68,11 @@ class HazardCollector:
     def statement(
         self, statement: Statement, value: BoundedArray, *, is_half: bool = False
     ) -> None:
-        """Keep a statement's hazards, if they affect its value."""
+        """Keep the hazards seen in a statement, if they affect its value.
+
+        They do if some of its elements have no bound, or, for cancellation, a large one.
+        An overflow in a branch of an `if` that is not taken does not.
+        """
         with np.errstate(all="ignore"):
             lost = not np.isfinite(value.error).all()
             rough = bool((value.error > _LOST * np.abs(value.value)).any())
@@ -128,7 +133,7 @@ class HazardCollector:
         self._look([BoundedArray(most, error, error)], result, raw, shown)
 
     def _half(self, value: BoundedArray) -> bool:
-        """Note what f16 does not hold; return whether there is any."""
+        """Note numbers that overflow f16; return whether there are any."""
         over = np.isfinite(value.error) & (np.abs(value.value) > HIGHEST_HALF)
         self._add("overflow", over, [value], "{:.6g}".format, _MORE_HALF)
         return bool(over.any())
@@ -141,7 +146,10 @@ class HazardCollector:
         shown: Callable[..., str],
         divides: NDArray[np.bool_] | np.bool_ = _NOWHERE,
     ) -> None:
-        """Note where known operands give nothing known, by what they give in double."""
+        """Note operations whose operands have bounds and whose result has none.
+
+        The kind follows from `raw`, the result in double.
+        """
         lost = ~np.isfinite(result.error)
         for each in given:
             lost = lost & np.isfinite(each.error)
@@ -160,7 +168,7 @@ class HazardCollector:
     ) -> None:
         """Note a difference of rounded numbers of which no two digits are left.
 
-        Some are nearly equal by chance: it is reported if most are.
+        Some elements are nearly equal by chance, so most of them must be.
         """
         value, error = np.abs(result.value), result.error
         lost = np.isfinite(error) & (value > 0) & (error > _LOST * value)
@@ -177,7 +185,7 @@ class HazardCollector:
         shown: Callable[..., str],
         says: str,
     ) -> None:
-        """Note the place with the least operands of those where something is so."""
+        """Note one element where `where` is true: the one with the smallest operands."""
         if not where.any():
             return
         spread = [np.broadcast_to(each.value, where.shape) for each in given]

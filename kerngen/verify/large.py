@@ -1,6 +1,7 @@
 """One large call: more workgroups than one dimension of a dispatch can have.
 
-The oracle computes some elements of it, those at the ends among them.
+The runtime then folds workgroups into a second dimension, and shaders compute their
+number from both.  The oracle computes some elements, those at the ends among them.
 """
 
 from __future__ import annotations
@@ -29,14 +30,17 @@ from kerngen.verify.meaning.programs import CallState
 from kerngen.verify.trial import Given, Trial, written
 
 MOST_GROUPS: Final = 65535
+"""WebGPU's limit on the workgroups in one dimension of a dispatch."""
 MOST_ELEMENTS: Final = 1 << 25
-"""In all tensors of a call together: more takes too long."""
+"""Elements of all tensors of a call together: more takes too long."""
 _PART: Final = 16
-"""How much shorter the call is whose seconds predict how long the large one takes."""
+"""The large call is this many times longer than the one that predicts its time."""
 _WHOLE: Final = 256
-"""Schedules for certain multiples of a length ask for divisors of this."""
+"""The shorter length is a multiple of this: schedules for multiples ask for its divisors."""
 _POINTS: Final = 400
+"""Random elements that are checked."""
 _MOST_TERMS: Final = 1 << 13
+"""Terms of all reductions that one checked element may take."""
 
 
 def large_sizes(trial: Trial) -> Sizes | None:
@@ -47,6 +51,7 @@ def large_sizes(trial: Trial) -> Sizes | None:
         return None
     if any(s.along for s in kernel.body):  # one element takes all those before it
         return None
+    # The guard zones are parts of the same buffer.
     most = trial.guarded.ctx.max_tensor_bytes - BEFORE - BEHIND
     found = [s for s in _past_the_fold(fitting) if _fits(fitting, s, most)]
     return min(found, key=lambda s: _elements(fitting, s), default=None)
@@ -59,7 +64,7 @@ def _is_whole(statement: Statement) -> bool:
 
 
 def _past_the_fold(fitting: Fitting) -> Iterator[Sizes]:
-    """Yield sizes with one axis long enough, the rest short."""
+    """Yield sizes with one axis just long enough for 65,536 workgroups, the rest short."""
     short = fitting.near(tuple((name, 1) for name in fitting.names))
     if short is None:
         return
@@ -137,6 +142,8 @@ def check_large(trial: Trial, given: Given) -> None:
     lengths = trial.fitting.lengths(given.sizes)
     assert lengths is not None
     results = trial.run(given, PATTERNS[0])
+    # Every tensor that is written is computed where it is read: one element of the result
+    # takes the elements that it depends on, and no others.
     call = CallState(trial.subject, lengths)
     with np.errstate(all="ignore"):
         call.bind(given.arrays, given.scalars)
@@ -167,7 +174,7 @@ def _spread(want: BoundedArray, got: Array) -> BoundedArray:
 
 
 def _at(fault: Fault, name: str, places: list[Array], got: Array) -> Fault:
-    """Return a fault with the place in the whole tensor, not among those looked at."""
+    """Return a fault with the place in the whole tensor, not among the checked elements."""
     first, *inner = fault.place
     place = (*(int(part[first]) for part in places), *inner)
     want = fault.expected, fault.bound

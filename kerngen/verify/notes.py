@@ -11,7 +11,10 @@ from hypothesis.configuration import set_hypothesis_home_dir
 
 @contextmanager
 def notes_elsewhere() -> Generator[None]:
-    """Keep hypothesis's database in a temporary folder during a block."""
+    """Keep hypothesis's database in a temporary folder during a block.
+
+    Else hypothesis makes a folder '.hypothesis' where the user works.
+    """
     with TemporaryDirectory(prefix="kerngen-verify-") as folder:
         set_hypothesis_home_dir(folder)
         try:

@@ -88,6 +88,7 @@ def _runner(
     arrangement: str,
     overlapping: tuple[int, int] | None,
 ) -> Run:
+    """Return the function that `kernel` yields; each call of it has a device of its own."""
     known = {str(way): way for way in ways(subject.runtime)}
     known |= dict.fromkeys((REFERENCE, OVERLAPS), reference_way(subject))
     if schedule not in known:

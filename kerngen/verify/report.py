@@ -29,7 +29,7 @@ _REPEATS: Mapping[bool, str] = {
         "  This repeats the call, perhaps several times until it is wrong:\n"
     ),
 }
-"""The line before the program, by whether a fault does not show each time."""
+"""The line before the program, by whether a fault is unsteady: it varies between runs."""
 
 
 @final
@@ -54,7 +54,7 @@ class Report:
 
     @property
     def interruption(self) -> str:
-        """How many ways were run before Ctrl-C, in words."""
+        """The number of ways that were run before Ctrl-C, as a sentence."""
         done = sum(result.is_way for result in self.results)
         return f"Interrupted: {done} of {counted(self.planned, 'way')} were run."
 
@@ -164,7 +164,7 @@ def print_hazards(console: Console, results: Sequence[WayResult]) -> None:
 
 
 def summary(report: Report) -> str:
-    """Return how many ways were run and their verdicts, on one line."""
+    """Return the numbers of kernels, ways, calls and verdicts, on one line."""
     results = report.results
     counts = Counter(result.verdict for result in results)
     kernels = len({(result.file, result.kernel) for result in results})
@@ -225,5 +225,5 @@ def _row(result: WayResult, sources: str | None) -> dict[str, Any]:
 
 
 def _finite(value: float) -> float | str:
-    """Return a number as JSON can have it: what is not finite as a word."""
+    """Return a number as JSON can represent it: one that is not finite as a text."""
     return value if value - value == 0 else str(value)

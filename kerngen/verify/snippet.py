@@ -20,12 +20,12 @@ from kerngen.verify.result import DIFFERENCES, REFERENCE, Counterexample, WayRes
 from kerngen.verify.trial import written
 
 _MOST: Final = 4096
-"""Numbers that are written one by one."""
+"""Numbers of an array that are written one by one; larger arrays are packed bytes."""
 _OWN: Final = frozenset(
     "abs again b85decode bound bytes decompress expected float got kernel np print "
     "results run".split()
 )
-"""What the program itself calls something."""
+"""Names that the program itself uses, which no argument's variable may have."""
 
 
 def snippet(result: WayResult, sources: str) -> str:
@@ -40,6 +40,7 @@ def snippet(result: WayResult, sources: str) -> str:
 def _lines(
     result: WayResult, found: Counterexample, subject: Subject, sources: str
 ) -> Iterator[str]:
+    """Yield the lines of the program: imports, arguments, the call, and its check."""
     given = found.given
     tensors = [t for t in subject.kernel.tensors if t.role is not Role.OUTPUT]
     pairs = zip(given.arrays, tensors, strict=True)
@@ -94,7 +95,7 @@ def _calls(found: Counterexample, names: list[str]) -> Iterator[str]:
     amid = [f"pattern={turn}"] if turn else []
     yield f"    results = run({', '.join([*names, *amid])})"
     if found.fault.kind in {"bits", "outside"} and turn % 2 == 0:
-        # What a store leaves may be what one of the patterns has there.
+        # A stray store may happen to write what one of the patterns has there.
         yield f"    again = run({', '.join([*names, f'pattern={turn - 1}'])})"
 
 

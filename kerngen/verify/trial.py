@@ -1,4 +1,4 @@
-"""One call, run in one way: twice, between guard zones, and compared with its meaning."""
+"""One call, run in one way between guard zones, and compared with its expected results."""
 
 from __future__ import annotations
 
@@ -37,15 +37,22 @@ from kerngen.verify.ways import Way
 AnyTensor: TypeAlias = DeviceTensor[Any, Any]
 
 UNAVAILABLE: Final = (LimitError, FeatureError, OutOfMemoryError)
-"""What an adapter can't do, which is no fault."""
+"""Errors about what an adapter can't do, which is no fault of a kernel."""
 _ALIGNED: Final = 64
-"""Elements that tensors in one buffer are apart, so that some can be bound in place."""
+"""In one buffer, tensors start at multiples of this many elements.
+
+Offsets are then multiples of 256 bytes for f32, where they can be bound without a copy.
+"""
 
 
 @final
 @dataclass(frozen=True)
 class Given:
-    """The arguments of a call, and the layout of its tensors in memory."""
+    """The arguments of a call, and the layout of its tensors in memory.
+
+    `arrangement` is one of `draw.ARRANGEMENTS`. `turn` is the number of the guard pattern;
+    calls of even turns run twice. By differences it is the seed of the call.
+    """
 
     sizes: Sizes
     arrays: tuple[Array, ...]
@@ -53,7 +60,7 @@ class Given:
     arrangement: str = "apart"
     turn: int = 0
     overlapping: tuple[int, int] | None = None
-    """Two tensors of the kernel that are to be one, which is to be refused."""
+    """Two of the kernel's tensors for which one is passed: the call must be refused."""
 
 
 @final
@@ -71,7 +78,7 @@ class Trial:
         return self.fitting.subject
 
     def check(self, given: Given) -> None:
-        """Run a call and compare it with its meaning; raise WrongError if it is wrong.
+        """Run a call and compare its results; raise WrongError if one is wrong.
 
         Errors of the runtime about calls that it refuses are raised unchanged.
         """
@@ -85,9 +92,9 @@ class Trial:
     def _check_again(
         self, given: Given, first: Sequence[Array], want: list[list[BoundedArray]]
     ) -> None:
-        """Run a call with another guard pattern, and hold it to the bits of the first run.
+        """Run a call with another guard pattern, and compare bits with the first run.
 
-        What nothing is known of may be anything, each time.
+        Elements without a bound may differ: WGSL leaves their values open each time.
         """
         again = self.run(given, PATTERNS[given.turn - 1])
         for n, tensor in enumerate(written(self.subject)):
@@ -206,7 +213,7 @@ def launch(ctx: Context, fitting: Fitting, way: Way, given: Given) -> list[Array
 def _overlapping(
     ctx: Context, kernel: Kernel, tensors: list[AnyTensor], given: Given
 ) -> list[Array]:
-    """Pass one tensor twice, one of them to be written: that must be refused."""
+    """Pass one tensor as two arguments, one of which is written; it must be refused."""
     assert given.overlapping is not None
     first, second = given.overlapping
     out: list[AnyTensor | None] = [*kernel.no_out]
@@ -239,9 +246,9 @@ def device_tensors(ctx: Context, fitting: Fitting, given: Given) -> list[AnyTens
 
 
 def _together(ctx: Context, fitting: Fitting, given: Given) -> list[AnyTensor]:
-    """Return tensors of which all of one element type are views of one buffer.
+    """Return the inputs, those of one element type as views of one buffer.
 
-    Those of elements that share bytes are apart: no view ends within a byte.
+    Integers of 8 and 4 bits have buffers of their own: no view ends within a byte.
     """
     specs = fitting.kernel.inputs
     made: dict[int, AnyTensor] = {

@@ -1,7 +1,17 @@
-"""Shaders whose workgroup memory holds a pattern before they write it.
+"""Shaders whose workgroup memory is filled with a pattern before they run.
 
-WGSL promises zeros there.  wgpu-native does not set them: on a GPU a shader finds what
-other ones left, and on a software adapter mostly zeros, so that tests would see no fault.
+WGSL promises zeros there, but wgpu-native does not set them: on a GPU a shader finds what
+other ones left, and on a software adapter mostly zeros, where tests would find no fault.
+
+    var<workgroup> part: array<f32, 256>;
+    ...
+    fn main(@builtin(local_invocation_index) lane: u32, ...) {
+        var unset_word = 2143363840u;                          // these lines are added
+        for (var p = lane; p < 256; p += 64) {
+            part[p] = f32(bitcast<f32>(unset_word));
+        }
+        workgroupBarrier();
+        ...
 """
 
 from __future__ import annotations
@@ -15,6 +25,7 @@ _SIZE: Final = re.compile(r"@workgroup_size\((\w+)\)")
 _BODY: Final = re.compile(
     r"\(local_invocation_index\) (\w+): u32,\n(?: +@builtin.*\n)*\) \{\n"
 )
+"""The end of the entry point's head: the name of the lane's number, up to the brace."""
 _ARRAY: Final = re.compile(r"array<(.+), (\w+)>")
 _MATRIX: Final = re.compile(r"mat([234])x[234]f")
 _WORD: Final = "unset_word"
@@ -45,7 +56,10 @@ def with_unset_memory(code: str, word: int) -> str:
 
 
 def _filled(place: str, type_: str, before: str) -> Iterator[str]:
-    """Yield the statements that fill a place of a type."""
+    """Yield the statements that fill a place of a type, of arrays and matrices by loops.
+
+    `before` is the index of the loop around; those inside are `pp`, `ppp`.
+    """
     if found := _ARRAY.fullmatch(type_) or _MATRIX.fullmatch(type_):
         element, length = (
             found.groups() if found.re is _ARRAY else (f"vec{type_[-2]}f", found[1])

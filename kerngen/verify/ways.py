@@ -55,7 +55,13 @@ def ways(kernel: Kernel) -> tuple[Way, ...]:
 
 
 def _ways(body: Sequence) -> Iterator[tuple[str, Case, Case, Sequence]]:
-    """Yield each stage, strategy and variant of a sequence, and the sequence with that."""
+    """Yield each stage, strategy and variant of a plan, and the plan that runs only these.
+
+        y: gemm (aligned | edge) when n > 64, generic
+            → gemm aligned;  gemm edge;  generic
+
+    Choices for other stages are left with their last case, which takes all lengths.
+    """
     for at, step in enumerate(body):
         if not isinstance(step, Choice) or not step.stages:
             continue
@@ -70,9 +76,10 @@ def _ways(body: Sequence) -> Iterator[tuple[str, Case, Case, Sequence]]:
 
 
 def _variants(body: Sequence) -> Iterator[tuple[Case, Sequence]]:
-    """Yield the variants of a strategy, each with the strategy's steps where it runs.
+    """Yield the variants of a strategy, each with the strategy's steps if it is forced.
 
-    A variant has the dispatches, too, that run after every one.
+    The variant's own steps include the dispatches beside the choice, which all variants
+    run.
     """
     usual = _usual(body)
     own = tuple(s for s in body if isinstance(s, Dispatch | Repeat))
@@ -93,7 +100,7 @@ def _is_by_lengths(step: Step) -> bool:
 
 
 def _usual(body: Sequence) -> Sequence:
-    """Return a sequence where each choice of a strategy has its last case alone."""
+    """Return a sequence where each choice between strategies has its last case alone."""
     return tuple(
         (
             Choice((_usual_case(step.cases[-1]),), step.stages)

@@ -27,7 +27,7 @@ class Peer(Protocol):
     def clock(self, case: BenchCase) -> AbstractContextManager[Clock | None]:
         """Yield a clock for a case's counterpart in the library, or None.
 
-        What that takes of memory is given back at the end of the block.
+        The memory that it takes is freed at the end of the block.
         """
         ...
 
@@ -37,17 +37,17 @@ PEERS: Final[Mapping[str, tuple[str, ...]]] = {
     "tinygrad": (),
     "numpy": ("software", "reference"),
 }
-"""The peers by name, and beside which kinds of adapter they run unasked."""
+"""The peers by name, each with the kinds of adapter beside which it runs by default."""
 
 BESIDE: Final[Mapping[tuple[str, str], str]] = {("torch", "gpu"): "torch_compile"}
-"""What runs beside a peer that was asked for, on a kind of adapter.
+"""A second peer that runs beside one that was asked for, on a kind of adapter.
 
-It takes seconds to compile each case: a run that nobody chose peers for goes without.
+It takes seconds to compile each case, so it is left out where no peers were asked for.
 """
 
 
 def asked_for(names: Iterable[str], kind: str) -> list[str]:
-    """Return the peers that were asked for, with those that come along."""
+    """Return the peers that were asked for, with those of `BESIDE`."""
     given = list(names)
     beside = (BESIDE.get((name, kind)) for name in given)
     return [*given, *(name for name in beside if name)]

@@ -45,7 +45,7 @@ TWINS: Final[Mapping[str, tuple[str, Twin]]] = {
     "indexing.argmax": ("mn", lambda v: v[0].argmax(-1)),
     "norm.rmsnorm": ("mn", lambda v: _rmsnorm(v[0])),
 }
-"""The arguments by their dims, and the function of them."""
+"""The arguments by their dims, and the function of them: "mk kn" is `[m, k]`, `[k, n]`."""
 
 
 @final

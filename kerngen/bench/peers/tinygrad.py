@@ -32,7 +32,7 @@ TWINS: Final[Mapping[str, tuple[str, Twin]]] = {
     "reduction.sum": ("n", lambda v: v[0].sum()),
     "softmax.softmax": ("mn", lambda v: v[0].softmax()),
 }
-"""The arguments by their dims, and the function of them."""
+"""The arguments by their dims, and the function of them: "mk kn" is `[m, k]`, `[k, n]`."""
 
 
 _LARGEST: Final = 2**28
@@ -66,6 +66,7 @@ class Tinygrad:
         def run(*given: Any) -> Any:
             return function([*given]).realize()
 
+        # TinyJit runs the first call as it is, captures the second, and replays from then on.
         graph = self._tinygrad.TinyJit(run)
         for _ in range(3):
             graph(*inputs)
@@ -73,6 +74,7 @@ class Tinygrad:
 
         def clock(launches: int) -> float:
             counters.reset()
+            # At DEBUG=2 tinygrad waits for each kernel, and adds its time to the counters.
             with self._tinygrad.Context(DEBUG=2), redirect_stdout(StringIO()):
                 for _ in range(launches):
                     graph(*inputs)

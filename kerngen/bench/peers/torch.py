@@ -24,7 +24,11 @@ Twin: TypeAlias = Callable[[Any, list[Any]], Any]
 
 
 def _attention(torch: Any, x: list[Any], **options: bool) -> Any:
-    """One query that is decoded sees all keys: PyTorch's mask is for as many of both."""
+    """Return attention of q, k and v.
+
+    One query that is decoded sees all keys, so it needs no mask: PyTorch's causal mask is
+    for as many queries as keys.
+    """
     return torch.nn.functional.scaled_dot_product_attention(*x, **options)
 
 
@@ -64,20 +68,21 @@ TWINS: Final[Mapping[str, tuple[str, Twin]]] = {
     "indexing.argmax": ("mn", lambda t, x: t.argmax(x[0], -1)),
     SORT: ("n", lambda t, x: t.sort(x[0])),
 }
-"""The arguments by their dims, and the function of them; f16's twins are f32's.
+"""The arguments by their dims, and the function of them: "mk kn" is `[m, k]`, `[k, n]`.
 
-Results are new tensors, out of PyTorch's own pool, but of an addition.
+Kernels in f16 are compared with PyTorch in f32. Results are new tensors from PyTorch's own
+pool, except that an addition writes to its third argument.
 """
 
 
 def _added(torch: Any, terms: Any, keys: Any, bins: int) -> Any:
-    """Add rows up by key: PyTorch's order of the terms varies from call to call."""
+    """Return sums of rows by key; the order in which PyTorch adds varies between calls."""
     total = torch.zeros((bins, *terms.shape[1:]), device=terms.device)
     return total.index_add_(0, keys, terms)
 
 
 Keyed: TypeAlias = Callable[[Any, list[Any], Any, int], Any]
-"""A function of the module torch, what is reduced, its keys, and the number of bins."""
+"""A function of the module torch, the terms, their keys, and the number of bins."""
 
 KEYED: Final[Mapping[str, tuple[str, str, Keyed]]] = {
     "statistics.bincount": (
@@ -98,7 +103,7 @@ KEYED: Final[Mapping[str, tuple[str, str, Keyed]]] = {
         ),
     ),
 }
-"""The same of reductions by n keys, with the name of the number of bins."""
+"""Reductions by n keys: the dims of the terms, the name of the number of bins, a function."""
 
 
 SPARSE: Final = "scatter.spmv_csr"
@@ -184,7 +189,7 @@ class Torch:
         ]
         torch = self._torch
         if self._compiled:
-            # A function has few compiled forms at a time, and beyond them runs as it is.
+            # PyTorch keeps few compiled forms of a function, and beyond them runs it eagerly.
             torch.compiler.reset()
 
             def call(*x: object) -> object:
@@ -218,6 +223,7 @@ class Torch:
         torch, is_causal = self._torch, BACKWARD[case.twin]
         kind = "gpu" if self._device == "cuda" else "software"
 
+        # The forward pass runs here, once; a launch computes the gradients alone.
         def made() -> tuple[Any, list[Any], Any]:
             dims = "bhsd", "bhtd", "bhte"
             x = [self._random(case.sizes, each).requires_grad_() for each in dims]
@@ -312,7 +318,8 @@ class Torch:
 def make(kind: str) -> Peer:
     """Return the peer on CUDA beside a GPU, else on the CPU.
 
-    Triton stays out where shaders run by llvmpipe: with an LLVM each, a process crashes.
+    Beside llvmpipe, Triton is kept from being imported: both have an LLVM of their own, and
+    the process would crash.
     """
     if kind != "gpu":
         sys.modules.setdefault("triton", cast("ModuleType", None))

@@ -80,9 +80,9 @@ def find_kernel(selection: Selection, wanted: str) -> NamedKernel:
 def _kept_kernels(
     selection: Selection, known: Iterable[NamedKernel], wanted: str
 ) -> list[NamedKernel]:
-    """Return the kernels of a name that gradients with a given `let` make: `f_kept`.
+    """Return the kernels `f_kept` of a name, which gradients that are given a `let` need.
 
-    They have no item of their own, so files are checked for them.
+    They are not in the text of a file, only in what the checker makes of it.
     """
     from kerngen.check.items.gradients import kept_name
     from kerngen.compiler import Compiler
@@ -100,7 +100,10 @@ def _kept_kernels(
 
 
 def find_stage(selection: Selection, wanted: str) -> tuple[NamedKernel, str]:
-    """Return the kernel that an argument means, and the stage after it, "" for all."""
+    """Return the kernel and the stage of an argument `kernel.stage`; "" for all stages.
+
+    `a.b` may also be the kernel `b` of the file `a.kern`, which takes precedence.
+    """
     kernel, _, stage = wanted.rpartition(".")
     known = kernels_of(selection)
     if any(each.is_called(kernel) for each in known) and not any(

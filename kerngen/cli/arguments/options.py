@@ -119,7 +119,7 @@ def budget(default: float | None, what: str) -> Decorator:
 def _number_of_seconds(
     ctx: click.Context, param: click.Parameter, value: float | None
 ) -> float | None:
-    """Return an option's value, if there is one; NaN, which no bound refuses, is none."""
+    """Return an option's value; refuse NaN, which passes click's check of the minimum."""
     if value is not None and math.isnan(value):
         raise click.BadParameter("'nan' is not a number of seconds.", ctx, param)
     return value

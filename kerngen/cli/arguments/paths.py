@@ -80,4 +80,4 @@ def shown_path(file: Path) -> str:
 PATH: Final = PathType()
 TARGET: Final = TargetType()
 STDIN: Final = Path("-")
-"""What is given to read a source from stdin."""
+"""The path argument for stdin."""

@@ -32,7 +32,7 @@ def verify_in_jobs(
             replace(asked, seed=asked.seed + n, adapter=usable[n % len(usable)])
             for n in range(jobs)
         ]
-        # A process that is forked could not use the device of the one before.
+        # Spawned: a device can't be used after a fork.
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
             report = merged(list(pool.map(_one, [selection] * jobs, tasks)))
     except gpu.Error as error:

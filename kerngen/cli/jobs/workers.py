@@ -1,7 +1,8 @@
 """Worker processes that compile the files of a build.
 
-Each compiles one file after the other and sends back what is generated.  It writes
-nothing to the disk, leaves Ctrl-C to the build, and ends with it, even if it is killed.
+Each compiles one file after the other and sends back the generated files.  It writes
+nothing to the disk, ignores Ctrl-C, and ends when the build's process does, even if that is
+killed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _Theirs: TypeAlias = "Connection[Compiled | None, str]"
 
 _LINUX = sys.platform == "linux"
 _PROCESS = get_context("fork").Process if _LINUX else get_context("spawn").Process
-"""A fork has every module at hand; elsewhere it isn't safe, and each imports its own."""
+"""A forked process has all modules; where a fork isn't safe, each imports its own."""
 
 
 @final
@@ -77,7 +78,7 @@ class Workers:
         def occupy(worker: _Worker) -> None:
             for name in waiting:
                 busy[worker] = name
-                with suppress(OSError):  # it died, as its pipe shows below
+                with suppress(OSError):  # it died: `_received` will raise
                     worker.pipe.send(name)
                 return
 
@@ -106,7 +107,10 @@ def _received(worker: _Worker, name: str) -> Compiled | None:
 
 @contextmanager
 def _interrupts_held() -> Generator[None]:
-    """Start processes that no Ctrl-C reaches; the build hears of it after the block."""
+    """Block SIGINT in a block that starts processes, which inherit that.
+
+    A Ctrl-C in the meantime interrupts the build after the block.
+    """
     if sys.platform == "win32":
         yield  # processes there begin to ignore it themselves
         return

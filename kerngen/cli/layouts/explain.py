@@ -66,7 +66,7 @@ def _way(way: Sequence[Reached]) -> Iterator[str]:
 
 
 def _sentences(reached: Reached) -> Iterator[str]:
-    """Yield sentences about a field: its start, its size, what follows."""
+    """Yield sentences about a field: its start, its size, the padding behind it."""
     laid, number = reached.within, reached.number
     yield from _start(laid, number)
     yield _size(laid.fields[number])
@@ -74,13 +74,13 @@ def _sentences(reached: Reached) -> Iterator[str]:
 
 
 def _rules(reached: Reached) -> Iterator[Pieces]:
-    """Yield the rules that decided, each with its place in the specification."""
+    """Yield the rules of the layout, each with its section of the specification."""
     yield (("  The rules:", ""),)
     for rule in reached.field.rules:
         yield (("    ", ""), (rule.text, ""), (f" ({rule.section})", "dim"))
 
 
-# Where it starts
+# The start of a field
 
 
 def _start(laid: layout.StructLayout, number: int) -> Iterator[str]:
@@ -88,6 +88,8 @@ def _start(laid: layout.StructLayout, number: int) -> Iterator[str]:
     if number == 0:
         yield "It starts at 0: it is the first field."
         return
+    # `free`: the first byte behind the field before, its `@size` and the uniform rule for
+    # structs included.
     before = laid.fields[number - 1]
     free = (
         before.offset + layout.footprint_of(_member(laid, number - 1), laid.space).size
@@ -105,7 +107,7 @@ def _start(laid: layout.StructLayout, number: int) -> Iterator[str]:
 
 
 def _end_of(laid: layout.StructLayout, number: int) -> Iterator[str]:
-    """Describe from where on the next field may start."""
+    """Describe the end of a field, from which on the next one may start."""
     field, member = laid.fields[number], _member(laid, number)
     said = f"The field before it, '{field.name}', starts at {field.offset} and takes "
     if member.size and member.size > field.size:
@@ -122,7 +124,7 @@ def _end_of(laid: layout.StructLayout, number: int) -> Iterator[str]:
 
 
 def _alignment(laid: layout.StructLayout, number: int) -> str:
-    """Describe of what a field starts at a multiple, and why."""
+    """Describe the alignment of a field, and its reason."""
     field, member = laid.fields[number], _member(laid, number)
     if member.align and member.align > field.laid.align:
         return f"'@align({member.align})' asks for a multiple of {member.align}"
@@ -157,7 +159,7 @@ def _because(field: layout.LayoutField) -> str:
             assert_never(field.laid)
 
 
-# What it takes
+# The size of a field
 
 
 def _size(field: layout.LayoutField) -> str:
@@ -202,7 +204,7 @@ def _of_array(laid: layout.ArrayLayout, type_: MemoryType) -> str:
     return f"{said}, the next multiple of what it is aligned to, {laid.element.align}."
 
 
-# What follows
+# Padding behind a field
 
 
 def _behind(laid: layout.StructLayout, number: int) -> Iterator[str]:

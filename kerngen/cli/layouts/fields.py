@@ -19,7 +19,7 @@ _STEP: Final = re.compile(r"(\w+)((?:\[\d+\])*)")
 @final
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """A step of a path: a field, and which element of it, if it is an array."""
+    """A step of a path: a field, and the element of an array: `lights[2]`."""
 
     name: str
     places: tuple[int, ...] = ()
@@ -62,7 +62,10 @@ def split(path: str) -> list[PathStep]:
 def choose(
     subjects: Sequence[LayoutSubject], steps: list[PathStep]
 ) -> tuple[LayoutSubject, list[PathStep]]:
-    """Return the struct that a path begins at, and the steps inside it."""
+    """Return the struct in which a path begins, and the steps inside it.
+
+    `Light.color` begins with the struct's name; `color` alone is a field of one struct.
+    """
     first = steps[0].name
     having = [s for s in subjects if any(f.name == first for f in s.layouts[0].fields)]
     named = [s for s in subjects if first in s.names]
@@ -110,7 +113,7 @@ def follow(laid: StructLayout, steps: Sequence[PathStep]) -> Iterator[Reached]:
 
 
 def _distance(field: LayoutField, places: tuple[int, ...]) -> int:
-    """Return how far an element lies behind the start of its field."""
+    """Return the distance in bytes from the start of a field to an element of it."""
     axes = [*axes_of(field.laid)]
     if len(places) > len(axes):
         raise click.ClickException(

@@ -18,8 +18,9 @@ from kerngen.verify.meaning.values import blank_array, scalar_value
 from kerngen.verify.trial import Given
 
 PERIOD: Final = 251
-"""After how many numbers a tensor repeats them: a prime, so that rows differ."""
+"""Tensors repeat their first 251 numbers: a prime, so that rows differ."""
 _SMALL: Final = 4
+"""The length of each axis, where the kernel accepts it."""
 
 
 def canned_call(fitting: Fitting) -> Given | None:
@@ -29,7 +30,7 @@ def canned_call(fitting: Fitting) -> Given | None:
 
 
 def call_at(fitting: Fitting, sizes: Sizes) -> Given:
-    """Return a call at some sizes."""
+    """Return a call at some sizes: whole numbers from -3 to 3, without signs for unsigned."""
     lengths = fitting.lengths(sizes)
     assert lengths is not None
     numbers = np.random.default_rng(0).integers(-3, 4, PERIOD)
@@ -51,7 +52,7 @@ def call_at(fitting: Fitting, sizes: Sizes) -> Given:
 
 
 def _plain(parameter: Parameter, spec: ScalarSpec) -> Any:
-    """Return the default, or else ones."""
+    """Return the default of a parameter, or else 1 for each of its numbers."""
     if parameter.default is not None:
         return parameter.default
     if spec.python_type in {int, float}:
@@ -62,7 +63,7 @@ def _plain(parameter: Parameter, spec: ScalarSpec) -> Any:
     return scalar_value(parameter.memory, spec.element, array)
 
 
-# Calls that pass one tensor twice, written and read: each must be refused.
+# Calls that pass one tensor as two arguments, of which one is written: they must be refused.
 
 
 def overlaps(fitting: Fitting) -> Iterator[Given]:

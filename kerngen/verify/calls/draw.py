@@ -26,18 +26,29 @@ from kerngen.verify.meaning.values import (
 )
 
 ARRANGEMENTS: Final = ("apart", "together", "the same", "given")
-"""Each input in a buffer of its own; all of an element type in one; those that are only
-read, and of one type and shape, as one tensor; outputs by `out=`."""
+"""The layouts of a call's tensors in memory.
+
+- apart: each input is in a buffer of its own;
+- together: inputs of one element type are views of one buffer;
+- the same: inputs that are only read, of one type and shape, are one tensor;
+- given: outputs are passed by `out=`.
+"""
 
 _OFTEN: Final = {"whole": 3, "even": 3, "positive": 2}
+"""Weights of the kinds of numbers that are drawn more often than once."""
 _KINDS: Final = [kind for kind in FLOATS for _ in range(_OFTEN.get(kind, 1))]
 _SCALARS: Final = (1.0, 0.5, 2.0, 0.0, -2.5, 0.3, 1e-8, 1e-3, 100.0)
+"""Usual values of float scalars, simple ones first: factors, a small `eps`, a rate."""
 
 
 @final
 @dataclass(frozen=True)
 class Drawn:
-    """A drawn call: its lengths, and the seeds of its arguments."""
+    """A drawn call: its lengths and scalars, and from what its arrays are filled.
+
+    For each input, `kinds` has the kind of its floats and of its integers, and `bounds` a
+    length of the call, below which integers of the kind 'places' are.
+    """
 
     sizes: Sizes
     scalars: tuple[Any, ...]
@@ -93,7 +104,7 @@ def inputs_of(kernel: Kernel) -> list[Any]:
 def calls(fitting: Fitting) -> st.SearchStrategy[Drawn]:
     """Return a hypothesis strategy for calls that run in the wanted way."""
 
-    # Not an argument: hypothesis would print all that it holds.
+    # `fitting` is no argument of it: hypothesis would print all of it.
     @st.composite
     def calls(draw: Callable[..., Any]) -> Drawn:
         return _call(draw, fitting)
@@ -102,6 +113,7 @@ def calls(fitting: Fitting) -> st.SearchStrategy[Drawn]:
 
 
 def _call(draw: Callable[..., Any], fitting: Fitting) -> Drawn:
+    """Draw a call: sizes that suit the way first, as all else depends on them."""
     sizes = fitting.near(
         tuple((name, draw(_length(fitting, name))) for name in fitting.names)
     )
@@ -123,6 +135,7 @@ def _call(draw: Callable[..., Any], fitting: Fitting) -> Drawn:
 
 
 def _length(fitting: Fitting, name: str) -> st.SearchStrategy[int]:
+    """Return the lengths to draw: where schedules change, short ones, and any."""
     if name not in fitting.kernel.dims:
         return st.integers(0, 4)
     telling = st.sampled_from(fitting.telling)

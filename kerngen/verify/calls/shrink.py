@@ -19,10 +19,15 @@ from kerngen.verify.trial import Given
 Fails: TypeAlias = Callable[[Given], bool]
 
 _SECONDS: Final = 5.0
+"""Seconds for which simpler calls are looked for."""
 
 
 def plainer(given: Given, fitting: Fitting, fails: Fails) -> Given:
-    """Return a simpler call that fails, too."""
+    """Return a simpler call that fails, too.
+
+    In turn: tensors in buffers of their own, shorter axes, scalars of 0 or 1, arrays all 0,
+    all 1 or without fractions, and at last single elements that are 0.
+    """
     deadline = time.monotonic() + _SECONDS
     tensors = inputs_of(fitting.subject.kernel)
     memories = [tensor.memory for tensor in tensors]
@@ -33,6 +38,7 @@ def plainer(given: Given, fitting: Fitting, fails: Fails) -> Given:
         if type(given.scalars[n]) is float:
             tried = (_with_scalar(given, n, value) for value in (0.0, 1.0))
             given = _first(given, tried, fails)
+    # Inputs that are one tensor would no longer have the same contents.
     if given.arrangement == "the same":
         return given
     for number in range(len(given.arrays)):
@@ -110,7 +116,7 @@ def _all_alike(given: Given, number: int, memory: MemoryType) -> Iterator[Given]
 def _zeroed(
     given: Given, number: int, memory: MemoryType, fails: Fails, deadline: float
 ) -> Given:
-    """Set numbers to 0, half of them at a time, then ever fewer."""
+    """Set runs of numbers to 0 while the call fails: halves of an array, then quarters, ..."""
     for leaf in range(len(list(leaves(memory, given.arrays[number])))):
         size = max(_flat(given.arrays[number], memory, leaf).size // 2, 1)
         while True:

@@ -25,14 +25,21 @@ Sizes: TypeAlias = tuple[tuple[str, int], ...]
 """The lengths of a call by dim, and its integer scalars that decide lengths."""
 
 MOST_WORK: Final = 1 << 16
-"""Points of a domain, with the terms of the sums in it, that an oracle computes."""
+"""Points of a domain, times the terms of the sums in it, that the oracle computes at most."""
 LONGEST: Final = 5000
+"""The longest axis that is drawn."""
 _AWKWARD: Final = (0, 1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 64, 67, 131)
+"""Lengths to try with any schedule: empty and short axes, powers of two, primes."""
 _STEPS: Final = (1, 4, 128)
+"""Lengths are rounded up to multiples of these, as aligned variants take no others."""
 _MOST: Final = (LONGEST, 1024, 256, 64, 16, 8)
+"""Caps on lengths, one after the other, until the call costs less than MOST_WORK."""
 _LADDER: Final = (1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 18, 20, 32, 64)
+"""Lengths, and factors of lengths, for random sizes where no cap helps."""
 _SMALL: Final = (0, 1, 2, 3, 4)
+"""Values of integer scalars that decide lengths, such as a stride."""
 _TRIES: Final = 400
+"""Random sizes that are tried at last."""
 
 
 @final
@@ -65,7 +72,10 @@ class Fitting:
 
     @cached_property
     def telling(self) -> tuple[int, ...]:
-        """Lengths at which schedules change, and their neighbours."""
+        """Lengths at which schedules change, and their neighbours.
+
+        They are the numbers in the strategy's name and the size of its workgroups.
+        """
         text = f"{self.way.strategy.name}_{self.way.strategy.needs.invocations}"
         edges = {int(digits) for digits in re.findall(r"\d+", text)} | {64, 256}
         near = {n + by for n in edges for by in (-1, 0, 1) if n > 1}
@@ -113,6 +123,7 @@ class Fitting:
         )
 
     def _near(self, sizes: Sizes) -> Iterator[Sizes]:
+        """Yield the sizes, then capped and rounded ones, then partly random ones."""
         yield sizes
         dims, under = self.kernel.dims, dict(sizes)
         for most in _MOST:
@@ -136,19 +147,22 @@ class Fitting:
         return int(rng.choice(_LADDER) * (1 if turn % 2 else rng.integers(1, 9)))
 
 
-# Adjust lengths of calls until they meet what a kernel requires.
+# Lengths that meet the `require`s of a kernel.
 #
-# One condition after the other is met in the simplest way: a length goes down to a
-# multiple, or to the nearest end of what it is compared with.  That need not meet all of
-# them together: then these are no lengths of a call, and others are tried.
+# Each condition that does not hold is met in the simplest way:
+#
+#     d % 8 == 0    d = 21 → 16          s < t    s = 9, t = 5 → s = 4
+#
+# All together they may still not hold: then these are no lengths of a call, and others are
+# tried.
 
 
 _ROUNDS: Final = 2
-"""A condition may undo what met one before it."""
+"""Passes over the conditions: one may undo what met another before it."""
 
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
 _ABOVE: Final = {"<": -1, "<=": 0, "==": 0, ">": 1, ">=": 0}
-"""How far from a number what compares with it so is, at least."""
+"""The offset to the right side at which a comparison holds: `s < t` does for `s = t - 1`."""
 
 
 def meeting(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -162,6 +176,7 @@ def meeting(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
 
 
 def _meet(guard: host.Guard, values: dict[str, int]) -> None:
+    """Change one length so that a condition holds; one of another form is left alone."""
     match guard:
         case host.Compare(
             "==",

@@ -2,7 +2,10 @@
 
 This is the language's own definition, read off the typed kernel: no stages, no fusion, no
 shader.  Every index is an array of its values, shaped such that arrays of a domain
-broadcast against each other; a reduction puts its indices before those.
+broadcast against each other; a reduction puts its indices before those:
+
+    y[i, j] = sum[p] a[i, p] * b[p, j]      i: (m, 1)      j: (1, n)       outside the sum
+                                 p: (k, 1, 1)   i: (m, 1)   j: (1, n)      inside of it
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from kerngen.verify.meaning.operators import operation
 from kerngen.verify.meaning.places import doubted, grid, scanned, taken
 
 Contents: TypeAlias = "BoundedArray | Computed | Mapping[str, Contents]"
-"""What a tensor or parameter holds: numbers, or of a struct the contents of each field.
+"""The contents of a tensor or parameter: numbers, or those of each field of a struct.
 
 The axes of a tensor come first, then those of fixed arrays, then components.
 """
@@ -55,7 +58,11 @@ _LIMITS: Final = {scalar: bounds(scalar) for scalar in (Scalar.I32, Scalar.U32)}
 @final
 @dataclass(frozen=True)
 class EvaluationScope:
-    """Where an expression is evaluated: its indices, locals, and depth in reductions."""
+    """The scope of an expression: values of its indices and locals, and its number of axes.
+
+    `rank` counts the axes of the domain: indices of the statement, and those of the
+    reductions around the expression.
+    """
 
     indices: Mapping[str, Array] = field(default_factory=dict[str, Array])
     rank: int = 0
@@ -65,7 +72,7 @@ class EvaluationScope:
 @final
 @dataclass(frozen=True)
 class Computed:
-    """A tensor whose elements are computed when they are read."""
+    """A tensor whose elements are computed when they are read, for large calls."""
 
     evaluator: Evaluator
     indices: tuple[ir.Index, ...]
@@ -154,6 +161,7 @@ class Evaluator:
         path: ir.Path,
         scope: EvaluationScope,
     ) -> BoundedArray:
+        """Return elements; `balls[i].trail[k].x` has the places `i` and `k`."""
         places = list(subscripts)
         for step in path:
             match step:
@@ -326,6 +334,7 @@ class Evaluator:
         body, holds = self.of(expr.body, inner), number.known(np.True_)
         if expr.condition is not None:
             holds = self.of(expr.condition, inner)
+        # The reduced axis needs its full length, also where a term does not depend on it.
         around = np.broadcast_shapes(body.shape, holds.shape)
         missing = inner.rank - len(around)
         shape = (*extents, *((1,) * missing + around)[1:])
@@ -336,12 +345,12 @@ class Evaluator:
         return number.first_best(terms, counted, least=expr.kind == "argmin")
 
     def _terms(self, expr: ir.Reduce, scope: EvaluationScope) -> BoundedArray:
-        """Return the terms along the first axes; what is left out changes nothing."""
+        """Return the terms along the first axes; one left out is the neutral value."""
         extents, inner = self._within(expr, scope)
         axes, rank = len(extents), inner.rank
         factors: dict[str, BoundedArray] = {}
         if expr.kind == "sum" and _has_codes(expr.body):
-            # Names with blanks: none of them is a user's.
+            # Each factor is computed once, as a local. No user's name has a blank.
             each = enumerate(factors_of(expr.body))
             factors = {f"factor {n}": self.of(factor, inner) for n, factor in each}
             known = replace(inner, locals={**inner.locals, **factors})
@@ -362,7 +371,9 @@ class Evaluator:
         terms = body.map(spread)
         if not factors:
             return terms
-        # The sum is multiplied by what narrow integers share, as a scale, at last.
+        # A shader multiplies the scale that narrow integers share with the sum of their
+        # products: `scale * sum(x * w)`. Where that sum may overflow, as no factor below
+        # 1 makes it less, the terms are unknown.
         sizes = (np.abs(factor.map(spread).value) for factor in factors.values())
         largest = reduce(lambda one, size: one * np.maximum(size, 1), sizes)
         whole = largest.sum(tuple(range(axes)), keepdims=True)
@@ -371,10 +382,13 @@ class Evaluator:
     def _running(self, prefix: Prefix, scope: EvaluationScope) -> BoundedArray:
         """Return the values of a prefix or suffix reduction, at each point.
 
-        With n results of n terms each, long rows would take too long.
+        All n results are read from one running reduction of n terms: n reductions of n
+        terms would take too long for long rows.
         """
         terms = self._terms(prefix.reduce, scope)
         count = len(terms.value)
+        # How many terms each result takes: `j + shift + 1` of the first ones, or of the
+        # terms in reverse order those from `j + shift` on.
         ends = self.of(prefix.shift, scope).value + scope.indices[prefix.index.name]
         taken = count - ends if prefix.is_suffix else ends + 1
         taken = np.clip(taken, 0, count)
@@ -385,7 +399,7 @@ class Evaluator:
 
 
 def _joined(expr: ir.Reduce, terms: BoundedArray, join: number.Join) -> BoundedArray:
-    """Return terms joined as a reduction does."""
+    """Return the results of a reduction of terms: of f32 with bounds, of integers wrapped."""
     scalar = scalar_of(expr.type)
     if scalar is Scalar.F32:
         if expr.kind in {"sum", "prod"}:
@@ -410,7 +424,7 @@ def _product_of_locals(expr: ir.Expr, names: Iterator[str]) -> ir.Expr:
 
 
 def _has_codes(expr: ir.Expr) -> bool:
-    """Whether narrow integers are among the factors of a term."""
+    """Whether a term reads integers of 8 or 4 bits."""
     return any(isinstance(x, ir.Load) and x.tensor.narrow for x in walk(expr))
 
 

@@ -1,7 +1,7 @@
 """Built-in functions on the oracle's numbers, with bounds from their accuracies.
 
-A function's value is what its row of `kerngen.ir.builtins.table` prints in references; so are
-the domain in which its accuracy holds, and how errors of its arguments spread.
+All of a function is in its row of `kerngen.ir.builtins.table`: its NumPy text, which gives
+the value; the domain in which its accuracy holds; and how errors of its arguments spread.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _COMPOSED: Final[Mapping[str, Callable[..., BoundedArray]]] = {
     "select": _select,
     "fma": _fma,
 }
-"""Built-ins that do what operators of numbers do, whose bounds are those of operators."""
+"""Built-ins that are operators of bounded numbers, whose bounds follow from those."""
 
 
 @cache
@@ -52,7 +52,7 @@ def _apply(row: Builtin, values: Sequence[Array]) -> Array:
 
 
 def plain_value(name: str, values: Sequence[Array]) -> Array | None:
-    """Return a function's values in float64, or None if it has no formula of its own."""
+    """Return a built-in's values in float64; None for `select`, `fma` and tests of floats."""
     row = BUILTINS[name]
     if name in _COMPOSED or _is_test(row):
         return None
@@ -60,7 +60,7 @@ def plain_value(name: str, values: Sequence[Array]) -> Array | None:
 
 
 def _is_test(row: Builtin) -> bool:
-    """Whether a function of floats gives no float: its result is known, or it is not."""
+    """Whether a built-in takes floats and returns a bool or an integer, as `is_nan`."""
     first = row.overloads[0]
     return first.parameters[0] is Scalar.F32 and first.result is not Scalar.F32
 
@@ -85,7 +85,10 @@ def of_floats(name: str, arguments: Sequence[BoundedArray]) -> BoundedArray:
 
 
 def _test(row: Builtin, arguments: Sequence[BoundedArray]) -> BoundedArray:
-    """Test floats: those of arguments as they came are known, whatever they are."""
+    """Apply a test of floats: unknown where an end of a bound gives another answer.
+
+    NaN and infinities of arguments are known, as they reach the device as bits.
+    """
     raw = [each.value for each in arguments]
     answer = _apply(row, raw)
     unsure = np.zeros(answer.shape, np.bool_)
@@ -104,7 +107,7 @@ def _bounded(x: BoundedArray) -> BoundedArray:
 def _corners(
     arguments: Sequence[BoundedArray], values: Sequence[Array]
 ) -> Iterator[list[Array]]:
-    """Yield the values with each at one end of what it may be."""
+    """Yield the values with each at an end of its bound: all 2^n choices for n arguments."""
     for signs in product((-1, 1), repeat=len(values)):
         yield [
             value + sign * each.error
@@ -115,7 +118,7 @@ def _corners(
 def _inside(
     row: Builtin, arguments: Sequence[BoundedArray], values: Sequence[Array]
 ) -> Array:
-    """Whether arguments lie where the accuracy of a function holds."""
+    """Whether arguments are in the domain for which the accuracy of a function is given."""
     good = np.asarray(True)
     for (low, high), x, value in zip(row.intervals, arguments, values, strict=True):
         good = good & (value - x.error >= low) & (value + x.error <= high)
@@ -131,7 +134,12 @@ def _spread(
     values: Sequence[Array],
     value: Array,
 ) -> Array:
-    """How far results may be off because the arguments are."""
+    """Return how far results may be off because the arguments are.
+
+    For functions that are monotone in each argument, the extremes are at the corners of
+    the box that the arguments are in. A function with steps, as `floor`, is known only
+    where no corner is on another step; one that may jump inside is not.
+    """
     if row.variation is Variation.LIPSCHITZ:
         return np.asarray(sum(each.error for each in arguments))
     spread = np.zeros(value.shape)
@@ -190,7 +198,7 @@ INTEGER_OPERATORS: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
     "<<": ref.shift_left,
     ">>": ref.shift_right,
 }
-"""By 64 bits; the lowest 32 of them are the result."""
+"""Operators on integers of 64 bits; the lowest 32 bits are the result."""
 
 
 def convert(operand: BoundedArray, source: Scalar, to: Scalar) -> BoundedArray:
@@ -203,7 +211,7 @@ def convert(operand: BoundedArray, source: Scalar, to: Scalar) -> BoundedArray:
         return number.unsure_where(
             wrap(operand.value.astype(np.int64), to), operand.unsure
         )
-    # An argument that is not finite is known as it came; a bound of others may be infinite.
+    # An argument that is not finite converts as WGSL defines it, so it counts as exact.
     bound = np.where(np.isfinite(operand.value), operand.error, 0.0)
     saturated = ref.i32 if to is Scalar.I32 else ref.u32
     least, value, most = (

@@ -1,10 +1,17 @@
 """The oracle's numbers: arrays of values, each with a bound on the f32 error.
 
-A float is a value in float64, a bound on how far any f32 implementation that keeps WGSL's
-accuracy rules may be from it, and the size of the terms that were added up to it, as WGSL
-lets additions be done in any order.  Where every step is exact in f32, the bound is 0.
-Where nothing is known the bound is infinite: after an overflow or a NaN, or where rounding
-decides which way a program goes.  Integers and truth values are exact, or unknown.
+A float is three numbers in float64:
+
+- `value`, the exact result but for rounding in float64;
+- `error`, a bound: no f32 implementation that keeps WGSL's accuracy rules is farther off;
+- `size`, the sum of the magnitudes of the terms that were added up to it, as WGSL lets
+  additions be done in any order: any partial sum may be as large.
+
+    real(0.1) + real(0.2)    value 0.3, size 0.3, error 3.6e-8: one ulp of `size`
+
+Where every step is exact in f32, the bound is 0.  Where nothing is known, it is infinite:
+after an overflow or a NaN, or where rounding decides a comparison.  Integers and bools are
+exact (bound 0) or unknown (bound infinite).
 
 An infinity is known, with a bound of 0, as a literal and as the `max` or `min` of nothing:
 these reach the device as bits.  It stays known where it is stored, chosen or negated;
@@ -31,17 +38,21 @@ Array: TypeAlias = NDArray[Any]
 ULP: Final = 2.0**-23
 """One ulp of 1: WGSL lets a result be rounded up or down, not only to nearest."""
 TINY: Final = 2.0**-126
-"""The least normal number; what is smaller may be flushed to zero."""
+"""The least normal number; smaller ones may be flushed to zero."""
 HIGHEST: Final = F32_MAX
 DIVISION_ULPS: Final = 2.5
+"""WGSL's accuracy of `x / y`."""
 LARGEST_DIVISOR: Final = 2.0**126
 """WGSL leaves larger ones undefined, whose reciprocals may be flushed to zero."""
 HALF_ULP: Final = 2.0**-10
+"""One ulp of 1 in f16."""
 HALF_TINY: Final = 2.0**-14
+"""The least normal f16."""
 HIGHEST_HALF: Final = F16_MAX
 _MANTISSA: Final = 2.0**24
+"""Up to here, f32 represents every whole number."""
 _UNITS: Final = (1.0, 2.0**12)
-"""Numbers are tried as multiples of one and of 1 / 4096: sums of such are exact."""
+"""Sums are exact of multiples of 1 or of 1 / 4096, while their sizes stay small enough."""
 _DTYPES: Final = {
     Scalar.F32: np.dtype(np.float64),
     Scalar.I32: np.dtype(np.int64),
@@ -53,9 +64,10 @@ _DTYPES: Final = {
 @final
 @dataclass(frozen=True, slots=True)
 class BoundedArray:
-    """An array of values with a bound on each error, and the sizes of terms added.
+    """An array of values, each with a bound on its error and the size of terms added.
 
-    An argument that is not finite keeps its value, but its bound is infinite.
+    Of `1000 - 999`, `value` is 1, `error` is 0 and `size` is 1999. The three arrays have
+    one shape. An argument that is not finite keeps its value, but its bound is infinite.
     """
 
     value: Array
@@ -166,7 +178,7 @@ def _bounded(value: Array, error: Array, size: Array) -> BoundedArray:
 def _exact_where(
     exact: Array, value: Array, size: Array, rough: BoundedArray
 ) -> BoundedArray:
-    """Return exact numbers where they are, and rough ones elsewhere."""
+    """Return `value` without error where `exact` is true, and `rough` elsewhere."""
     exact = exact & np.isfinite(value) & (size <= HIGHEST)
     return BoundedArray(
         np.where(exact, value, rough.value),
@@ -183,7 +195,11 @@ def is_f32(value: Array) -> Array:
 
 
 def settle(value: Array, error: Array, ulps: ArrayLike = 1.0) -> BoundedArray:
-    """Return the rounded results of one operation, given the operands' error."""
+    """Return the results of one operation that is rounded by at most `ulps`.
+
+    `error` is how far they may be off because the operands are. Without such an error, a
+    value that f32 represents is exact.
+    """
     exact = (error == 0) & is_f32(value)
     return _exact_where(exact, value, np.abs(value), inexact(value, error, ulps))
 
@@ -191,12 +207,13 @@ def settle(value: Array, error: Array, ulps: ArrayLike = 1.0) -> BoundedArray:
 def inexact(
     value: Array, error: Array, ulps: ArrayLike, size: ArrayLike = 0.0
 ) -> BoundedArray:
-    """Return results with an operation's own error added.
+    """Return results with an operation's own error added to that of its operands.
 
     Ulps are those of `size`, if that is larger than the result.
     """
     most = np.maximum(np.abs(value) + error, size)
     total = error + np.asarray(ulps) * ULP * most
+    # What may be subnormal may be flushed to 0.
     return _bounded(value, np.where(most < 2 * TINY, total + TINY, total), most)
 
 
@@ -263,6 +280,8 @@ def remainder(left: BoundedArray, right: BoundedArray) -> BoundedArray:
     WGSL computes x - y * trunc(x / y): a quotient that is nearly whole may come out on
     either side.
     """
+    # A quotient of whole numbers up to 1000 that is not whole is at least 1 / 1000 from
+    # the next whole number: more than the 2.5 ulps (1.5e-4) by which it may be off.
     a, b = left.value, right.value
     rest = np.fmod(a, b)
     good = (left.error == 0) & (right.error == 0) & (b != 0)
@@ -307,7 +326,8 @@ def choose(
         either = np.where(either > 0, np.inf, 0.0)
     unsure, chosen = condition.unsure, condition.value
     value = np.where(chosen, then.value, otherwise.value)
-    # An infinity that may not be chosen is none: extremes pass over those that are.
+    # Where the condition is unknown, an infinity is replaced: `_extreme` passes over a
+    # neutral infinity as known, and this one is not.
     lost = unsure & np.isinf(value)
     return BoundedArray(
         np.where(lost, np.zeros_like(value), value),
@@ -328,7 +348,8 @@ def choose(
 class Join:
     """How terms are reduced: along the first `axes`, or to all `running` prefixes.
 
-    Of n terms there are n + 1 prefixes: the first one is empty.
+    Of n terms there are n + 1 prefixes, the first one empty: the running sums of 1, 2, 3
+    are 0, 1, 3, 6.
     """
 
     axes: int = 1
@@ -362,6 +383,8 @@ def total(terms: BoundedArray, join: Join) -> BoundedArray:
         whole = join(np.logical_and, _is_whole(terms.value * unit), True)
         exact = exact | (whole & (size * unit <= _MANTISSA))
     exact = exact & (error == 0)
+    # The usual bound of n additions in any order, n u / (1 - n u) times the sum of the
+    # magnitudes; n u is capped, where the formula would divide by 0.
     spread = np.minimum(count * ULP, 0.5)
     grown = (size + error) * spread / (1 - spread)
     rough = inexact(value, error + grown + count * TINY, 0.0, size)
@@ -369,13 +392,18 @@ def total(terms: BoundedArray, join: Join) -> BoundedArray:
 
 
 def product(terms: BoundedArray, join: Join) -> BoundedArray:
-    """Return the product of terms, valid for any order."""
+    """Return the product of terms, valid for any order of multiplications.
+
+    Some order multiplies all factors above 1 first, or all below: where that could
+    overflow or become subnormal, nothing is known.
+    """
     count = join.count(terms.value)
     v, e = terms.value, terms.error
 
     def joined(factors: Array) -> Array:
         return join(np.multiply, factors, 1.0)
 
+    # `most` and `least`: the extremes of all partial products, in any order.
     value, grown = joined(v), joined(np.abs(v) + e)
     most = joined(np.maximum(np.abs(v) + e, 1.0))
     least = joined(np.where(v == 0, 1.0, np.minimum(np.abs(v) - e, 1.0)))
@@ -404,11 +432,16 @@ def first_best(
 
     The position is along the first axis, and -1 if no term counts. It is known if no
     other term may be better, or equal and earlier.
+
+        values 1, 3, 3, errors 0      place 1, known
+        values 1, 3, 3, errors 0.1    place 1, unknown: the last may be greater
     """
     value, counts = terms.value.astype(np.float64), np.asarray(holds.value)
     value = np.where(np.isnan(value), 0.0, -value if least else value)
     with np.errstate(invalid="ignore"):
         low, high = value - terms.error, value + terms.error
+    # The first best term by values; it is safe if each other term is lower even at the
+    # upper end of its bound, or may be equal and comes later.
     best = np.where(counts, value, -np.inf).max(0, initial=-np.inf)
     is_best = counts & (value == best)
     place = is_best.argmax(0) if len(value) else np.zeros(best.shape, np.int64)
@@ -422,7 +455,7 @@ def first_best(
 def _extreme(
     terms: BoundedArray, join: Join, extreme: np.ufunc, start: float
 ) -> BoundedArray:
-    # What a reduction starts from changes nothing among the terms.
+    # A term that is the neutral value, as -inf of `max`, changes nothing and is known.
     neutral = terms.value == start
     nothing = join(np.logical_and, neutral & (terms.error == 0), True)
     off = np.where(neutral, 0.0, terms.error)

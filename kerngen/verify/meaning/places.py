@@ -35,7 +35,10 @@ class Readable(Protocol):
 def grid(
     indices: tuple[Index, ...], extents: tuple[int, ...], rank: int
 ) -> dict[str, Array]:
-    """Return arrays of index values, for the indices that are a domain's first axes."""
+    """Return arrays of index values, for the indices that are a domain's first axes.
+
+    Of `i < 2, j < 3` in a domain of rank 3, `i` has shape (2, 1, 1) and `j` (1, 3, 1).
+    """
     return {
         index.name: np.arange(extent, dtype=np.int64).reshape(
             *(1,) * axis, extent, *(1,) * (rank - axis - 1)
@@ -47,7 +50,8 @@ def grid(
 def taken(contents: Readable, places: list[BoundedArray]) -> BoundedArray:
     """Return the elements at positions, clamped to their axes.
 
-    The host checks subscripts that are not clamped, unless the domain is empty.
+    The host has checked all other subscripts. Nothing is known of an element of an empty
+    tensor; it is read where the domain is empty, too.
     """
     shape = contents.shape
     around = np.broadcast_shapes(*(p.value.shape for p in places))
@@ -78,7 +82,8 @@ def doubted(found: BoundedArray, doubt: Array) -> BoundedArray:
 def chains(expr: Expr) -> tuple[tuple[Extent, ...], ...]:
     """Return the extents of nested reductions, from the outside in.
 
-    A prefix reduction is left out, as each result is computed from the one before.
+    `sum[p < k] (a[p] * max[q < l] b[q])` has one chain, `(k, l)`. A prefix reduction is
+    left out, as each result is computed from the one before.
     """
     inner = tuple(chain for child in children(expr) for chain in chains(child))
     if isinstance(expr, Reduce) and scanned(expr) is None:

@@ -1,4 +1,4 @@
-"""The meaning of a call: its statements in order, each over its whole domain."""
+"""The expected results of a call: its statements in order, each over its whole domain."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kerngen.verify.meaning.places import chains, grid
 from kerngen.verify.meaning.vectors import components
 
 _SLAB: Final = 1 << 19
-"""Points of a domain that are computed at once."""
+"""Points of a domain that are computed at once: 12 MiB for an array with its bounds."""
 
 
 @final
@@ -36,8 +36,8 @@ _SLAB: Final = 1 << 19
 class Subject:
     """A kernel to verify: its typed form, and its runtime form.
 
-    A gradient has its function's kernel in `forward`; `kept` returns the lets of it
-    that are passed to the gradient.
+    Of a gradient, `forward` is the kernel that it was derived from; `kept` is the kernel
+    that returns those `let`s of `forward` that are arguments of the gradient.
     """
 
     kernel: ir.Kernel
@@ -87,7 +87,7 @@ class CallState:
         self._bind_hosts(scalars)
 
     def _bind_hosts(self, scalars: Sequence[Any]) -> None:
-        """Take what the host computes in double, rounded once."""
+        """Set the `host` values, which the runtime computes in double, rounded to f32."""
         kernel, runtime = self.subject.kernel, self.subject.runtime
         if not kernel.hosts:
             return
@@ -115,16 +115,16 @@ class CallState:
         leaf = ir.reach(tensor.memory, statement.path)
         assert isinstance(leaf, Leaf)
         kept = number.to_half(value) if leaf.is_half else value
-        # Contents may be seen by lets, which keep what they were computed from.
+        # Written in place. Nothing else sees that: a let has arrays of its own.
         for part, new in zip(_parts(contents), _parts(kept), strict=True):
             part[key] = new
 
     def _places(
         self, statement: ir.Statement, stored: StoreAt, contents: BoundedArray
     ) -> _Places:
-        """Return the places that are inside of the target, which are no others' too.
+        """Return the positions of a store `cache[at + i] = ...` that are inside its target.
 
-        Where a place is in doubt, nothing is known of the target any more.
+        If a position is unknown, all of the target is marked as unknown first.
         """
         evaluator = self.evaluator
         inner = sum(isinstance(p, ir.IndexValue) for p in places_in(statement.path))
@@ -156,6 +156,7 @@ class CallState:
         evaluator = self.evaluator
         extents = tuple(evaluator.length(index.extent) for index in statement.indices)
         inner = components(statement.value.type)
+        # A row of the domain costs its points, times the terms of the longest reduction.
         cost = max(
             (prod(map(evaluator.length, c)) for c in chains(statement.value)), default=1
         )
@@ -175,7 +176,7 @@ class CallState:
         return number.joined(slabs, lambda parts: np.concatenate(parts, 0))
 
     def _in_order(self, statement: ir.Statement, along: Recurrence) -> BoundedArray:
-        """Compute a let that reads itself, of which each step sees those before it."""
+        """Compute a recurrence, as `h[i, t]` of `h[i, t - 1]`, one step of `t` at a time."""
         evaluator = self.evaluator
         extents = [evaluator.length(index.extent) for index in statement.indices]
         inner, rank = components(statement.value.type), len(extents)
@@ -218,7 +219,10 @@ def _parts(contents: BoundedArray) -> tuple[NDArray[Any], ...]:
 def _target(
     statement: ir.Statement, contents: Contents
 ) -> tuple[BoundedArray, tuple[Any, ...]]:
-    """Return the numbers that a statement writes some of, and which."""
+    """Return the array that a statement writes to, and the key of the elements written.
+
+    For `balls[i].pos.x = ...` that is the array of `pos`, and `[:, ..., 0]`.
+    """
     key: list[Any] = [slice(None)] * statement.target.rank
     for step in statement.path:
         match step:
@@ -234,7 +238,7 @@ def _target(
 
 
 def _place(place: ir.Subscript) -> int | slice:
-    """Return which element of a fixed array is written: all of them by an index."""
+    """Return the element of a fixed array that is written; by an index, all of them."""
     if isinstance(place, ir.IndexValue):
         return slice(None)
     constant = Evaluator({}, {}, {}).of(place.value, EvaluationScope())

@@ -50,16 +50,23 @@ FLOATS: Final[Mapping[str, Draw]] = {
     "huge": _powers(40, 127),
     "special": _special,
 }
-"""Simple ones first: sums of whole numbers are exact, so that one wrong term shows."""
+"""The kinds of floats, simple ones first.
+
+Sums of whole numbers are exact, so that one wrong term is found.
+"""
 
 INTEGERS: Final = ("places", "few", "ends", "any")
-"""Mostly places of the axes at hand, few values, ends of the type, all 32 bits."""
+"""The kinds of integers.
+
+Subscripts of an axis, a few of them outside; from -2 to 2; the ends of the type; any value.
+"""
 
 
 def integers(
     rng: Generator, shape: tuple[int, ...], kind: str, bound: int, storage: Storage
 ) -> Array:
     """Return integers of a kind; `bound` is the length of an axis of the call."""
+    # The limits of the type: -2^(bits - 1) to 2^(bits - 1) - 1, or 0 to 2^bits - 1.
     least, most = (-1, 1) if storage.value[0] == "i" else (0, 2)
     half = 1 << (storage.bits - 1)
     least, most = least * half, most * half - 1
@@ -87,6 +94,7 @@ def fill(
         if part.dtype.kind == "f":
             drawn = FLOATS[kind[0]](rng, part.shape)
             with np.errstate(all="ignore"):
+                # 2^40 to 2^127 become 2^-71 to 2^16: the largest overflow f16.
                 if part.dtype == np.float16 and kind[0] == "huge":
                     drawn = drawn * 2.0**-111
                 part[...] = drawn

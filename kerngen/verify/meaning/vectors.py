@@ -1,6 +1,7 @@
 """Vectors and matrices of the oracle's numbers: components are the last axes.
 
-Where WGSL inherits an accuracy from a formula, that is what is computed here.
+Where WGSL defines an accuracy as 'inherited from' a formula, that formula is computed
+here: `length(v)` as `sqrt(dot(v, v))`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kerngen.verify.meaning.functions import of_floats, wrap
 from kerngen.verify.meaning.number import BoundedArray, joined
 
 _NORMALIZE_ULPS: Final = 4.0
-"""What `x * inverseSqrt(dot(x, x))` may be off by beyond a division."""
+"""Ulps by which `x * inverseSqrt(dot(x, x))` may be off beyond `x / length(x)`."""
 _DETERMINANT_ULPS: Final = 64.0
 """WGSL has no bound; this is one for elimination with the largest pivots."""
 
@@ -34,7 +35,7 @@ def components(type_: ValueType) -> tuple[int, ...]:
 
 
 def widened(operand: BoundedArray, type_: ValueType, to: ValueType) -> BoundedArray:
-    """Return a scalar with axes added, to broadcast against vectors of another type."""
+    """Return a scalar with axes added, to broadcast against the components of type `to`."""
     missing = len(components(to)) - len(components(type_))
     if not missing or components(type_):
         return operand
@@ -135,6 +136,8 @@ def _face_forward(
 def _refract(
     vector: BoundedArray, normal: BoundedArray, ratio: BoundedArray
 ) -> BoundedArray:
+    # WGSL: k = 1 - ratio^2 (1 - dot(normal, vector)^2); 0 if k < 0, else
+    # ratio vector - (ratio dot(normal, vector) + sqrt(k)) normal.
     one = number.real(1.0)
     along = _dot(normal, vector)
     rest = number.multiply(
@@ -152,6 +155,7 @@ def _refract(
 
 
 def _determinant(matrix: BoundedArray) -> BoundedArray:
+    # The sum over all permutations: the sign by their inversions, times a product.
     size = matrix.value.shape[-1]
     most = np.abs(matrix.value) + matrix.error
     value, error = np.zeros(most.shape[:-2]), np.zeros(most.shape[:-2])
