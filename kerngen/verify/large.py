@@ -119,8 +119,8 @@ def _fits(fitting: Fitting, sizes: Sizes, most: int) -> bool:
 def expected_seconds(trial: Trial, sizes: Sizes) -> float:
     """Return the expected time of a large call, estimated from a shorter one.
 
-    A large call can't be interrupted. If the shorter call fails, the large one is made
-    all the same.
+    While a large call waits for the device it can't be interrupted. If the shorter call
+    fails, the large one is made all the same.
     """
     longest = max(length for _, length in sizes)
     short = longest // _PART // _WHOLE * _WHOLE

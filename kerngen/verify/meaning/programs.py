@@ -108,37 +108,37 @@ class CallState:
             return
         value = self._watched(statement)
         contents, key = _target(statement, self.contents[tensor.name])
+        unsure = False
         if isinstance(statement.value, StoreAt):
             places = self._places(statement, statement.value, contents)
             key = (*places.key, *key[tensor.rank :])
             value = value.map(lambda part: part[places.inside])
+            unsure = places.unsure
         leaf = ir.reach(tensor.memory, statement.path)
         assert isinstance(leaf, Leaf)
         kept = number.to_half(value) if leaf.is_half else value
         # Written in place. Nothing else sees that: a let has arrays of its own.
         for part, new in zip(_parts(contents), _parts(kept), strict=True):
             part[key] = new
+        if unsure:  # Any element may have been written.
+            contents.error[...] = contents.size[...] = np.inf
 
     def _places(
         self, statement: ir.Statement, stored: StoreAt, contents: BoundedArray
     ) -> _Places:
-        """Return the positions of a store `cache[at + i] = ...` that are inside its target.
-
-        If a position is unknown, all of the target is marked as unknown first.
-        """
+        """Return the positions of a store `cache[at + i] = ...` that are inside its target."""
         evaluator = self.evaluator
         inner = sum(isinstance(p, ir.IndexValue) for p in places_in(statement.path))
         own = statement.indices[: len(statement.indices) - inner]
         extents = tuple(evaluator.length(index.extent) for index in own)
         scope = EvaluationScope(grid(own, extents, len(own)), len(own))
         found = [evaluator.of(subscript_value(p), scope) for p in stored.places]
-        if any(place.unsure.any() for place in found):
-            contents.error[...] = contents.size[...] = np.inf
+        unsure = any(place.unsure.any() for place in found)
         inside = np.ones(extents, bool)
         for place, length in zip(found, contents.value.shape, strict=False):
             inside = inside & (place.value >= 0) & (place.value < length)
         key = (np.broadcast_to(place.value, extents)[inside] for place in found)
-        return _Places(tuple(key), inside)
+        return _Places(tuple(key), inside, unsure)
 
     def _watched(self, statement: ir.Statement) -> BoundedArray:
         value = self._value(statement)
@@ -202,10 +202,14 @@ class CallState:
 @final
 @dataclass(frozen=True)
 class _Places:
-    """Positions along each axis of a target, of those points that are `inside` of it."""
+    """Positions along each axis of a target, of those points that are `inside` of it.
+
+    They are `unsure` where rounding may decide one.
+    """
 
     key: tuple[NDArray[Any], ...]
     inside: NDArray[np.bool_]
+    unsure: bool
 
 
 def _spread(found: BoundedArray, shape: tuple[int, ...]) -> BoundedArray:
