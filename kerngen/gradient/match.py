@@ -1,4 +1,7 @@
-"""Matching of expressions up to the names of indices."""
+"""Matching of expressions up to the names of indices.
+
+The pattern `exp(x[i, j])`, free in i and j, matches `exp(x[k, p])`: i is k, and j is p.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,8 @@ def renamings(
 ) -> Iterator[tuple[Renaming, int]]:
     """Yield the renamings under which a product contains a pattern, and how many times.
 
-    A factor to the power -3/2 holds one to -1/2 three times.
+    A factor to the power -3/2 contains one to -1/2 three times.  With `whole`, the product
+    may have no other factors.
     """
     if whole and len(pattern.factors) != len(factors):
         return

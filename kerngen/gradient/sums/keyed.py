@@ -1,4 +1,4 @@
-"""Sums by keys in adjoints: what is summed for each key is a let before them.
+"""Sums by keys in adjoints: the terms that a key sums are a let before it.
 
     Before:  dt[i, p] = sum[j, l when ids[j] == u32(i)] dy[j, l] * w[p, l];
     After:   let terms[j, p] = sum[l] dy[j, l] * w[p, l];
@@ -50,10 +50,10 @@ from kerngen.ir.walk import children
 @final
 @dataclass(frozen=True)
 class Keys:
-    """Makes lets of what sums by keys add up.
+    """Makes lets of the terms that sums by key add up.
 
-    `fresh` makes an index with a new range. The program may have several outputs, of which
-    some are empty and others not.
+    `fresh` makes an index with a computed range.  `several`: the program has several outputs,
+    so some may be empty where others are not.
     """
 
     facts: IntegerFacts
@@ -62,7 +62,8 @@ class Keys:
 
     def parts(self, term: Term, indices: tuple[Index, ...], let: Let) -> list[Term]:
         """Return a term, over the `indices` of the result, as terms of lets."""
-        # A gather from an axis that is empty is refused, unless all of them are empty.
+        # A gather from an empty axis is refused at the call, unless all axes are empty: of
+        # several outputs, some may be empty and others not.
         doubtful = frozenset(term.bound if self.several else ())
         term = self._with_let(with_quotients(term, indices, let), indices, let)
         borders = [border_of(key, term, self.facts) for key in _keys(term)]
@@ -106,9 +107,10 @@ class Keys:
     def _window(
         self, key: Binary, bound: tuple[Index, ...]
     ) -> tuple[Index, Form, Form, Form] | None:
-        """Return the sum of several indices that a key is of.
+        """Return the window that a key is of, a sum of indices such as `i + u - 1`, or None.
 
-        It is given as the index to solve for, the form of the sum, its least, its range.
+        The window is the index to solve for, the form of the sum, its least value, and the
+        number of its values.
         """
         used = [index for index in bound if index in free_indices(key)]
         form = _common(key, frozenset(used)) if len(used) > 1 else None
@@ -123,7 +125,7 @@ class Keys:
         return used[0], form, low, plus(combined("-", high, low), 1)
 
     def _ends(self, low: Form, high: Form, index: Index) -> tuple[Form, Form] | None:
-        """Return the least and the most that two forms are over an index."""
+        """Return the least value of `low` and the greatest of `high` over an index's range."""
         least, most = (coefficient(form, IndexValue(index)) for form in (low, high))
         if least is None or most is None:
             return None
@@ -137,7 +139,10 @@ class Keys:
 
 
 def _common(expr: Expr, indices: frozenset[Index]) -> Form | None:
-    """Return the sum by which alone an integer depends on indices: of clamp(i + u, 0, n)."""
+    """Return the one sum through which an integer depends on indices, or None.
+
+    Of `clamp(i + u, 0, n)` that is `i + u`.
+    """
     used = [part for part in children(expr) if free_indices(part) & indices]
     if len(used) != 1 or not free_indices(used[0]) >= indices:
         return None
@@ -149,7 +154,10 @@ def _common(expr: Expr, indices: frozenset[Index]) -> Form | None:
 
 
 def _keys(term: Term) -> tuple[Binary, ...]:
-    """Return the conditions that compare a value of each term with an index of the result."""
+    """Return the conditions that compare a value of each term with an index of the result.
+
+    `ids[j] == u32(i)` is one, if the sum is over j and the result over i.
+    """
     return tuple(
         condition
         for condition in term.conditions
@@ -173,7 +181,7 @@ def _is_place(expr: Expr, term: Term) -> bool:
 @final
 @dataclass(frozen=True)
 class _Split:
-    """A sum by keys taken apart: what reads the rest of its indices is summed before."""
+    """A sum by keys in two steps: first over the `rest` of its indices, then by key."""
 
     term: Term
     indices: tuple[Index, ...]
@@ -193,7 +201,7 @@ class _Split:
 
     @property
     def is_product(self) -> bool:
-        """Whether two inner factors have each an index that the other one has not."""
+        """Whether the inner sum is a matrix product: two factors each have an own index."""
         return any(
             free_indices(one) - free_indices(other)
             and free_indices(other) - free_indices(one)
@@ -219,7 +227,7 @@ class _Split:
         )
 
     def _places(self, inside: Term) -> tuple[Index, ...]:
-        """Return the let's indices: those of the result, with what sets it for each key."""
+        """Return the let's indices: the result's, each followed by the indices of its key."""
         used = indices_of((*inside.factors, *inside.conditions)) - self.rest
         by_key = (
             [i for k in self.keys if index in free_indices(k) for i in self.term.bound]
