@@ -32,7 +32,10 @@ _LEVELS: Final = (
     {"+", "-"},
     {"*", "/", "%"},
 )
-"""Operators of a level make one chain, whose lines break together."""
+"""Operators by precedence, the loosest first.
+
+A chain of operators of one level is one group: its lines break together.
+"""
 
 _LEVEL: Final = {op: level for level, ops in enumerate(_LEVELS) for op in ops}
 
@@ -100,6 +103,12 @@ def _unary(parts: Sequence[Node]) -> Piece:
 
 
 def _binary(parts: Sequence[Node]) -> Piece:
+    """Lay out a chain of operators of one level: on a line, or a line for each operator.
+
+    a_long_operand
+    + another
+    - a third
+    """
     level = _LEVEL[str(parts[1])]
     operands: list[tuple[Node, Node]] = []
     left, sign, right = parts
@@ -159,6 +168,7 @@ def _binder(parts: Sequence[Node]) -> Piece:
 
 
 def _conditional(parts: Sequence[Node]) -> Piece:
+    """Lay out an `if` with all its `else if`s as one group, whose braces break together."""
     content: list[Document] = []
     while len(parts) == 7:
         content += [_branch(parts[:5]), SPACE, token("else"), SPACE]

@@ -36,7 +36,10 @@ def formatted(source: Source) -> str:
 
 
 def _prove(form: _Form, after: Source, said: Program) -> None:
-    """Hold the form of a program to what formatting promises."""
+    """Check that a form parses to the same tree, keeps all comments, and is canonical.
+
+    Raises `FormatterError` if not: a formatted file is never written unproven.
+    """
     try:
         says = parse(after)
     except CompileError as error:

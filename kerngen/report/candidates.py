@@ -1,7 +1,10 @@
 """Guesses of edits that carry out a diagnostic's hint.
 
-Each is a guess: `fixes` proves it.  Of the hints of the wrong programs in `tests/cases/reject`,
-61 % get a fix so, and of those on the pages of `kerngen explain` 68 %.
+    let t = y[i] * lenght;        Did you mean 'length'?        'lenght' becomes 'length'
+
+They are guessed from the words of the hint, and `fixes` proves each before it is offered.  Of
+the hints of the wrong programs in `tests/cases/reject`, 61 % get a fix in this way, and of
+those on the pages of `kerngen explain` 68 %.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ _QUOTED: Final = re.compile(r"(?<!\w)'((?:[^']|(?<=\w)'(?=\w))+)'(?!\w)")
 _WORD: Final = re.compile(r"\w+")
 _USE: Final = re.compile(r'use "[^"]+";')
 _INDICES: Final = ("i", "j", "k", "p", "q", "r", "s", "t")
+"""Names for indices, in the order in which they are proposed."""
 
 
 def candidates(fault: Diagnostic) -> Iterator[Edits]:
@@ -44,7 +48,7 @@ def candidates(fault: Diagnostic) -> Iterator[Edits]:
 
 
 def _of_code(places: Places, code: str) -> Iterator[Edit]:
-    """Yield the places where code that a hint quotes may belong."""
+    """Yield edits that write code which a hint quotes, at places where it may belong."""
     if _USE.fullmatch(code):
         yield Edit(places.at(0), f"{code}\n")
         return
@@ -58,6 +62,7 @@ def _of_code(places: Places, code: str) -> Iterator[Edit]:
             yield Edit(places.statement, code)
         yield Edit(places.at(places.statement.start), f"{code} ")
         return
+    # A value: in the place of the fault, of the call or read around it, of the whole value.
     for place in (places.span, *places.around()):
         if _keeps(places, place, code):
             yield Edit(place, code)
@@ -79,9 +84,10 @@ def _of_code(places: Places, code: str) -> Iterator[Edit]:
 
 
 def _keeps(places: Places, place: Span, code: str) -> bool:
-    """Whether code has all words of a place but those of the fault.
+    """Whether code has all words of a place except those of the fault itself.
 
-    A name that a hint gives as an example is no value: what is written must stay.
+    If it lacks one, the hint's code is an example with names of its own, and writing it there
+    would lose the user's.
     """
     left = Counter(_WORD.findall(place.text))
     left -= Counter(_WORD.findall(places.span.text))
@@ -89,7 +95,7 @@ def _keeps(places: Places, place: Span, code: str) -> bool:
 
 
 def _declared(places: Places, code: str) -> Iterator[Edit]:
-    """Yield where code such as 'mut x: f32[]' may belong: instead of `x: f32`, or of `x`."""
+    """Yield edits that write a declaration such as 'mut x: f32[]': for `x`, or `x: f32`."""
     name = code.removeprefix("mut ").partition(":")[0]
     if ":" in code and name.isidentifier():
         if places.span.text == name:  # 'x f32[n]', without its colon
@@ -120,13 +126,16 @@ def _of_pattern(places: Places, code: str) -> Iterator[Edit]:
 
 
 def _for_words_of(fault: Diagnostic, places: Places, code: str) -> Iterator[Edits]:
-    """Yield edits of what the message quotes: the '&' of "'&' works on integers"."""
+    """Yield edits that write code for the words that the message quotes.
+
+    Of "'&' works on integers", with the hint 'and', each '&' becomes 'and'.
+    """
     for quoted in _QUOTED.findall(fault.message)[:2]:
         for place in places.all_of(quoted.removesuffix("x")):
             yield (Edit(place, f"{code} " if code in {"not", "and", "or"} else code),)
 
 
-# What a hint asks for in words
+# Edits that a hint asks for in words
 
 
 def _instead(fault: Diagnostic, places: Places) -> Iterator[Edits]:
@@ -316,17 +325,17 @@ _ASKED: Final[Mapping[str, _Asked]] = {
     r"value is missing": _value,
     r"body in parentheses": _body,
 }
-"""What the words of a hint ask for, by patterns of these."""
+"""The edits that a hint asks for, by a pattern of its words."""
 
 
-# Guesses of edits for hints that show another form: `a ** b` becomes `pow(a, b)`.
+# Hints that show another form of the user's expression: `a ** b` becomes `pow(a, b)`
 
 
 _OPERAND: Final = r"-?[\w.]+(?:\[[^\[\]]*\]|\([^()]*\))?"
 
 
 class _Rewrite(NamedTuple):
-    """The words of a hint, what is written, and what is to be written instead."""
+    """A rewrite: patterns of the hint's words and of the text as `written`, and a template."""
 
     hint: str
     written: str
@@ -354,7 +363,7 @@ _REWRITES: Final = (
 
 
 def rewritten(fault: Diagnostic, places: Places) -> Iterator[Edit]:
-    """Yield the rewrites that a diagnostic's hint may mean: of a value, else of an item."""
+    """Yield the rewrites that a hint may mean: of the value, the statement, then the item."""
     for rewrite in _REWRITES:
         if re.search(rewrite.hint, fault.help):
             for place in (places.value, places.statement, places.item):

@@ -48,7 +48,7 @@ _IN_A_NUMBER = re.compile(r"[\w.]|(?<=[0-9][eE])[+-](?=[0-9])")
 
 
 _MORE = re.compile(r"[ \t]*[^\s)\];,]")
-"""What follows a closing bracket that is one too many, and closes nothing else."""
+"""Text that follows a closing bracket on its line: then the bracket is one too many."""
 
 _WORD_NEXT = re.compile(r"[ \t]+(\w+)")
 
@@ -74,14 +74,14 @@ def _of(
     pattern: Pattern,
     place: Callable[[Mistake], Span] = attrgetter("span"),
 ) -> _Recogniser:
-    """Recognise a fault that has no values by the pattern of its mistakes."""
+    """Return a recogniser of a fault that has a span and no other fields, by a pattern."""
     return lambda mistake: (
         fault(span=place(mistake)) if pattern.matches(mistake) else None
     )
 
 
 def _when(pattern: Pattern, recogniser: _Recogniser) -> _Recogniser:
-    """Ask a recogniser only about the mistakes of a pattern."""
+    """Return a recogniser that is asked only about the mistakes that match a pattern."""
     return lambda mistake: recogniser(mistake) if pattern.matches(mistake) else None
 
 
@@ -100,7 +100,7 @@ def _from_before(mistake: Mistake) -> Span:
 def _hinted(
     fault: Callable[..., Diagnostic], patterns: tuple[Pattern, ...], where: Pattern
 ) -> _Recogniser:
-    """Recognise a fault that has a hint by a table of them."""
+    """Return a recogniser of a fault whose hint is in a table; no row, no fault."""
 
     def recognise(mistake: Mistake) -> Diagnostic | None:
         remedy = hint(patterns, mistake) if where.matches(mistake) else ""
@@ -124,7 +124,7 @@ def _unexpected(mistake: Mistake) -> Diagnostic:
 
 
 def _expected(mistake: Mistake) -> tuple[str, ...]:
-    """Describe what is expected; of a name, what it would be the name of."""
+    """Return the expected terminals in words; for a name, its kind: 'a type' after ':'."""
     name = _NAMED_AFTER.get(mistake.text_before(1))
     if name and "NAME" in mistake.accepts <= {"NAME", "REDUCE"}:
         return (name,)

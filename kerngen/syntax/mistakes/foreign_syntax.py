@@ -88,7 +88,7 @@ def _declared(mistake: Mistake) -> tuple[str, str]:
 
 
 def _type_of_constant(mistake: Mistake) -> str:
-    """The type that the value of a constant has, as far as its text shows that."""
+    """Return the type of a constant's value, guessed from the text after the '='."""
     value = mistake.source.text[mistake.span.end :].split(";", 1)[0].split("\n", 1)[0]
     words = _WORD.findall(value)
     if {"true", "false"} & {*words}:
@@ -142,7 +142,7 @@ def _generic_type(mistake: Mistake, name: Lexeme) -> Diagnostic:
 
 
 def _lengths(mistake: Mistake) -> str:
-    """An example of how an array has its lengths there."""
+    """Return an example of an array's length: a number in a struct, else a dim."""
     return "[4]" if mistake.item == "struct" else "[n]"
 
 
@@ -257,7 +257,7 @@ def _foreign_reduction(mistake: Mistake, named: Lexeme) -> Diagnostic:
 
 
 def _reduced_by(mistake: Mistake, named: Lexeme) -> Reduced:
-    """Read off what `mean[j] x[i, j]` reduces, and what is left of its axes."""
+    """Return the parts of a reduction such as `mean[j] x[i, j]`, in the user's words."""
     text = mistake.source.text
     match = _INDEX.match(text, named.end)
     value = " ".join(_factors(text, match.end()).split()) if match else ""
@@ -283,7 +283,7 @@ def _factors(text: str, begin: int) -> str:
 
 
 def _length(before: str, index: str, value: str) -> str:
-    """Find the length of the axis that an index subscripts, by what was declared."""
+    """Return the length of the axis that an index subscripts, by the tensor's declaration."""
     for read in _READ.finditer(value):
         subscripts = [part.strip() for part in read[2].split(",")]
         declaration = rf"\b{read[1]}\s*:\s*\w+\s*\[([^\[\]]*)\]"

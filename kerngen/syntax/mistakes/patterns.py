@@ -76,7 +76,7 @@ CONDITIONS: Final[Mapping[str, Callable[[Mistake], bool]]] = {
 class Pattern:
     """A pattern of syntax errors; a condition that is left out is always met.
 
-    `Pattern("...", found="COMMA", takes="SEMICOLON")` is for a ',' where a ';' could be.
+    `Pattern("...", found="COMMA", takes="SEMICOLON")` matches a ',' where a ';' is allowed.
     """
 
     hint: str = ""
