@@ -20,9 +20,9 @@ COMMENT: Final = re.compile(r"//[^\n]*")
 class Source:
     """The text of a `.kern` file, and its path.
 
-    `stable_name` is the file's name in generated files, if that is not its path.
-    `left_out` are the parts, from an offset to another, that are not parsed: who checks a
-    file again needs no items that have not changed.
+    - `stable_name`: the file's name in generated files, if that is not its path
+    - `left_out`: ranges of offsets that are not parsed, as for items that have not changed
+      since the last check
     """
 
     path: str

@@ -200,7 +200,7 @@ def _builtin(
 def _mixing_builtin(
     ex: Expressions, node: ast.Call, builtin: Builtin
 ) -> ir.Expr | None:
-    """Return a call of the host: integers are i32, and become f32 where one is asked for."""
+    """Return a call on the host: integers are i32, and are converted to f32 if needed."""
     known = ex.check_all(node.arguments)
     if known is None:
         return None
@@ -228,7 +228,11 @@ def _choose(
     types: list[ValueType | None],
     want: Scalar | None,
 ) -> Overload | None:
-    """Return the overload that the arguments fit; literals fit as they may."""
+    """Return the overload that the arguments fit; `types` has None for trees of literals.
+
+    A float literal fits f32 alone, a whole one any number.  Of several overloads, that with
+    the result `want` is taken, else the one of the literals' own type.
+    """
 
     def fits(overload: Overload) -> bool:
         return all(
@@ -283,7 +287,7 @@ def _report_scalars(
 def _argument_hint(
     ex: Expressions, node: ast.Call, builtin: Builtin, actual: list[ValueType]
 ) -> str:
-    """Return the conversion of the first argument that would not fit."""
+    """Return the hint to convert the first argument that does not fit the likely overload."""
     floats = Scalar.F32 in actual or len(builtin.overloads) == 1
     candidates = builtin.overloads if floats else builtin.overloads[::-1]
     wanted = candidates[0].parameters

@@ -165,7 +165,7 @@ def _one_type(
     *,
     want: Scalar | None = None,
 ) -> bool:
-    """Whether two operands have one type; if not, that is a fault."""
+    """Whether two operands have one type; reports it if not."""
     (left_node, left), (right_node, right) = first, second
     if left.type == right.type:
         return True

@@ -64,8 +64,8 @@ def report_count(
 ) -> None:
     """Report a wrong number of subscripts, once per tensor.
 
-    Only the first one is reported: the author may think that the tensor is declared
-    otherwise.
+    Only the first one of a count is reported: the author may have another declaration of the
+    tensor in mind, and then all reads are wrong in the same way.
     """
     met = f"{tensor.name}[{count}]"
     if met in ex.env.reported:
@@ -150,7 +150,7 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
 
 
 _MOST_AXES: Final = 6
-"""Of more, the orders are not tried."""
+"""With more indices, no other orders are tried: of 6 there are 720."""
 
 
 def check_axes(
@@ -209,9 +209,10 @@ def _right_order(
 def _axis_fault(
     ex: Expressions, symbol: IndexSymbol, tensor: Subscripted, axis: int, span: Span
 ) -> Diagnostic | None:
-    """Return the fault of an index that leaves its axis, as names and literals prove it.
+    """Return the fault of an index that leaves its axis, if dims' names or literals prove it.
 
-    Where a length is arithmetic, a literal or a given range, the host checks the rest.
+    For a computed length, a literal or a given range nothing is proven here: the host checks
+    it at the call.
     """
     index = symbol.index
     extent = tensor.extents[axis]
@@ -267,7 +268,7 @@ def is_out_of_bounds(
     """Whether an affine subscript leaves its axis for all lengths; reports it if so.
 
     A subscript with an index is reported once for a tensor and statement. Recurrences
-    are left out: `recursion` checks their borders.
+    are left out: `statements.recurrences` checks their borders.
     """
     if ex.env.current.in_let and tensor.name == ex.env.current.target:
         return False
