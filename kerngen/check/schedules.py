@@ -125,6 +125,7 @@ def _joined(kernels: Sequence[Scheduled]) -> Iterator[Diagnostic]:
             elif (key := (fault.code, fault.span, fault.message)) not in seen:
                 seen.add(key)
                 yield fault
+    # One fault for a name in a guard: of some kernels, or of all in the same way.
     number = len({each.kernel for each in kernels})
     for span, of_kernels in refused.items():
         names = enumerated([*of_kernels])
@@ -244,6 +245,7 @@ def check_schedule(
 def _check_options(
     faults: Faults, item: ast.ScheduleItem
 ) -> tuple[tuple[str, tuple[int, ...]], ...] | None:
+    """Return a schedule's options with their values, or None after a fault."""
     strategy = item.strategy.name
     rules = OPTIONS[strategy]
     first: dict[str, Span] = {}

@@ -61,6 +61,7 @@ class _Form:
 
 
 def _lay_out(source: Source) -> _Form:
+    """Return the canonical form of a text; raise `FormatterError` if a token is lost."""
     parsed = concrete(source)
     tokens, found = split_comments(source.text, parsed.lexemes)
     document = program(parsed.tree)

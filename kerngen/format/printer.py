@@ -154,6 +154,7 @@ class _Printer:
                 return _Mode.OPEN if own else _Mode.TAIL
 
     def _break(self, line: Line, indent: int) -> None:
+        """End the line: a trailing comment stays on it, others get lines of their own."""
         gap = self._placed[self._numbers[line]]
         comments = gap.comments
         if comments and comments[0].trailing:

@@ -83,6 +83,7 @@ class ReadAdjoints:
             self._visit(value, adjoint)
 
     def _visit(self, expr: ir.Expr, term: Term) -> None:
+        """Carry a term, the adjoint of `expr`, on to the reads in it."""
         if not self.forward.is_active(expr):
             return
         match expr:
@@ -174,6 +175,7 @@ class ReadAdjoints:
         axes: list[tuple[ir.Subscript, ir.Extent]],
         places: tuple[ir.Index, ...],
     ) -> Term:
+        """Return the term that a read adds to the adjoint over `places`."""
         term, own, by = with_fixed(term, self._statement.indices)
         equations = [
             (as_subscript(substituted(subscript_value(s), by)) if by else s, at, extent)
@@ -218,6 +220,7 @@ class ReadAdjoints:
                 raise self._fault(f"'{expr.op}'")
 
     def _divisor(self, expr: ir.Expr) -> Term:
+        """Return a divisor as a product; a literal 0 stays a factor, to be refused later."""
         below = product_of(expr)
         return below if below.coefficient else Term(factors={expr: ONE})
 
@@ -229,6 +232,7 @@ class ReadAdjoints:
         if found is None or call.type is not _F32:
             raise self._fault(f"'{call.builtin}'")
         if call.builtin == "pow" and isinstance(call.arguments[1], ir.Constant):
+            # The table's slope has a choice for the exponent 0, which a literal decides.
             found = (_power(*call.arguments), _ZERO)
         for partial, argument in zip(found, call.arguments, strict=True):
             if self.forward.is_active(argument):
@@ -306,6 +310,7 @@ class ReadAdjoints:
             ir.Reduce("prod", reduce.indices, reduce.body, _F32, rest),
         )
         inner = _under(term.over(reduce.indices), _conditions(reduce))
+        # if zeros == 0 { dy y / x[j] }  and  if zeros == 1 and x[j] == 0 { dy others }
         plain = inner.times(Term(factors={self._result(): ONE, reduce.body: -ONE}))
         none = ir.Binary("==", zeros, _ZERO, BOOL)
         self._visit_terms(reduce.body, _under(plain, (none,)))
@@ -368,6 +373,7 @@ def _decided(partial: ir.Expr, conditions: tuple[ir.Expr, ...]) -> ir.Expr:
 
 
 def _holds(condition: ir.Expr, conditions: tuple[ir.Expr, ...]) -> bool | None:
+    """Return whether a condition is true where the others are, None if that is unknown."""
     match condition:
         case ir.Binary(op="and" | "or" as op, left=left, right=right):
             both = _holds(left, conditions), _holds(right, conditions)

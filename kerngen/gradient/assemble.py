@@ -127,6 +127,10 @@ def _indices(expr: ir.Expr) -> Iterator[ir.Index]:
 
 
 def _inputs(derived: Derived, body: tuple[ir.Statement, ...]) -> tuple[ir.Tensor, ...]:
+    """Return the tensors that the gradient reads: inputs, given ones, then `dy`.
+
+    Raises `GradientError` for a given tensor that is not read.
+    """
     read = {t for s in body for t in tensors_read(s.value)}
     original = derived.original
     plain = [t for t in original.tensors if t.role is ir.Role.INPUT and t in read]
@@ -166,6 +170,7 @@ class _Assembly:
     def kernel(self) -> ir.Kernel:
         """Return the kernel of the gradient."""
         original = self.derived.original
+        # Lengths first: which dims are missing depends on the new names, and the body on both.
         self._name_lengths()
         inputs = tuple(map(self._with_lengths, self.inputs))
         dims = tuple(
@@ -391,6 +396,7 @@ class _Assembly:
     # Scalars
 
     def _hosts(self) -> tuple[ir.Host, ...]:
+        """Return the hosts that the body, a range's length or another of these hosts reads."""
         used = {
             n.name
             for s in self.body
@@ -404,6 +410,7 @@ class _Assembly:
             for n in walk(dim.value)
             if isinstance(n, ir.UniformValue)
         }
+        # In reverse, as a host reads earlier ones.
         kept: list[ir.Host] = []
         for host in reversed(self.derived.original.hosts):
             if host.name in used:
@@ -419,6 +426,7 @@ class _Assembly:
         body: tuple[ir.Statement, ...],
         hosts: tuple[ir.Host, ...],
     ) -> tuple[ir.Parameter, ...]:
+        """Return the missing dims as parameters, then the scalars that anything reads."""
         values = [*(s.value for s in body), *(h.value for h in hosts)]
         values += [
             dim.value
@@ -440,6 +448,7 @@ class _Assembly:
     # Statements
 
     def _statement(self, statement: ir.Statement) -> ir.Statement:
+        """Return a statement with final names, lengths and subscripts."""
         by = self._index_names(statement)
         indices = tuple(by[index] for index in statement.indices)
         value = self._sized(self._renamed(statement.value, by), on_host=False)

@@ -108,6 +108,7 @@ def part_of(value: ir.Expr, number: int) -> ir.Expr:
             return part_of(operand, LETTERS.index(components[number]))
         case _:
             pass
+    # A read or call that has no parts of its own: `m[1]`, `v.y`.
     if isinstance(type_, Matrix):
         at = ir.At(
             ir.Affine(ir.Constant(number, Scalar.I32), str(number)), type_.columns
@@ -128,6 +129,7 @@ def _part_or_number(value: ir.Expr, number: int) -> ir.Expr:
 
 
 def _part_of_construct(value: ir.Construct, number: int) -> ir.Expr:
+    """Return part `number` of a constructor: of `vec4f(v, s)`, number 1 is `v.y`."""
     if isinstance(value.type, Matrix):
         return value.parts[number]
     if len(value.parts) == 1 and isinstance(value.parts[0].type, Scalar):
@@ -301,6 +303,7 @@ def _swizzled(operand: ir.Expr, parts: tuple[ir.Expr, ...]) -> ir.Expr | None:
 
 
 def _alike_calls(name: str, parts: tuple[ir.Expr, ...]) -> ir.Expr | None:
+    """Return calls of a built-in as one of whole vectors: `exp(v.x), exp(v.y)` is `exp(v)`."""
     calls = [p for p in parts if isinstance(p, ir.BuiltinCall) and p.builtin == name]
     if len(calls) < len(parts):
         return None

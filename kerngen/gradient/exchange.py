@@ -152,6 +152,7 @@ def _with_partial_sum(term: Term, other: ir.Statement) -> Term | None:
     own = {atom: e for atom, e in inner.factors.items() if atom not in divisors}
     if not own:
         return None
+    # Each way to find the factors of the other sum in this one, up to names of indices.
     pattern = ProductPattern(
         tuple(own.items()), frozenset((*other.indices, *inner.bound))
     )
@@ -163,6 +164,7 @@ def _with_partial_sum(term: Term, other: ir.Statement) -> Term | None:
         }
         part = {substituted(a, by): -e for a, e in inner.factors.items()}
         rest = joined(term.factors, part)
+        # The conditions of the other sum must be here, too, and its indices nowhere else.
         gone = {renaming[index] for index in inner.bound}
         same = {_form_of(substituted(c, by)) for c in inner.conditions}
         conditions = tuple(c for c in term.conditions if _form_of(c) not in same)
@@ -195,6 +197,7 @@ def _form_of(condition: ir.Expr) -> Hashable:
 def _needed(
     known: Iterable[ir.Statement], outputs: Iterable[ir.Statement]
 ) -> frozenset[ir.Tensor]:
+    """Return the lets among `known` that some statements depend on, directly or not."""
     of = {s.target: s for s in known if s.target.role is ir.Role.LET}
     waiting, found = [*outputs], set[ir.Tensor]()
     while waiting:

@@ -298,6 +298,8 @@ class _Namer:
     def _passes(self, expr: ir.Expr) -> bool:
         return any(_name_of(n) in self.active for n in walk(expr))
 
+    # A value is linear in a sum if it adds it, or multiplies it by what no gradient passes
+    # through; in a function of it, or a product of two, it is not.
     def visit(self, expr: ir.Expr, *, linear: bool) -> ir.Expr:
         """Return a value with reads of lets in the place of reductions.
 
@@ -397,6 +399,8 @@ def _clamped(reduce: ir.Reduce, outside: frozenset[ir.Index]) -> ir.Expr:
     def place(subscript: ir.Subscript, extent: ir.Extent) -> ir.Subscript:
         if not isinstance(subscript, ir.Clamped):
             return subscript
+        # Only an affine subscript that may leave its axis, and by indices of the let alone:
+        # one with an index of the reduction, or guarded inside of it, stays clamped.
         form = affine_form(subscript.value)
         if form is None or not form.terms or stays_inside(form, extent):
             return subscript
@@ -442,6 +446,7 @@ def _with_scales(
         of_rows = any(
             isinstance(n, ir.Load) and n.tensor in reduced for n in walk(below)
         )
+        # A plain read is short enough, and a divisor with all indices differs everywhere.
         if isinstance(below, ir.Load) or not of_rows or free_indices(below) >= domain:
             return expr
         own = tuple(i for i in statement.indices if i in free_indices(below))

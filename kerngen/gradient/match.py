@@ -56,6 +56,10 @@ def _matched(
     renaming: Renaming,
     used: tuple[Expr, ...] = (),
 ) -> Iterator[tuple[Renaming, tuple[Expr, ...]]]:
+    """Yield each way to match all wanted factors, by backtracking.
+
+    Each is a renaming, with the factors that match the wanted ones, in their order.
+    """
     if not wanted:
         yield renaming, used
         return
@@ -97,6 +101,10 @@ def same(pattern: Expr, expr: Expr, free: frozenset[Index], renaming: Renaming) 
 def _renamed(
     own: Index, found: Index, free: frozenset[Index], renaming: Renaming
 ) -> bool:
+    """Whether an index may be renamed to another one; the renaming is extended if so.
+
+    Ranges must be equal, and no two indices get the same name.
+    """
     if own not in free:
         return own == found
     if own in renaming:

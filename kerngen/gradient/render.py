@@ -128,6 +128,7 @@ def _plain(factors: Factors) -> dict[ir.Expr, Fraction]:
 
 
 def _term(term: Term) -> ir.Expr:
+    """Return a term as an expression: its factors before the sum, times the sum."""
     outside, inside = split_under_conditions(term)
     if not term.bound:
         return _product(outside, ())

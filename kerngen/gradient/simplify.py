@@ -135,6 +135,7 @@ class Simplifier:
             return
         self.elementwise[target] = statement
         own = ProductDefinition(target, statement.indices, whole, result)
+        # Given names come first, so that a given `y` is read rather than a computed let.
         worth = is_computed or first or _is_of_rows(whole, statement.indices)
         if worth and _is_worth(whole, statement.indices):
             self.definitions.insert(0 if first else len(self.definitions), own)
@@ -148,6 +149,7 @@ class Simplifier:
     def _define_sum(
         self, statement: Statement, whole: Term, sums: list[Reduce], result: Load
     ) -> None:
+        """Learn a statement that is one sum times other factors."""
         reduce = sums[0]
         if len(sums) > 1 or whole.factors[reduce] != 1 or not whole.coefficient:
             return
@@ -409,6 +411,7 @@ def terms_of_sum(reduce: Reduce) -> Term | None:
 
 
 def _with_name(term: Term, definition: ProductDefinition) -> Term:
+    """Return a term with a defined product in it replaced by its read, as often as it is."""
     for renaming, times in renamings(definition.pattern, term.factors, whole=False):
         if len(renaming) < len(definition.indices):
             continue
@@ -442,6 +445,7 @@ def _named_as(inside: Term, sums: list[NamedSum]) -> Term | None:
 
 
 def _fits(named: NamedSum, renaming: dict[Index, Index], inside: Term) -> bool:
+    """Whether a sum, renamed, has the indices, factors and conditions of another one."""
     own = named.product
     if any(index not in renaming for index in (*named.indices, *own.bound)):
         return False

@@ -254,6 +254,7 @@ def has_slopes(value: ir.Expr) -> bool:
 
 
 def _is_pole(node: ir.Expr) -> bool:
+    """Whether an operation may be infinite or NaN; a function with derivatives may be, too."""
     match node:
         case ir.Binary(op="/" | "%", type=type_):
             return is_real(type_)

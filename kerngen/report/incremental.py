@@ -113,6 +113,7 @@ class Incremental:
             return whole.found(), whole
         whole.compiler.checker.adopt(self._used)
         plans = self._plans(source.text)
+        # A plan that turns out not to be enough is followed by the next, or the whole text.
         for plan in plans:
             if not (is_alone and plan.left_out):
                 break

@@ -50,6 +50,7 @@ class Places:
     @cached_property
     def statement(self) -> Span:
         """The statement or item around the span, its ';' included."""
+        # Back to the ';' or brace before the statement, or to the item's keyword.
         start = self.span.start
         depth = 0
         for each in reversed(self._before):

@@ -103,6 +103,7 @@ def _before_comments(text: str, start: int, least: int) -> int:
 
 @lru_cache(maxsize=4096)  # the items of a few large files
 def _contents(text: str) -> Contents:
+    """Return the names in a section's text, found by patterns and its outline."""
     code = _COMMENT.sub(_mark, text)
     outline = outline_of(Source("", text))
     words = frozenset(_WORD.findall(code))

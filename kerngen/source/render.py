@@ -84,6 +84,7 @@ def _coloured(lines: Iterable[_Line]) -> str:
 
 def _block(diagnostic: Diagnostic, columns: int) -> Iterator[_Line]:
     marks = _marks(diagnostic)
+    # As wide as the greatest line number.
     gutter = " " * len(str(max(mark.line for mark in marks)))
     edge = ((f"{gutter} |", _FRAME),)
 

@@ -171,6 +171,7 @@ class Tables:
             if token is not None and token.type in CONTEXTUAL:
                 token = _in_context(token, steps[states[-1]])
             kind = END if token is None else token.type
+            # Reduce all rules that the token ends, then shift it.
             while not isinstance(step := steps[states[-1]].get(kind), int):
                 if step is None:
                     raise UnexpectedError(token, self._accepted(tuple(states)), stack)
@@ -243,6 +244,7 @@ class Tables:
         return frozenset(kind for kind in kinds if self._accepts(list(states), kind))
 
     def _accepts(self, states: list[int], kind: str) -> bool:
+        """Whether a token could be next: the reductions before it are run on the states."""
         while not isinstance(step := self._steps[states[-1]].get(kind), int):
             if step is None:
                 return False

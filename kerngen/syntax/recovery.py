@@ -150,6 +150,7 @@ def resume(
     def gap(size: int, start: int, end: int) -> ast.Gap:
         return _gap(Span(source, start, end), fault, stack.values[size:])
 
+    # What of the unfinished item and statement is on the stack.
     levels = _levels(tables, stack)
     tokens = [x for x in stack.values[levels.file :] if isinstance(x, Token)]
     begins = [token.start_pos or 0 for token in tokens]
@@ -162,6 +163,8 @@ def resume(
     if onward is not None and len(stack.values) == levels.file:
         return Resumption(gap(levels.file, fault, onward), onward)
     found, in_body = _go_on(text, nesting, fault)
+    # In the body that is being read: only the statement is dropped.  Else the item is; if
+    # its head was faulty, the body is read behind a head that is inserted.
     if in_body and body is not None:
         return _drop(stack, body, Resumption(gap(body, statement, found), found))
     end = _end_of_item(text, _Nesting(text, tokens, statement), fault)

@@ -49,8 +49,10 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> ir.Expr 
         return check_construct(ex, node, COMPOSITES[name])
     if name in ex.env.functions:
         return _function(ex, node, ex.env.functions[name])
+    # `max(x[j])` is meant as a reduction, `max(a, b)` is the built-in.
     is_lone = len(node.arguments) < 2 and not ex.rules.mixes
     lone_reduction = name in ir.REDUCE_KINDS and is_lone
+    # `dot(x, y)` of tensors of numbers is another library's, not the function of vectors.
     sums = name in foreign.REDUCTIONS and any(
         is_tensor_of_numbers(ex, argument) for argument in node.arguments
     )
@@ -169,6 +171,7 @@ def _builtin(
         return None
     if ex.rules.mixes:
         return _mixing_builtin(ex, node, builtin)
+    # Typed arguments first: they choose the overload, and it gives literals their types.
     kinds = [ex.env.untyped.kind(argument) for argument in node.arguments]
     typed = [
         None if kind else ex.check(argument)

@@ -154,6 +154,7 @@ class Expressions:
         """Check operands that share one type, which literals among them take."""
         if self.rules.mixes:
             return [self.check(node) for node in nodes]
+        # Operands that have a type of their own are checked first, then the literals.
         kinds = [self.env.untyped.kind(node) for node in nodes]
         typed = {
             n: self.check(node, want)

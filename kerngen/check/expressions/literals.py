@@ -47,6 +47,7 @@ class UntypedLiterals:
         return self._known[id(node)][1]
 
     def _find(self, node: ast.Expr) -> Scalar | None:
+        """Return the kind of a tree, by those of its operands."""
         match node:
             case ast.Number(value=value):
                 return Scalar.F32 if isinstance(value, float) else Scalar.I32

@@ -8,7 +8,7 @@ One checker, `Expressions`, checks all expressions by the rules of their place:
 | `FUNCTION`, `CONSTANT` | parameters or constants alone | have one type |
 | `HOST` | dims, scalars, constants and earlier hosts; calls functions | mix freely |
 | `LengthRules`, in `lengths` | the same, integers alone | mix freely |
-| `GUARD`, `RequireRules` | dims, integer scalars, constants; a guard: adapters | mix freely |
+| `GUARD`, `RequireRules` | dims, integer scalars, constants; guards: the adapter | mix freely |
 """
 
 from __future__ import annotations

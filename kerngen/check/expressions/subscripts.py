@@ -113,6 +113,8 @@ def check_subscript(
     form = affine_form(value)
     if form is None:
         return Clamped(value)
+    # In a branch, an affine subscript that is not proved to stay inside is clamped, as the
+    # condition may guard it; elsewhere the host checks it at the call.
     proved = stays_inside(form, extent) or ex.env.known.keeps_inside(form, extent)
     if ex.in_branch and not proved:
         return Clamped(value)
@@ -128,6 +130,7 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
     current = env.current
     if name in env.reported:
         return
+    # Short names are all alike; an index without a range is probably the one that was meant.
     suggestion = closest(name, ex.scope.names()) if len(name) > 2 else ""
     suggestion = suggestion or next(iter(env.unranged), "")
     case: Literal["ended", "end", "slip", "let", "sum"]

@@ -92,6 +92,7 @@ def check_file(
     for fault in program.faults:
         faults.add(fault)
     skipped = find_skipped(program)
+    # Without a `use`, every unknown name could be one of that file.
     if skipped.may_hold_anything:
         faults.raise_if_any()
     used = _all(program.items, ast.UseItem)
@@ -198,6 +199,7 @@ def _check_kernel(
     env = of_file.begin(identifiers=identifiers)
     header = Header(env, scope)
     header.check(item)
+    # Before the body, whose subscripts are proved by them, wherever they are in the text.
     known = check_requires(env, scope, item, [*header.dims], header.parameters)
     body = Body(replace(env, known=known), scope)
     body.check(item.equations)

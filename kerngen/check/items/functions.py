@@ -72,6 +72,7 @@ def check_functions(
 def _check_function(
     of_file: Environment, item: ast.FunctionItem, outer: Scope
 ) -> Function | None:
+    """Check the body of a function; return it typed, or None after a fault."""
     ex = inside_function(of_file, item.lets, outer)
     signature = of_file.functions.get(item.name.name)
     known = check_locals(ex, item.parameters, item.lets, signature)

@@ -78,6 +78,7 @@ def with_gradients(
         with faults.collect():
             if source is not None:
                 made = derive(item, source.kernel, source.functions, warnings)
+                # Later diagnostics point at the item, as derived statements have no text.
                 doc = item.doc or made.doc
                 body = tuple(replace(s, span=item.span) for s in made.body)
                 made = replace(made, doc=doc, span=item.span, body=body)

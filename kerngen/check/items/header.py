@@ -90,6 +90,7 @@ class Header:
             self.scope.put(name.name, symbol)
 
     def _declare_dim(self, name: ast.Name) -> None:
+        """Declare the name of an input's axis as a dim, unless it is a constant or known."""
         symbol = self.scope.get(name.name)
         if isinstance(symbol, ValueSymbol) and isinstance(
             symbol.value, ir.DimValue | ir.ConstRef
@@ -237,6 +238,7 @@ class Header:
     def _named_extent(
         self, axis: ast.Name, role: ir.Role, name: str
     ) -> ir.Extent | None:
+        """Return the length of an axis that is a name: a dim, a constant, or a scalar."""
         symbol = self.scope.get(axis.name)
         match symbol:
             case ValueSymbol(value=ir.DimValue(name=name)):
@@ -325,6 +327,7 @@ def _conjuncts(node: ast.Expr) -> Iterator[ast.Expr]:
 
 
 def _condition(ex: Expressions, node: ast.Expr) -> Expr | None:
+    """Check one condition of a `require`: true or false, by integers alone."""
     value = ex.check(node)
     if value is None:
         return None

@@ -138,6 +138,7 @@ def _inner_first(
     """
 
     def held(name: str) -> dict[str, ast.StructField]:
+        # Reversed, so that the first field with a struct is the one that is reported.
         fields = reversed(items[name].fields)
         known = ((f.type.name.name, f) for f in fields)
         return {inner: field for inner, field in known if inner in items}

@@ -162,6 +162,7 @@ class Body:
     # Assignments
 
     def _assign(self, node: ast.Assignment) -> None:
+        """Check an assignment: its target, then its value; add a statement for each part."""
         symbol = written_tensor(self.env, self.scope, node)
         if symbol:
             self.env.model.define(node.name.span, symbol)
@@ -169,6 +170,7 @@ class Body:
         place = check_target(inner, self.scope, node, symbol)
         if place is None or not place.is_known:
             _poison_right(inner.scope, node)
+        # The right side is checked in any case, so that its own faults are reported, too.
         parts: list[tuple[Place, ir.Expr]] = []
         if symbol is None or place is None:
             inner.check(node.value)
@@ -222,6 +224,7 @@ class Body:
         value = inner.check(node.value, scalar_of(type_))
         if value is None:
             return None
+        # `v[i] *= 2.0` scales a vector: the sides differ, and the result has the right type.
         scales = updates and composite_type(_OPERATORS[node.op], type_, value.type)
         if type_ not in (value.type, scales):
             if updates and is_composite(type_) and scales is None:

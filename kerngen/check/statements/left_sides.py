@@ -180,6 +180,7 @@ class _Position:
                 yield part
 
     def _introduce_moving(self, subscript: ast.Expr, name: ast.Name) -> None:
+        """Declare `i` of a position `at + i`; it ranges over an axis that it reads."""
         found = ranged_by_reads(self.ex, name, self.node.value)
         if found is None:
             fault = diag.PositionRange(

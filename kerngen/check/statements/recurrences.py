@@ -115,6 +115,7 @@ def _starts(
                 parts = subexpressions(node)
         case _:
             pass
+    # Parts that don't read the let first: they are a start themselves.
     for part in sorted(parts, key=lambda part: _mentions(part, name)):
         yield from _starts(ex, part, name)
 

@@ -68,6 +68,7 @@ class IntegerFacts:
         return total
 
     def _resolved(self, variable: PolyVariable) -> Form:
+        """Return a variable's definition as a form, or the variable with its parts resolved."""
         if variable not in self._whole:
             self._whole[variable] = {(variable,): 1}
             value = self.defined.get(variable.expr)
@@ -145,6 +146,7 @@ class IntegerFacts:
         return own.is_never_negative(plus(form_of(length(extent)), -1))
 
     def _proves(self, form: Form, facts: tuple[Form, ...], depth: int) -> bool:
+        """Whether a form is at least 0, by taking away up to `depth` facts."""
         negative = next((m for m, factor in form.items() if factor < 0), None)
         if negative is None:
             return self._proves_sum(form, facts, depth)

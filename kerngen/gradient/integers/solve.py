@@ -216,6 +216,7 @@ class Solver:
             factor, rest = split
             if not mentions(value_of(rest), self._unknown):
                 continue
+            # Only if 0 <= r < g are quotient and remainder unique.
             room, known = plus(combined("-", factor, rest), -1), self._known()
             if not self.facts.is_never_negative(rest, known):
                 continue
@@ -433,6 +434,7 @@ def solved(
     )
     for subscript, place, extent in subscripts:
         solver.add(subscript, place, extent)
+    # The usual case, x[i, j], needs no proofs: the adjoint has the same indices.
     if _is_renaming(solver.equations, frozenset(own)):
         return _renamed(term, own, solver.equations)
     solver.solve()
@@ -468,6 +470,7 @@ def with_fixed(
                 pass
     if not by:
         return term, own, by
+    # In the place of `k == 2` there is `2 < n`, where the range of k is no literal.
     fixed = {ir.Binary("==", ir.IndexValue(i), place, BOOL) for i, place in by.items()}
     limits = tuple(
         ir.Binary("<", place, length(index.extent), BOOL)

@@ -72,6 +72,7 @@ def _path_subscripted(path: ir.Path, *, is_guarded: bool) -> ir.Path:
 def _formed(
     subscript: ir.Subscript, extent: ir.Extent, *, is_guarded: bool
 ) -> ir.Subscript:
+    """Return a subscript in the form that the checker would give it."""
     value = _subscripted(subscript_value(subscript), is_guarded=is_guarded)
     if isinstance(value, ir.IndexValue):
         if value.index.extent == extent or not is_guarded:

@@ -115,6 +115,7 @@ class ClampedSums:
             bound=(first.index,),
             solved=term.solved,
         )
+        # A let of the first axis, folded, is summed over the axes that are left.
         folded = rendered(self._of_axis(axis, first))
         own = {border.place: border.index for border in others}
         in_order = (own.get(index, index) for index in indices)

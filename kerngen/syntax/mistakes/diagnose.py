@@ -202,6 +202,8 @@ def _documents_item(mistake: Mistake) -> bool:
 
 
 def _malformed_number(mistake: Mistake) -> Diagnostic | None:
+    """Recognise a number that the lexer split: `1e5.0`, `.5`, `0b101` or `1_000`."""
+    # The error may be at any piece of the number, so it is looked for around the token.
     pieces = [mistake.span]
     if mistake.before and not mistake.before.is_doc:
         pieces.insert(0, mistake.lexeme_span(mistake.before))
@@ -256,6 +258,7 @@ def _inner_struct_remedy(mistake: Mistake) -> str:
 
 
 def _index_not_bare(mistake: Mistake) -> Diagnostic | None:
+    """Recognise a `let` or reduction with an index that is no name: `sum[2 * i]`."""
     if mistake.kind in wording.CLOSERS | {"SEMICOLON", "COMMA", "CHARACTER"}:
         return None
     if mistake.bracket != "[" or (mistake.kind == "ASSIGN" and mistake.in_target):
@@ -268,6 +271,7 @@ def _index_not_bare(mistake: Mistake) -> Diagnostic | None:
     return None
 
 
+# In this order: a recogniser that comes later may fit mistakes of an earlier one.
 RECOGNISERS: tuple[_Recogniser, ...] = (
     _unterminated_string,
     _of(faults.MisplacedFileDoc, Pattern(found="FILE_DOC")),

@@ -66,6 +66,7 @@ def misspelt_reduction(mistake: Mistake) -> Diagnostic | None:
 def _misspelt(
     mistake: Mistake, lexeme: Lexeme, known: Iterable[str]
 ) -> Diagnostic | None:
+    """Report a word that is similar to a known one, but to none exactly equal."""
     words = sorted(known)
     is_word = _WORD.fullmatch(lexeme.text) and len(lexeme.text) >= _SHORTEST
     suggestion = closest(lexeme.text, words) if is_word else ""
