@@ -449,7 +449,7 @@ class _Derivation:
         return merged(added_up(named_sums(term, name) for term in terms))
 
     def _output(self, wanted: str, reads: ReadAdjoints) -> Iterator[ir.Statement]:
-        """Yield the statement of a gradient, or those of its members."""
+        """Yield the statement of a gradient, or one for each member of a struct."""
         tensor = next((t for t in self.kernel.tensors if t.name == wanted), None)
         own = next((p.memory for p in self.kernel.parameters if p.name == wanted), None)
         memory = tensor.memory if tensor else own
@@ -554,7 +554,7 @@ def _replaced(expr: ir.Expr, part: ir.Expr, by: ir.Expr) -> ir.Expr:
 
 
 def _recast(kernel: ir.Kernel, given: tuple[str, ...]) -> ir.Kernel:
-    """Return the forward kernel with its outputs as lets, and what is given as inputs."""
+    """Return the forward kernel with its outputs as lets, and given tensors as inputs."""
     roles = {
         s.target: replace(
             s.target, role=ir.Role.INPUT if s.target.name in given else ir.Role.LET

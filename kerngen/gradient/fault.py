@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias, final
 from kerngen.source.text import Span
 
 Lacking: TypeAlias = Literal["rule", "parts", "prod", "infinite"]
-"""Why an equation has no derivative: there is no rule for what is in it, its tensor is
-written in parts, it is the gradient of a product, or it divides by 0."""
+"""Why an equation has no derivative: an operation in it has no rule, its tensor is written
+in parts, it is the gradient of a `prod`, or it divides by 0."""
 
 
 @final

@@ -430,7 +430,7 @@ def _conditions_of(node: ir.Expr) -> Iterator[ir.Expr]:
 def _with_scales(
     statement: ir.Statement, fresh: Fresh, reduced: frozenset[ir.Tensor]
 ) -> Iterator[ir.Statement]:
-    """Yield a statement after lets for the reciprocals of what whole rows are divided by.
+    """Yield a statement after lets for the reciprocals of its rows' divisors.
 
     Before:  y[i, j] = x[i, j] / sqrt(square[i] + eps);
     After:   let y_scale[i] = 1.0 / sqrt(square[i] + eps);    y[i, j] = x[i, j] * y_scale[i];

@@ -53,7 +53,7 @@ from kerngen.ir.walk import map_children, subscript_value, walk
 
 _F32: Final = Scalar.F32
 _MOST_TERMS: Final = 48
-"""A sum that gets longer when multiplied out is not 0 by then, or not worth a proof."""
+"""The most terms of a sum that is multiplied out; a longer one counts as not 0."""
 _MOST_STEPS: Final = 200
 
 
@@ -501,7 +501,7 @@ def _outside(product: Term, term: Term, inside: Term) -> Term:
 
 
 def _spread(term: Term) -> Term:
-    """Return a term without sums over what it does not depend on: n times it instead."""
+    """Return a term without sums over indices that it lacks: n times the term instead."""
     used = indices_of((*term.factors, *term.conditions))
     for index in term.bound:
         if index not in used:

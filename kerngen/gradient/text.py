@@ -231,7 +231,10 @@ def _is_divided(body: ir.Expr) -> bool:
 
 
 def _closed(left: ir.Expr, text: str) -> str:
-    """Return a left operand in parentheses where a reduction would take in what follows."""
+    """Return a left operand, in parentheses if it ends in a reduction.
+
+    They show that the right operand is not reduced: `(sum[j] x[j]) + y`.
+    """
     ends = left
     while isinstance(ends, ir.Binary):
         ends = ends.right

@@ -156,7 +156,7 @@ def _alone(_fault: Diagnostic, places: Places) -> Iterator[Edits]:
 
 
 def _join(fault: Diagnostic, places: Places) -> Iterator[Edits]:
-    """Repeat what is between two comparisons: 'a < b and b < c'."""
+    """Repeat the operand between two comparisons: 'a < b < c' becomes 'a < b and b < c'."""
     operand = fault.span.source.text[places.base : fault.span.start].strip()
     yield (Edit(places.at(fault.span.start), f"and {operand} "),)
 
@@ -279,7 +279,7 @@ def _add_result(fault: Diagnostic, places: Places) -> Iterator[Edits]:
 
 
 def _name(fault: Diagnostic, places: Places) -> Iterator[Edits]:
-    """Give a name to what has none: 'fn name', 'let t = ...;'."""
+    """Insert a missing name, the one in the hint: 'fn name', 'let t = ...;'."""
     for code in _QUOTED.findall(fault.help):
         words = code.split()
         if len(words) > 1 and words[1].isidentifier():
@@ -292,7 +292,7 @@ def _value(_fault: Diagnostic, places: Places) -> Iterator[Edits]:
 
 
 def _body(_fault: Diagnostic, places: Places) -> Iterator[Edits]:
-    """Put what a reduction reads in parentheses."""
+    """Put the body of a reduction in parentheses."""
     for place in places.bodies():
         yield (
             Edit(places.at(place.start), "("),

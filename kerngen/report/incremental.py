@@ -130,7 +130,7 @@ class Incremental:
         return found, whole
 
     def _forget(self, *others: Source) -> None:
-        """Forget what followed from files that the file used, if they have changed."""
+        """Forget all findings if a file that the file uses has changed."""
         if others != self._others:
             self._right, self._others, self._used = {}, others, {}
 
@@ -183,7 +183,7 @@ class Incremental:
     def _together(
         self, plan: _Plan, found: tuple[Found, ...], source: Source
     ) -> tuple[Found, ...]:
-        """Return the findings of a part, with those of what was left out."""
+        """Return the findings of a part, with the known ones of sections that were left out."""
         if any(each.severity == "error" for each in found):
             return found
         others: list[Found] = []

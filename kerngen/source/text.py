@@ -37,7 +37,7 @@ class Source:
 
     @property
     def parsed_text(self) -> str:
-        """The text with blanks in the place of what is left out."""
+        """The text with blanks in the place of the parts that are left out."""
         parts, end = list[str](), 0
         for first, behind in self.left_out:
             parts += self.text[end:first], " " * (behind - first)

@@ -23,7 +23,7 @@ from lark.utils import TextSlice
 from kerngen.syntax.wording import CONTEXTUAL
 
 END: Final = "$END"
-"""The kind of the token behind the last one, as lark has it."""
+"""The kind of the token at the end of a text, lark's name for it."""
 
 Make: TypeAlias = Callable[[str, list[Any], int, int], object]
 """Makes the node of a rule, from its name, its parts, and its start and end offset."""
@@ -154,7 +154,9 @@ class Tables:
     def parse(
         self, tokens: Iterator[Token], make: Make, stack: Stack | None = None
     ) -> object:
-        """Parse tokens, and return what `make` made of the whole; may continue a stack.
+        """Parse tokens, and return the node that `make` made of the whole.
+
+        With `stack`, parsing goes on from the state in which it stopped at an error.
 
         Raises `UnexpectedError` at the first token that can't be there.
         """

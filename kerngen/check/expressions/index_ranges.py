@@ -265,9 +265,9 @@ class _Search:
     def _binder(
         self, binder: ast.Binder, terms: tuple[ast.Expr, ...], span: Span
     ) -> Iterator[Found]:
-        """Yield the range of an index by its bound, or by what it subscripts first.
+        """Yield the range of an index by its bound, or by the first axis that it subscripts.
 
-        That is a tensor, or an array: the range of a let may be what is asked for.
+        Lets whose ranges are not known yet are passed over.
         """
         name, ex = binder.name.name, self.ex
         if binder.bound is not None:

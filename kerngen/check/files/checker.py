@@ -114,7 +114,7 @@ def _check_items(
     uses: tuple[UsedModule, ...],
     model: Model,
 ) -> tuple[CheckedFile, Mapping[str, Sequence[Scheduled]]]:
-    """Return a file, without what has faults, and the schedules of its kernels."""
+    """Return a file, without its faulty items, and the schedules of its kernels."""
     outer, distinct = Scope(faults), _distinct(faults, program)
     items = [*distinct.values()]
     places = {key: item.name.span for key, item in distinct.items()}

@@ -59,7 +59,7 @@ class Skipped:
     """Whether a `use` was skipped, so that any name may be declared in another file."""
 
     def explains(self, fault: Diagnostic) -> bool:
-        """Whether a fault may only be due to what was skipped."""
+        """Whether a fault may only be reported because a declaration was skipped."""
         item = _around(fault.span, tuple(self.within))
         near = self.within[item] if item else _NOTHING
         match fault:

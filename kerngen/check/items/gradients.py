@@ -127,7 +127,7 @@ def _kept(
 
 
 def _sources(file: CheckedFile, wanted: set[str]) -> dict[str, _Derivable]:
-    """Return the kernels of a file, and those of the files that it uses if wanted."""
+    """Return the kernels that gradients may be of: the file's, and `wanted` ones it uses."""
     own = link(file)
     functions = {function.name: function for function in own.functions}
     found = {k.name: _Derivable(k, functions) for k in own.kernels}

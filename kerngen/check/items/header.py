@@ -199,7 +199,7 @@ class Header:
         self._define(name, TensorSymbol(tensor, name.span, axes))
 
     def _extent(self, axis: ast.Expr, role: ir.Role, name: str) -> ir.Extent | None:
-        """Return the length of an axis: a dim, a literal, or what the host computes."""
+        """Return the length of an axis: a dim, a literal, or an expression of the host."""
         if isinstance(axis, ast.Number) and isinstance(axis.value, int):
             if 0 < axis.value <= MAX_EXTENT:
                 return axis.value

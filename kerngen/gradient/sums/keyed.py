@@ -79,7 +79,7 @@ class Keys:
         return ClampedSums(self.facts, self.fresh).parts(term, indices, known, let)
 
     def _with_let(self, term: Term, indices: tuple[Index, ...], let: Let) -> Term:
-        """Return a term with a let for what it sums by keys."""
+        """Return a term with a let for the inner sum that its keys add up."""
         padded = self._padded(term)
         keys = _keys(padded)
         outer = frozenset[Index]().union(*map(free_indices, keys))

@@ -80,7 +80,7 @@ class Pattern:
     """
 
     hint: str = ""
-    """What to do about such a mistake."""
+    """The hint for a mistake that matches."""
     _: KW_ONLY
     found: Words = ""
     """The token has one of these kinds."""

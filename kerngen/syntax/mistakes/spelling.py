@@ -22,7 +22,7 @@ _BEGINS_WITH_DIGIT: Final = re.compile(r"\d+[A-Za-z_]\w*", re.ASCII)
 _WORD: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _SHORTEST: Final = 3
 
-# Words of the language that introduce a name, by what may be before them.
+# Words of the language that introduce a name, by the token before them, "" for none.
 _BEFORE_NAMES: Final = {
     "": ("let", "host", "require"),
     ";": ("let", "host", "require"),
@@ -112,7 +112,7 @@ def _not_a_name(mistake: Mistake, start: int, name: str) -> Diagnostic | None:
 _ITEM_NEXT = re.compile(r"[ \t]+(fn|kernel|struct|const)\b")
 """The item's keyword behind `def` in `def kernel f(...)`."""
 _ADDRESS_SPACE = re.compile(r"\s*<\s*(\w+)[^<>\n]*>")
-"""What follows `var` in WGSL's `var<workgroup> tile: ...`."""
+"""The address space after `var` in WGSL's `var<workgroup> tile: ...`."""
 _DIRECTIVE = re.compile(r"#\s*(\w+)")
 _LONGEST_OPERATOR = 3
 _DECLARING = frozenset({"var", "auto"})
