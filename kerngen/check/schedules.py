@@ -37,6 +37,7 @@ patterns and kernels, took 15 s.
 """
 
 _MOST_SHOWN: Final = 8
+"""The most kernels that a hint lists."""
 _NO_KERNEL: Final = "This file has none; add 'use' for the file that has it."
 
 

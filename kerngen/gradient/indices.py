@@ -16,6 +16,7 @@ _Indices: TypeAlias = frozenset[Index]
 
 _NONE: Final = _Indices()
 _MOST_KNOWN: Final = 50_000
+"""The most expressions in the cache, which is then emptied."""
 _known: Final[dict[int, tuple[Expr, _Indices, _Indices]]] = {}
 
 

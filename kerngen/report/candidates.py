@@ -21,6 +21,7 @@ from kerngen.source.text import Span
 Edits: TypeAlias = tuple[Edit, ...]
 
 _QUOTED: Final = re.compile(r"(?<!\w)'((?:[^']|(?<=\w)'(?=\w))+)'(?!\w)")
+"""Code in single quotes; an apostrophe between letters, as in "can't", is none."""
 _WORD: Final = re.compile(r"\w+")
 _USE: Final = re.compile(r'use "[^"]+";')
 _INDICES: Final = ("i", "j", "k", "p", "q", "r", "s", "t")
@@ -332,6 +333,7 @@ _ASKED: Final[Mapping[str, _Asked]] = {
 
 
 _OPERAND: Final = r"-?[\w.]+(?:\[[^\[\]]*\]|\([^()]*\))?"
+"""A number, name, element or call: `2.0`, `x[i, j]`, `exp(x)`."""
 
 
 class _Rewrite(NamedTuple):

@@ -25,6 +25,7 @@ MAX_EXTENT: Final = bounds(Scalar.I32)[1]
 
 _WORDS: Final = {"+": "plus", "-": "minus", "*": "times", "/": "div", "%": "mod"}
 _LONGEST_NAME: Final = 32
+"""A length whose text makes a longer name is named after its index or axis."""
 
 
 _CALLED: Final = {

@@ -31,6 +31,7 @@ from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 _LONGEST_TEXT: Final = 80
+"""A longer expression of the user is `...` in a hint."""
 
 _NO_INDEX: Final = "Give the index a name of its own."
 
@@ -242,6 +243,7 @@ def _type_of(symbol: Symbol | None) -> ValueType | Struct:
 
 
 _LONGEST_EXAMPLE = 80
+"""A longer right side is not repeated in a hint."""
 
 
 def free_indices(scope: Scope, node: ast.Assignment) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from kerngen.syntax.mistakes import foreign
 from kerngen.syntax.mistakes.foreign_types import TYPES
 
 _MOST_SUGGESTED: Final = 30
+"""After so many unknown names of an item, no similar ones are looked for."""
 
 
 def _why_undefined(

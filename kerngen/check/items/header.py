@@ -287,6 +287,7 @@ def _axis_names(inputs: list[ast.Parameter]) -> dict[str, ast.Name]:
 
 
 _LONGEST: Final = 80
+"""A longer condition of a `require` is `...` in the error of a call."""
 
 
 def check_requires(

@@ -18,9 +18,11 @@ from kerngen.syntax.mistakes.foreign_types import OWN_TYPE, TYPES
 from kerngen.syntax.mistakes.mistake import Mistake
 
 _LIKE_A_NAME: Final = re.compile(r"\w+(?:[-.']\w+)*'*", re.ASCII)
+"""A name with signs that names can't have: `my-kernel`, `x'`."""
 _BEGINS_WITH_DIGIT: Final = re.compile(r"\d+[A-Za-z_]\w*", re.ASCII)
 _WORD: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _SHORTEST: Final = 3
+"""The fewest letters of a word that may be a misspelt keyword: a shorter one is a name."""
 
 # Words of the language that introduce a name, by the token before them, "" for none.
 _BEFORE_NAMES: Final = {
@@ -115,6 +117,7 @@ _ADDRESS_SPACE = re.compile(r"\s*<\s*(\w+)[^<>\n]*>")
 """The address space after `var` in WGSL's `var<workgroup> tile: ...`."""
 _DIRECTIVE = re.compile(r"#\s*(\w+)")
 _LONGEST_OPERATOR = 3
+"""The characters of the longest operators in `foreign.OPERATORS`, `<<=`."""
 _DECLARING = frozenset({"var", "auto"})
 # Words before a name of the user's own.
 _INTRODUCE = {"fn", "kernel", "struct", "const", "schedule", "let", "host"}
@@ -194,11 +197,13 @@ def _foreign_variable(mistake: Mistake, word: Lexeme, instead: str) -> Diagnosti
 
 # Numbers of other languages
 
+# A decimal number with any exponent and suffix: `1.`, `.5f`, `10UL`, `1.0d`.
 _OTHERS: Final = re.compile(
     r"(?P<whole>\d*)(?:(?P<point>\.)(?P<fraction>\d*))?(?P<exponent>[eE][+-]?\d+)?"
     r"(?P<suffix>(?:[fiuFIUhHlLdD]|[fiu]\d+|[lLuU]{2,3})?)"
 )
 _SUFFIXED: Final = re.compile(r"(0[xX][0-9a-fA-F]+)[uUlLi]+")
+"""A hexadecimal number with a suffix: `0xFFu`."""
 _PRODUCT: Final = re.compile(r"(?!0[xXbBoO])(\d+(?:\.\d+)?)(?![eE]$)([A-Za-z_]\w*)")
 
 
