@@ -140,6 +140,7 @@ class Gaps:
 
     def _ends_before(self, gap: int) -> bool:
         """Whether a comment after an operator or a branch may be before its sign."""
+        # `a +  // why` becomes a comment behind `a`, and the line breaks before the `+`.
         before = self.line.get(gap - 1)
         in_branch = self.tokens[gap] == "}"
         return before is not None and (before.operator or in_branch)

@@ -111,6 +111,7 @@ def _binary(parts: Sequence[Node]) -> Piece:
     """
     level = _LEVEL[str(parts[1])]
     operands: list[tuple[Node, Node]] = []
+    # A chain nests to the left, so its operands are found from the last to the first.
     left, sign, right = parts
     operands.append((sign, right))
     while isinstance(left, Tree) and left.data == "binary":
@@ -170,6 +171,7 @@ def _binder(parts: Sequence[Node]) -> Piece:
 def _conditional(parts: Sequence[Node]) -> Piece:
     """Lay out an `if` with all its `else if`s as one group, whose braces break together."""
     content: list[Document] = []
+    # An 'if' with another one behind its 'else' has 7 parts, one with braces there has 9.
     while len(parts) == 7:
         content += [_branch(parts[:5]), SPACE, token("else"), SPACE]
         nested = parts[6]

@@ -116,6 +116,7 @@ class _Printer:
 
     def _fits(self, room: int, mode: _Mode, document: Document) -> bool:
         """Whether a document, and all after it up to a line break, has room."""
+        # First the document, then the parts that are left to print after it, in their modes.
         rest = len(self._todo)
         todo: list[tuple[_Mode, Document]] = [(mode, document)]
         while room >= 0:

@@ -378,6 +378,7 @@ class _Derivation:
         self.places[of.target.name] = back.places
         step = self._forward.steps[of.target]
         reads.of(step.statement, self._living(step, terms, back.own, reads))
+        # The step's own lets, its sums over earlier steps, are derived like any let at the end.
         for let in step.lets:
             of_let = merged(reads.found.pop(let.target.name, []))
             slopes = [self._with_slope(let, term, back.target) for term in of_let]
@@ -392,6 +393,7 @@ class _Derivation:
         self, step: RecurrenceStep, terms: list[Term], own: ir.Load, reads: ReadAdjoints
     ) -> Term:
         """Return a step's adjoint, with zeros for numbers of the state that nothing reads."""
+        # A number lives, too, if a living one of a later step depends on it: to a fixed point.
         living, more = frozenset[Number](), frozenset(self._guards.of(terms))
         while living != more < frozenset(numbers_of(own.type)):
             living = more

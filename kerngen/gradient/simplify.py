@@ -127,6 +127,7 @@ class Simplifier:
             return
         result = Load(target, tuple(map(IndexValue, statement.indices)))
         whole = product_of(value)
+        # A sum is a rule for sums, any other value one for products and for proofs.
         sums = [atom for atom in whole.factors if isinstance(atom, Reduce)]
         if sums:
             self._define_sum(statement, whole, sums, result)
@@ -254,6 +255,7 @@ class Simplifier:
             found += map(self._by_expanded_name, parts)
             if len(found) > _MOST_TERMS:
                 return False
+        # Once more: a name that replaced a sum may have a definition that cancels.
         again: list[Term] = []
         for term in found:
             again += map(self._by_expanded_name, self._multiplied_out(term))

@@ -97,6 +97,8 @@ class Guards:
 
         Numbers that are 0 everywhere are left out.
         """
+        # A number is not 0 in one of several ways: where some term's conditions are true,
+        # and those of the number itself in the term's vector.
         parts = [(self._way(rest), own) for rest, own in map(direction_of, terms)]
         ways: dict[Number, list[Way]] = {}
         for way, own in parts:

@@ -71,6 +71,8 @@ def _with_versions(kernel: ir.Kernel, fresh: Fresh) -> ir.Kernel:
         else:
             vectors.pop(key, None)
         now.pop(key, None)
+        # The last statement writes the output; each one before, or one that is read as a
+        # member, writes a let of a new version.
         is_last = all(_place(s) != key for s in later)
         is_read = bool(each.path) and any(_reads(s, key) for s in later)
         if is_read or not is_last:

@@ -149,6 +149,7 @@ class Incremental:
             _key(sections, number, sorted(depends.of((number,))), guards)
             for number in numbers
         )
+        # Sections that are new or changed, with their neighbours, and what all these need.
         changed = {n for n in numbers if not self._is_right(sections[n], keys[n])}
         edited = {n for n in changed if sections[n].contents.may_be_left_out}
         around = {n + by for n in edited for by in (-1, 1)}.intersection(numbers)
@@ -172,6 +173,7 @@ class Incremental:
             return
         if len(self._right) > _MOST_REMEMBERED:
             self._right.clear()
+        # Only sections of whole items whose findings lie inside of them can be moved.
         whole = _whole_items(plan, checker.programs[name].items)
         placed = _by_section(plan, found)
         for number in plan.kept & whole:

@@ -152,11 +152,13 @@ def _direct(sections: Sequence[TextSection]) -> list[set[int]]:
     for number, each in enumerate(sections):
         for name in each.contents.kernels | each.contents.shared:
             defined.setdefault(name, []).append(number)
+    # A section depends on those that define a word in it.
     names = frozenset(defined)
     found = [
         {other for name in names & each.contents.words for other in defined[name]}
         for each in sections
     ]
+    # A schedule or derivative and its targets depend on each other.
     for number, each in enumerate(sections):
         for name in _targeted(each.contents, kernels):
             for other in defined.get(name, ()):

@@ -265,6 +265,7 @@ def _in_context(token: Token, steps: Mapping[str, int | _Rule]) -> Token:
 def _rule(rule: Any, *, placeholders: bool) -> _Rule:
     """Return a rule of lark's with its options read as lark's own tree builder reads them."""
     options = rule.options
+    # For each symbol, how many optional parts before it were left out.
     before = [0] * (len(rule.expansion) + 1)
     if placeholders and options.empty_indices:
         # True for each part that was left out, False for each symbol that was not.

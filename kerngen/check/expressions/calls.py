@@ -130,6 +130,7 @@ def _function(ex: Expressions, node: ast.Call, signature: Signature) -> ir.Expr 
         return None
     values: list[ir.Expr] = []
     for parameter, argument in zip(signature.parameters, node.arguments, strict=True):
+        # The parameter's type is faulty: it may have been meant as a tensor.
         if parameter.type is None and is_whole_tensor(ex.scope.of(argument)):
             continue
         value = ex.check(argument, parameter.type and scalar_of(parameter.type))

@@ -52,6 +52,7 @@ def bind_indices(
     a tensor or subscripts with such an index, its own fault explains more: then the ranges
     are reported after the body, and only if the body had no fault.
     """
+    # Declare each index: with its range, as poison after a fault, or as one without a range.
     known: list[Index] = []
     unranged: list[ast.Identifier] = []
     faults_before = len(ex.env.faults)

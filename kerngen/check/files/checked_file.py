@@ -159,6 +159,7 @@ def link(file: CheckedFile) -> Module:
         for function in other.functions.values()
     )
 
+    # A gradient of another file's kernel has that file's names, and gets this module's.
     homes = {home.name: home for home in file.derived_from.values()}
 
     def here(kernel: Kernel) -> Kernel:

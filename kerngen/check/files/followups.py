@@ -140,6 +140,7 @@ def suggest_use(
 
     `file` is the file with the diagnostic, and `kernels` are the kernels that it sees.
     """
+    # Items of all files that are linked in; of several with a name, the nearest file's counts.
     unseen: dict[tuple[ItemKind, str], CheckedFile] = {}
     for other in reversed(needed_by(file)):
         for kind, item, _ in other.items():

@@ -61,6 +61,7 @@ def check_left(
         report_count(ex, Subscripted.of(symbol), span, count, example)
     if symbol is not None and fits and _has_position(outer, node, symbol):
         return _check_position(ex, outer, node, symbol)
+    # All subscripts are new indices; the first that is not is reported.
     places: list[Subscript] = []
     told = symbol is not None and not fits
     for axis, subscript in enumerate(node.subscripts):

@@ -51,6 +51,7 @@ class Border:
 
 def border_of(key: ir.Binary, term: Term, facts: IntegerFacts) -> Border | None:
     """Return the clamp that a key of a sum is, or None if it is something else."""
+    # One side is an index of the result; the other side has one index of the sum.
     sides = (key.left, key.right)
     place = next((side for side in sides if isinstance(side, ir.IndexValue)), None)
     used = [index for index in term.bound if index in free_indices(key)]
@@ -62,11 +63,13 @@ def border_of(key: ir.Binary, term: Term, facts: IntegerFacts) -> Border | None:
     split = coefficient(form, ir.IndexValue(index))
     if split is None or index in free_indices(value_of(split[1])):
         return None
+    # The bounds of the clamp are 0 and the last element of the result's axis.
     last = facts.whole(plus(form_of(length(place.index.extent)), -1))
     if not facts.is_nonzero(split[0]) or any(map(form_of, lows)):
         return None
     if not (lows or highs) or any(facts.whole(form_of(h)) != last for h in highs):
         return None
+    # No other condition may read the index.
     others = (c for c in term.conditions if c is not key)
     if any(index in free_indices(c) for c in others):
         return None
@@ -161,6 +164,7 @@ class ClampedSums:
         `beyond` is how far a place lies beyond the end: positive, or the place is not summed.
         """
         is_end = ir.Binary("==", ir.IndexValue(border.place), end, BOOL)
+        # A padding of one element is no sum, but a read: `if i == 0 { dy[0] }`.
         only = self._only(border.index, beyond)
         if only is not None:
             found = over_renamed(rest, {border.index: only}).under(is_end)

@@ -96,6 +96,8 @@ class Keys:
             window = self._window(key, term.bound)
             if window is not None:
                 first, value, low, count = window
+                # A new index s counts the places of the window from its least one on; the
+                # equation `value - low == s` is solved for the window's first index.
                 index = self.fresh("s", value_of(count))
                 place = value_of(combined("-", value, low))
                 axis = (Affine(place, ""), index, index.extent)
@@ -211,6 +213,8 @@ class _Split:
     def joined(self, let: Let) -> Term:
         """Return the sum by keys of the inner sum, which becomes a let."""
         term = self.term
+        # Conditions on the rest of the indices belong to the let.  So do those that may keep
+        # its reads inside of their axes, unless it reads at bare indices.
         own = [c for c in term.conditions if free_indices(c) & self.rest]
         others = [c for c in term.conditions if c not in own]
         if not all(map(is_bare, self.inner)):

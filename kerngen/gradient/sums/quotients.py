@@ -30,6 +30,7 @@ def with_quotients(term: Term, indices: tuple[ir.Index, ...], let: Let) -> Term:
 
     A term without such a sum is returned as it is.
     """
+    # The let: each `i / 2` and `i % 2` in the sum becomes an index of its own.
     outside, inside = split(term)
     own = {index: _parts(index, inside) for index in indices}
     back = {part: value for parts in own.values() for value, part in parts.items()}
@@ -41,6 +42,7 @@ def with_quotients(term: Term, indices: tuple[ir.Index, ...], let: Let) -> Term:
     in_order = (part for i in indices for part in own[i].values() or (i,))
     places = tuple(index for index in in_order if index in used)
     found = let(places, rendered([replace(inside, factors=factors)]))
+    # Its read: at the quotient and remainder again.
     at = (as_subscript(back.get(index, ir.IndexValue(index))) for index in places)
     whole = replace(found, subscripts=tuple(at))
     return replace(outside.times(Term(factors={whole: ONE})), solved=term.solved)

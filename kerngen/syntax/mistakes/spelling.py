@@ -128,6 +128,7 @@ def foreign_operator(mistake: Mistake) -> Diagnostic | None:
     at, text = mistake.span.start, mistake.source.text
     is_operator = mistake.kind == "AT" and mistake.follows_value
     alone = mistake.kind == "CHARACTER" or is_operator
+    # The lexer may have split it, `&` and `&`: try each text around the token, longest first.
     for length in range(_LONGEST_OPERATOR, 0 if alone else 1, -1):
         for start in range(max(at - length + 1, 0), at + 1):
             found = text[start : start + length]
