@@ -114,7 +114,7 @@ class Environment:
     Of the item:
 
     - `tensors`: parameters and outputs; `derived`: the lengths that the host computes
-    - `known`: what the kernel's `require`s prove
+    - `known`: the facts that the kernel's `require`s prove
     - `identifiers`: all names in the text
 
     Of the statements so far:
@@ -220,8 +220,8 @@ class Environment:
 MOST_APART: Final = 8
 """Up to this length, each element of a fixed array is a part of its own.
 
-A longer array is a single part, which counts as written as soon as one element is: nobody
-writes so many elements by literals, `y[i].trail[0] = ...;` and so on.
+A longer array is a single part, which counts as written as soon as one element is.  That is
+enough, as so many elements are written by an index, not one by one.
 """
 
 

@@ -1,7 +1,7 @@
 """The document of a pretty-printer: text, and places where lines may break.
 
 After Wadler's "A prettier printer": text, lines, and groups whose lines break together.
-Nodes compare by identity, so that what is found out about one can be kept beside it.
+Nodes compare by identity, so that facts about one can be kept in dicts and sets beside it.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ class _Printer:
             case _Mode.FLAT | _Mode.OPEN:
                 return around
             case _Mode.BREAK:
-                # A value may go to a line of its own: what is before it need not break.
+                # A value may go to a line of its own, so the group before it need not break.
                 breaks = group in self._broken or group.alone is not None
                 return _Mode.BREAK if breaks else _Mode.FLAT
             case _Mode.TAIL:

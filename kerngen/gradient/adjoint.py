@@ -53,7 +53,7 @@ class ReadAdjoints:
     - `places`: returns the indices of the adjoint of a tensor or of a member of it;
       `scalar_places`: those of a parameter's member
     - `let`: makes a let of the derived program, and returns its read
-    - `found`: the terms so far, by the key of what is read, as `members.key_of` returns it
+    - `found`: the terms so far, by the key that `members.key_of` returns for a read
     """
 
     forward: Forward

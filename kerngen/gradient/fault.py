@@ -32,7 +32,7 @@ class Kind(Enum):
 class GradientError(Exception):
     """A gradient that cannot be derived.
 
-    `fields` name what the message is about; `span` lies in the forward program; `lacking`
+    `fields` are the names in the message; `span` is a place in the forward program; `lacking`
     is the cause of `Kind.NO_DERIVATIVE`.
     """
 

@@ -50,7 +50,7 @@ class RecurrenceStep:
 class Forward:
     """The prepared forward program: each index is bound once, reductions have names.
 
-    - `active`: the names of tensors and scalars that depend on what is derived by
+    - `active`: the names of tensors and scalars that the gradient passes through
     - `steps`: recurrences with their reductions named, by lets that come after them
     - `named`: each tensor by its value, a key as `match.anonymous` returns it
     """

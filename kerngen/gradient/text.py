@@ -142,7 +142,7 @@ def _text(expr: ir.Expr, extents: dict[str, ir.Expr]) -> tuple[str, int]:
             within = (body,) if condition is None else (condition, body)
             binders = ", ".join(_binders(indices, within, extents))
             text = inner(body, _PRODUCT)
-            # A reduction takes what is joined by `*`, and ends at any other operator.
+            # A reduction takes factors joined by `*`, and ends at any other operator.
             text = f"({text})" if _is_divided(body) else text
             return f"{kind}[{binders}{when}] {text}", _PRODUCT - 1
         case ir.Constant(value=value, type=scalar):

@@ -166,7 +166,7 @@ def _faults(sources: Sources, file: str) -> tuple[Diagnostic, ...]:
     except CompileError as error:
         return tuple(error.diagnostics)
     except OSError:
-        pass  # what can't be read is no user
+        pass  # a file that can't be read is no user
     return ()
 
 

@@ -33,7 +33,7 @@ _STYLES = {"error": "bold red", "warning": "bold yellow"}
 @final
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """One underlined place: `^` for the fault itself, `-` for what is related to it."""
+    """One underlined place: `^` for the fault itself, `-` for a related place."""
 
     span: Span
     label: str

@@ -398,7 +398,7 @@ class Gap:
 class Program:
     """A parsed file; parts with syntax errors are left out.
 
-    `faults` are its errors of syntax, and `gaps` what was passed over because of them.
+    `faults` are its syntax errors, and `gaps` the parts that were passed over because of them.
     """
 
     doc: str

@@ -1,8 +1,7 @@
 """Limits on the nesting of expressions, and on the length of operator chains.
 
-Later stages walk expressions by recursion.  The limits keep that within bounds, so that
-nothing a user writes can end in a RecursionError, nor what is generated from it: Tint
-and type checkers have limits of their own.
+Later stages walk expressions by recursion.  Within the limits, no program of a user ends in a
+RecursionError, and no generated file exceeds the limits that Tint and type checkers have.
 """
 
 from __future__ import annotations
@@ -136,7 +135,7 @@ class _Place:
 
 
 def _introduced(node: object) -> tuple[Span, ...]:
-    """Return the places of the indices that a node introduces for what is inside."""
+    """Return the places of the indices that a node introduces for the nodes inside."""
     match node:
         case ast.Reduction(binders=found) | ast.LetStatement(binders=found):
             return tuple(binder.name.span for binder in found)
@@ -149,7 +148,7 @@ def _introduced(node: object) -> tuple[Span, ...]:
 def _reported(item: ast.Item, faults: Faults) -> bool:
     """Report the first expression of an item that is beyond a limit; return if there is one.
 
-    The walk has a stack of its own, as recursion is what the limits are there to protect.
+    The walk has a stack of its own: recursion would fail on just the deep expressions.
     """
     pending = [_Place(item)]
     while pending:

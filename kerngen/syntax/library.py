@@ -79,7 +79,7 @@ class Library:
     def uses(self, name: str) -> tuple[UsedFile, ...]:
         """Return the files that a file uses directly, in its order.
 
-        Raises `CompileError` with what is wrong with its paths.
+        Raises `CompileError` with the faults of its paths.
         """
         faults = Faults()
         found: dict[str, Span] = {}

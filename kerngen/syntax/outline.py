@@ -71,7 +71,7 @@ class Outline:
         )
 
 
-@lru_cache(maxsize=256)  # who checks at each change of a file asks for all of a build
+@lru_cache(maxsize=256)  # each check in an editor asks for all files
 def outline_of(source: Source) -> Outline:
     """Return the outline of a file, even of one with errors."""
     uses: list[Use] = []

@@ -113,7 +113,7 @@ def _warn(
 def _truncating_division(
     function: ir.Function, arguments: tuple[ir.Expr, ...]
 ) -> Literal["/", "%"] | None:
-    """Return the operator by which a function divides what can be negative, or None.
+    """Return the operator by which a function divides an integer that may be negative, or None.
 
     None, too, for a function with an `if` or a call, which may prevent it, and for one that
     corrects the result by adding the divisor: `(i % n + n) % n`.

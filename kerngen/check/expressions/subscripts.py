@@ -253,8 +253,8 @@ def _axis_fault(
 def _is_longer(length: Extent, available: int, *, plain: bool) -> bool:
     """Whether a range is longer than an axis.
 
-    The range of a dim is longer than an axis of length 1: the dim could be 1 in a call, but
-    then nobody would have declared it.
+    The range of a dim counts as longer than an axis of length 1: the dim could be 1 in a call,
+    but if it always were, it would not be a dim.
     """
     if isinstance(length, int):
         return length > available

@@ -49,7 +49,7 @@ class Solver:
     """Solves the equations of one read's subscripts for the indices around it.
 
     - `own`: the statement's indices, which are solved for first
-    - `bound`: the indices of reductions, and new ones; what is left of both is summed over
+    - `bound`: the indices of reductions, and new ones; unsolved indices of both are summed over
     - `fresh`: makes a new index with a computed range
     - `conditions`: the term's, and those under which a solution is whole and in range;
       `solved` has the latter

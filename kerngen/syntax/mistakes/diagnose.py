@@ -157,7 +157,7 @@ def _unclosed(mistake: Mistake) -> Lexeme | None:
     if stray and mistake.bracket == "{" and _MORE.match(*mistake.rest):
         return None
     closer, ends = _CLOSING[mistake.bracket]
-    # A group holds one value: a ',' belongs to what is around it.
+    # Parentheses around a value have just one: a ',' belongs to the list around them.
     if mistake.follows_value and "COMMA" not in mistake.accepts:
         ends = ends | {"COMMA"}
     return (
@@ -186,7 +186,7 @@ def _misplaced_doc(mistake: Mistake) -> Diagnostic | None:
 
 
 def _stray_doc(mistake: Mistake) -> Diagnostic | None:
-    """Find a doc comment directly before what it can't document."""
+    """Recognise a doc comment directly before something that can't have one."""
     if mistake.before and mistake.before.is_doc and mistake.kind != "CHARACTER":
         return faults.MisplacedDoc(span=mistake.lexeme_span(mistake.before))
     return None
