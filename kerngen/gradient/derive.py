@@ -272,8 +272,7 @@ class _Derivation:
     def _without_hosts(self, expr: ir.Expr) -> ir.Expr:
         """Return a length with each host replaced by its value.
 
-        Lengths are computed before hosts, so they can't read them.  Casts are dropped: in
-        lengths, the host mixes i32 and u32.
+        Lengths can't read hosts, which come after them.  They mix i32 and u32 without casts.
         """
         hosts = {host.name: host.value for host in self.kernel.hosts}
         if isinstance(expr, ir.Cast):
@@ -340,10 +339,7 @@ class _Derivation:
     ) -> None:
         """Make a let of how many terms `let` sums, if it may sum none and slopes are infinite.
 
-        Where the count is 0 so is the adjoint, and the slope `1 / sqrt(s[i])` may be infinite:
-
-            let r_taken[i] = sum[j when keep[i, j] > 0] 1.0;
-            let ds[i] = if r_taken[i] > 0.0 { 0.5 * r_along[i] / sqrt(s[i]) } else { 0.0 };
+        Where `r_taken[i]` is 0 so is the adjoint, and the slope `1 / sqrt(s[i])` is infinite.
         """
         if not self._has_poles or is_never_empty(inside):
             return
@@ -405,8 +401,7 @@ class _Derivation:
     def _with_slope(self, let: ir.Statement, term: Term, back: ir.Tensor) -> Term:
         """Return a term of a recurrence's adjoint with its other factors as one let.
 
-        So a slope, `1 - tanh(h_sum[t, i])^2`, is computed once for each t and i, and not in
-        each turn of a sum.
+        So `1 - tanh(h_sum[t, i])^2` is computed once, and not in each turn of a sum.
         """
         rest = {
             atom: e

@@ -574,7 +574,7 @@ def named_sums(term: Term, name: Callable[[Term], Term]) -> Term:
 def _shields(condition: Expr, inside: Term) -> bool:
     """Whether a condition around a sum may keep its subscripts inside of their axes.
 
-    A let of the sum is computed where the condition is false, too: so `i + 1 < n` around
+    A let of the sum is computed where it is false, too: so `i + 1 < n` around
     `sum[j] y[j, i + 1]` becomes a condition of the sum.
     """
     used = free_indices(condition)
