@@ -1,4 +1,4 @@
-"""Syntax trees to typed kernels, or diagnostics of what is wrong with them."""
+"""The checker: from syntax trees to typed kernels, or diagnostics."""
 
 from kerngen.check.files.checker import check
 

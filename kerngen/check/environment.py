@@ -1,4 +1,4 @@
-"""The environment of an item that is checked: everything that its checks share."""
+"""The environment of an item: the state that all checks of it share."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FormalParameter:
 @final
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A function's signature, as calls of it are checked against."""
+    """A function's signature, against which its calls are checked."""
 
     name: str
     parameters: tuple[FormalParameter, ...]
@@ -44,15 +44,16 @@ class Signature:
 Signatures: TypeAlias = dict[str, Signature]
 
 Parts: TypeAlias = frozenset[str]
-"""Names of scalars and matrices in an element: `.pos.x`, `.trail[0]`."""
+"""Names of the parts of an element, its scalars and matrices: `.pos.x`, `.trail[0]`."""
 
 
 @final
 @dataclass
 class CurrentStatement:
-    """The statement that is being checked: number `place` of a body.
+    """The statement that is being checked: number `place` of `body`.
 
-    `reads` caches the reads of the whole body by name.
+    `body` is empty where no statement is checked, as in a function or constant.  `reads` is
+    a cache of the reads of the whole body, by name.
     """
 
     body: tuple[ast.Equation, ...] = ()
@@ -75,7 +76,7 @@ class CurrentStatement:
         return bool(self.body) and isinstance(self.body[self.place], ast.LetStatement)
 
     def binds(self, name: str, before: Span) -> bool:
-        """Whether a reduction before a span introduces an index with this name."""
+        """Whether a reduction of the statement that begins before a span has this index."""
         return bool(self.body) and any(
             isinstance(part, ast.Reduction)
             and part.span.start < before.start
@@ -94,7 +95,7 @@ _NONE: Final[frozenset[str]] = frozenset()
 @final
 @dataclass
 class Copied:
-    """A count of the values that a file's statements copy, which is limited."""
+    """A count of the values that a file's copies of structs move; `MOST_COPIED` limits it."""
 
     values: int = 0
 
@@ -106,23 +107,24 @@ class Environment:
 
     Of the file:
 
-    - `functions`: the signatures of all functions, `bodies` those that are checked
-    - `structs`: those in sight; None for a faulty one
-    - `copied`, `warnings`, `model`: what the whole file has of each
+    - `functions`: the signatures of all functions; `bodies`: the functions that are checked
+    - `structs`: the structs in scope; None for a faulty one
+    - `copied`, `warnings`, `model`: shared by all items of the file
 
     Of the item:
 
     - `tensors`: parameters and outputs; `derived`: the lengths that the host computes
-    - `known`: what the kernel's `require`s prove
+    - `known`: the facts that the kernel's `require`s prove
     - `identifiers`: all names in the text
 
     Of the statements so far:
 
     - `hosts`: the values of hosts; `lets`: the indices and values of the lets that are
       arithmetic on indices and scalars
-    - `written`: the tensors that are written; `parts`: which parts of outputs' elements
-    - `indices`: all indices; `later`: the names that later statements define
-    - `reported`: the unknown names that need no second report
+    - `written`: the tensors that are written; `parts`: the written parts of outputs' elements
+    - `indices`: where each index was first declared; `later`: where the lets and hosts of
+      later statements are
+    - `reported`: the names and reads that are reported, and get no second report
     - `untyped`: a cache of the types that literals may take
     """
 
@@ -198,6 +200,7 @@ class Environment:
     @property
     def unranged(self) -> dict[str, Diagnostic]:
         """This statement's indices without a known range, each with its diagnostic."""
+        # The latest faults come first; those of earlier statements end the search.
         found: dict[str, Diagnostic] = {}
         for fault in self.faults.latest():
             if not self.current.covers(fault.span):
@@ -215,16 +218,18 @@ class Environment:
 # Parts of elements
 
 MOST_APART: Final = 8
-"""The length of arrays whose elements are parts of their own.
+"""Up to this length, each element of a fixed array is a part of its own.
 
-A longer one is a single part, which any statement writes: nobody writes it out by literals.
+A longer array is a single part, which counts as written as soon as one element is.  That is
+enough, as so many elements are written by an index, not one by one.
 """
 
 
 def parts_of(memory: MemoryType, path: ir.Path, component: str = "") -> Parts:
-    """Return the parts that a path leads to, of those that a read or write touches.
+    """Return the names of the parts that a read or write at a path touches.
 
-    An index in the path ranges over all elements of a fixed array.
+    An index in the path ranges over all elements of a fixed array: `.trail[j]` of `f32[2]`
+    is `.trail[0]` and `.trail[1]`.
     """
     prefixes = [""]
     for step in path:
@@ -247,7 +252,7 @@ def parts_of(memory: MemoryType, path: ir.Path, component: str = "") -> Parts:
 
 
 def _elements(length: int) -> list[str]:
-    """Return how the elements of an array are distinguished."""
+    """Return the names of an array's elements as parts: `[0]`, `[1]`, or `[...]` for all."""
     return [f"[{n}]" for n in range(length)] if length <= MOST_APART else ["[...]"]
 
 

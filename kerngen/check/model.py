@@ -5,8 +5,8 @@
                                                                       ^ an input 'f32[n]'
                                                                         ^ an index below n
 
-Whatever explains a text to its reader asks it: a hint on a name, a list of its uses, and
-the checker itself for the typed form of what is written.
+An editor's hover and its list of uses ask the model, and so do hints of the checker that need
+the typed form of an expression.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 _At: TypeAlias = tuple[int, int]
-"""Where an expression begins and ends in its file."""
+"""The start and end offset of an expression in its file."""
 
 
 @final
@@ -107,7 +107,7 @@ class Model:
         return min(around, key=lambda each: each.end - each.start, default=None)
 
     def uses(self, definition: Span) -> list[Meaning]:
-        """Return the spans of a name with its declaration, which is the first."""
+        """Return the declaration of a name and its uses, in the order of the text."""
         return [each for each in self if each.definition == definition]
 
 

@@ -1,6 +1,7 @@
 """Checking schedules: the kernels that they match, their options and guards.
 
-schedule softmax, matmul_n* when m == 1 { ... }    softmax, matmul_nn, matmul_nt
+`schedule softmax, matmul_n* when m == 1 { ... }` is one schedule for each of the kernels
+softmax, matmul_nn and matmul_nt: the dims that its guard reads are those of the kernel.
 """
 
 from __future__ import annotations
@@ -29,20 +30,21 @@ from kerngen.syntax import ast
 from kerngen.syntax.outline import is_pattern, matching
 
 MOST_MATCHES: Final = 8192
-"""So many kernels may match the patterns of a file, which takes 0.3 s to check.
+"""The most kernels that the patterns of a file may match; to check so many takes 0.3 s.
 
-Each pattern is worth as many schedules as there are kernels: 60 kilobytes of both took
-15 s.
+Without a limit, each pattern is a schedule of every kernel: a file of 60 kilobytes, of
+patterns and kernels, took 15 s.
 """
 
 _MOST_SHOWN: Final = 8
+"""The most kernels that a hint lists."""
 _NO_KERNEL: Final = "This file has none; add 'use' for the file that has it."
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """A schedule for one of its kernels, and its faults there."""
+    """A schedule for one of the kernels that it matches, and its faults for that kernel."""
 
     kernel: str
     target: ast.ScheduleTarget
@@ -63,6 +65,7 @@ def find_scheduled(
     items = (item for item in program.items if isinstance(item, ast.ScheduleItem))
     for item, target in ((each, target) for each in items for target in each.targets):
         name = target.kernel.name
+        # Only patterns count for the limit: each plain name is one schedule.
         if is_pattern(name):
             kernels = [*matching(name, known)]
             matches += len(kernels)
@@ -102,14 +105,17 @@ def _unknown(target: ast.Identifier, known: Collection[str]) -> Diagnostic:
 
 
 def report_faults(faults: Faults, scheduled: Iterable[Scheduled]) -> None:
-    """Report the faults of schedules; one that is the same for all kernels, once."""
+    """Report the faults of schedules; a fault that is the same for all kernels only once."""
     for _, of_item in groupby(scheduled, key=lambda each: id(each.item)):
         for fault in _joined([*of_item]):
             faults.add(fault)
 
 
 def _joined(kernels: Sequence[Scheduled]) -> Iterator[Diagnostic]:
-    """Yield the faults of one schedule: of a name that only some can read, which they are."""
+    """Yield the faults of one schedule, joined over its kernels.
+
+    If a guard reads a name that only some kernels have, there is one fault with their names.
+    """
     refused: dict[Span, dict[str, Diagnostic]] = {}
     seen: set[tuple[str, Span, str]] = set()
     for each in kernels:
@@ -121,6 +127,7 @@ def _joined(kernels: Sequence[Scheduled]) -> Iterator[Diagnostic]:
             elif (key := (fault.code, fault.span, fault.message)) not in seen:
                 seen.add(key)
                 yield fault
+    # One fault for a name in a guard: of some kernels, or of all in the same way.
     number = len({each.kernel for each in kernels})
     for span, of_kernels in refused.items():
         names = enumerated([*of_kernels])
@@ -137,13 +144,13 @@ def _joined(kernels: Sequence[Scheduled]) -> Iterator[Diagnostic]:
 
 
 _Place: TypeAlias = tuple[str, ast.Identifier | None, ast.Expr | None]
-"""A kernel, a stage of it or all, and what guards a schedule of that."""
+"""A kernel, a stage of it (None for all), and the guard of a schedule (None without one)."""
 
 _Way: TypeAlias = tuple[ast.Identifier, tuple[ast.Option, ...]] | None
-"""A strategy with its options; None for the one that always fits."""
+"""A strategy with its options; None for `generic`, which always fits."""
 
 _Seen: TypeAlias = dict[tuple[_Place, _Way], tuple[int, Scheduled]]
-"""What came before, with its number in the order of the text."""
+"""The schedules so far, each with its number in the order of the text."""
 
 
 def report_dead(faults: Faults, scheduled: Iterable[Scheduled]) -> None:
@@ -168,7 +175,7 @@ def report_dead(faults: Faults, scheduled: Iterable[Scheduled]) -> None:
 def _dead(
     kernels: Iterable[Scheduled], seen: _Seen
 ) -> dict[tuple[Span, Span], list[str]]:
-    """Return the kernels of an item that it is dead for, by target and what precedes."""
+    """Return the kernels for which a schedule is dead, by its target and the earlier one."""
     dead: dict[tuple[Span, Span], list[str]] = {}
     for each in kernels:
         before = [seen[key] for key in _that_precede(each) if key in seen]
@@ -185,10 +192,11 @@ def _dead(
 
 
 def _that_precede(each: Scheduled) -> Iterator[tuple[_Place, _Way]]:
-    """Yield the schedules that are used wherever this one could be.
+    """Yield the keys of schedules that, if they come earlier, are used wherever this could be.
 
-    A strategy may not fit a stage, or be over the adapter's limits; then the next one is
-    tried.  `generic` always fits, and any other at least where its like does.
+    That is a schedule of the same kernel: of the stage or of all, with the same guard or
+    none, with the same strategy and options or `generic`.  An earlier one with another
+    strategy may not fit a stage, or exceed the adapter's limits; then this one is tried.
     """
     for stage in {None, each.target.stage}:
         for guard in {None, each.item.guard}:
@@ -239,6 +247,7 @@ def check_schedule(
 def _check_options(
     faults: Faults, item: ast.ScheduleItem
 ) -> tuple[tuple[str, tuple[int, ...]], ...] | None:
+    """Return a schedule's options with their values, or None after a fault."""
     strategy = item.strategy.name
     rules = OPTIONS[strategy]
     first: dict[str, Span] = {}
@@ -299,7 +308,7 @@ def _check_values(faults: Faults, option: ast.Option, rule: OptionRule) -> None:
 
 
 _LIKELY = {"adapter.workgroup_bytes": ">= 32768", "adapter.invocations": ">= 512"}
-"""What the facts that are numbers are compared with."""
+"""Likely comparisons of the adapter's properties that are numbers, for a hint."""
 
 
 def _check_guard(env: Environment, scope: Scope, node: ast.Expr) -> Expr | None:
@@ -353,7 +362,7 @@ def _check(scheduled: Scheduled, head: KernelHead, outer: Scope) -> Schedule | N
 def _ambiguous(
     scheduled: Scheduled, head: KernelHead, outer: Scope
 ) -> Iterator[diag.AmbiguousInGuard]:
-    """Yield the names in a guard that mean one thing there and another one here."""
+    """Yield the names in a guard that the kernel's file and this one both give a meaning."""
     guard = scheduled.item.guard
     for node in names_in(guard) if guard else ():
         if node.name not in head.scope.own_names():

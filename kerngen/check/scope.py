@@ -36,7 +36,7 @@ class ValueSymbol:
 @final
 @dataclass(frozen=True, slots=True)
 class TensorSymbol:
-    """The meaning of a name that is a tensor; `axes` are where its lengths are."""
+    """The meaning of a name that is a tensor; `axes` are the places of its lengths."""
 
     tensor: Tensor
     span: Span
@@ -68,7 +68,11 @@ class ParameterSymbol:
 @final
 @dataclass(frozen=True, slots=True)
 class IndexSymbol:
-    """The meaning of an index, with the place that its range is from."""
+    """The meaning of an index.
+
+    `origin` is the place that its range is from: a bound, or a subscript.  `is_given` is set
+    for a bound, `u < 3`.
+    """
 
     index: Index
     span: Span
@@ -101,7 +105,7 @@ class Subscripted:
     name: str
     extents: tuple[Extent, ...]
     span: Span
-    """Where it is declared; `axes` are where its axes are, if it is a tensor."""
+    """The place of its declaration; `axes` are those of a tensor's axes."""
     axes: tuple[Span, ...] = ()
     element: ValueType | Struct = Scalar.F32
 
@@ -142,9 +146,10 @@ def parameter_symbol(
 
 @final
 class Scope:
-    """The names that can be used here, inner scopes first.
+    """The names that can be used at a place, inner scopes first.
 
-    Poisoned names stay so until the end of the current statement.
+    A kernel's statement has a scope of its own (`is_statement`), a reduction one inside of
+    that.  A name that is poisoned by a fault is so until the statement's scope ends.
     """
 
     def __init__(
@@ -197,6 +202,7 @@ class Scope:
 
     def poison(self, name: str, kind: str, span: Span) -> None:
         """Poison a name until the statement ends, so that its uses report nothing."""
+        # In the scope that declares it, but no further out than the statement's.
         if name in self._symbols or self._is_statement:
             self._symbols[name] = Poison(kind, span)
         elif self._outer:
@@ -231,7 +237,7 @@ def is_whole_tensor(symbol: Symbol | None) -> TypeGuard[TensorSymbol]:
 
 
 def ends_axis(symbol: Symbol | None, extent: Extent) -> bool:
-    """Whether the meaning is the dim of this axis: one past its last element.
+    """Whether the meaning is the dim of this axis: as a subscript, one past the last element.
 
     For an axis of another length, the dim is an ordinary number.
     """

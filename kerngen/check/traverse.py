@@ -34,8 +34,7 @@ def subexpressions(expr: ast.Expr) -> tuple[ast.Expr, ...]:
 
 def walk_syntax(*exprs: ast.Expr) -> Iterator[ast.Expr]:
     """Yield expressions and all below them, parents first."""
-    # Not by recursion: each node would be handed through as many generators as it lies
-    # deep.
+    # No recursion: each node would pass through one generator for each level above it.
     waiting = [*reversed(exprs)]
     while waiting:
         expr = waiting.pop()

@@ -1,1 +1,1 @@
-"""The formatter: text to concrete syntax tree to document to text."""
+"""The formatter: from text to a concrete syntax tree, to a document, to text."""

@@ -1,7 +1,9 @@
 """The positions of comments among the tokens.
 
-A gap is what lies between two tokens; it bears the number of the token before it, and
-the gap before the first token is number -1.
+A gap is the space between two tokens, with the comments in it.  Its number is that of the
+token before it, and -1 before the first token:
+
+    gap -1 | y | gap 0 | = | gap 1 | 0.0 | gap 2 | ; | gap 3
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _FORWARD = frozenset({",", ";", "{", "(", "["})
 @final
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment: `trailing` after code on its line, `blank` below an empty line."""
+    """A comment: `trailing` if code is before it on its line, `blank` below an empty line."""
 
     text: str
     trailing: bool
@@ -114,9 +116,10 @@ class Gaps:
         self._breaking.update(around if line.hard else ())
 
     def place(self, source: Mapping[int, TokenGap]) -> dict[int, TokenGap]:
-        """Return the gaps, each comment moved to where a line may break.
+        """Return the gaps with each comment moved to a gap where the line may break.
 
-        A comment stays behind those that it follows.
+        A line must end after a comment, so a gap without a possible line break can't have
+        one.  Comments keep their order.
         """
         placed = {gap: TokenGap((), found.blank) for gap, found in source.items()}
         comments = [(gap, c) for gap in sorted(source) for c in source[gap].comments]
@@ -137,12 +140,13 @@ class Gaps:
 
     def _ends_before(self, gap: int) -> bool:
         """Whether a comment after an operator or a branch may be before its sign."""
+        # `a +  // why` becomes a comment behind `a`, and the line breaks before the `+`.
         before = self.line.get(gap - 1)
         in_branch = self.tokens[gap] == "}"
         return before is not None and (before.operator or in_branch)
 
     def _after(self, gap: int, source: Mapping[int, TokenGap]) -> int:
-        """Return the next gap with a line, passing over groups that may stay flat."""
+        """Return the next gap with a line, outside of groups that may stay on one line."""
         inside = range(gap + 1, len(self.tokens))
         return next(g for g in inside if g in self.line and self._open(g, gap, source))
 

@@ -1,7 +1,7 @@
 """The document of a pretty-printer: text, and places where lines may break.
 
 After Wadler's "A prettier printer": text, lines, and groups whose lines break together.
-Nodes compare by identity, so that what is found out about one can be kept beside it.
+Nodes compare by identity, so that facts about one can be kept in dicts and sets beside it.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from typing import TypeAlias, final
 
 @final
 class Spacing(Enum):
-    """Whether an empty line is wanted at a line break that is always made.
+    """Where empty lines go at a line break that is always made.
 
-    Everywhere else the source's own empty lines are kept, as one.
+    At such a break there may be comments, and then the next token.  Except as below, empty
+    lines of the source are kept before each of these, several as one.
     """
 
     BETWEEN = auto()
-    """Nowhere else."""
+    """They are kept everywhere."""
     BEFORE = auto()
-    """There is always one before what comes next, be it a comment."""
+    """There is always one before the first comment, or before the token if there is none."""
     NONE_FIRST = auto()
-    """None before what comes first, be it a comment."""
+    """There is none before the first comment, or before the token if there is none."""
     NONE_LAST = auto()
-    """None after the last comment."""
+    """There is none before the token, as at the end of a block."""
     NONE = auto()
-    """None at all."""
+    """There is none at all."""
 
 
 @final
@@ -43,10 +44,12 @@ class Text:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """A possible line break: `flat` is the text if the line is not broken.
+    """A possible line break.
 
-    Comments before a `closing` line are indented as what it closes.  An `operator`
-    follows: comments right after that may be here.
+    - `flat`: the text if the line is not broken
+    - `hard`: it is always broken
+    - `closing`: a closing bracket follows; comments before it are indented as the content is
+    - `operator`: an operator follows; a comment right after that may be moved here
     """
 
     flat: str = ""
@@ -59,7 +62,7 @@ class Line:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class LastComma:
-    """A comma after the last element of a list whose lines break."""
+    """The comma after the last element of a list, printed if the list's lines break."""
 
 
 @final
@@ -75,8 +78,13 @@ class Indent:
 class Group:
     """Content whose own lines are all broken, or none of them.
 
-    `tail` is a group at its end that may break alone, as in `x = a * if c {`; but its
-    own lines break first where that makes `alone`, after the last one, fit on a line.
+    `tail` is a group at its end that may break alone, while the lines before it stay flat:
+
+        x = a * if c {
+            ...
+
+    But if `alone`, the part after the last own line, fits on a line of its own, the group's
+    own lines are broken in place of the tail's.
     """
 
     content: Document

@@ -32,7 +32,10 @@ _LEVELS: Final = (
     {"+", "-"},
     {"*", "/", "%"},
 )
-"""Operators of a level make one chain, whose lines break together."""
+"""Operators by precedence, the loosest first.
+
+A chain of operators of one level is one group: its lines break together.
+"""
 
 _LEVEL: Final = {op: level for level, ops in enumerate(_LEVELS) for op in ops}
 
@@ -100,8 +103,15 @@ def _unary(parts: Sequence[Node]) -> Piece:
 
 
 def _binary(parts: Sequence[Node]) -> Piece:
+    """Lay out a chain of operators of one level: on a line, or a line for each operator.
+
+    a_long_operand
+    + another
+    - a third
+    """
     level = _LEVEL[str(parts[1])]
     operands: list[tuple[Node, Node]] = []
+    # A chain nests to the left, so its operands are found from the last to the first.
     left, sign, right = parts
     operands.append((sign, right))
     while isinstance(left, Tree) and left.data == "binary":
@@ -159,7 +169,9 @@ def _binder(parts: Sequence[Node]) -> Piece:
 
 
 def _conditional(parts: Sequence[Node]) -> Piece:
+    """Lay out an `if` with all its `else if`s as one group, whose braces break together."""
     content: list[Document] = []
+    # An 'if' with another one behind its 'else' has 7 parts, one with braces there has 9.
     while len(parts) == 7:
         content += [_branch(parts[:5]), SPACE, token("else"), SPACE]
         nested = parts[6]

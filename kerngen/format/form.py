@@ -36,7 +36,10 @@ def formatted(source: Source) -> str:
 
 
 def _prove(form: _Form, after: Source, said: Program) -> None:
-    """Hold the form of a program to what formatting promises."""
+    """Check that a form parses to the same tree, keeps all comments, and is canonical.
+
+    Raises `FormatterError` if not: a formatted file is never written unproven.
+    """
     try:
         says = parse(after)
     except CompileError as error:
@@ -58,6 +61,7 @@ class _Form:
 
 
 def _lay_out(source: Source) -> _Form:
+    """Return the canonical form of a text; raise `FormatterError` if a token is lost."""
     parsed = concrete(source)
     tokens, found = split_comments(source.text, parsed.lexemes)
     document = program(parsed.tree)

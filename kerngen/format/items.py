@@ -43,7 +43,7 @@ def program(tree: Tree[Token]) -> Document:
 
 
 def _kind(node: Tree[Token]) -> str:
-    """Return the rule of an item, under its documentation."""
+    """Return the grammar's rule of an item, without the rule of its doc comment."""
     return node.data if node.data == "file_docs" else _trees(node)[-1].data
 
 
@@ -72,7 +72,7 @@ def _docs(parts: Sequence[Node]) -> Document:
 
 
 def _documented(parts: Sequence[Node]) -> Document:
-    """Lay out what may have doc comments: these are lines of their own."""
+    """Lay out an item, parameter or field, with its doc comments on lines of their own."""
     if len(parts) == 1:
         return _laid_out(parts[0])
     docs, node = parts
@@ -81,7 +81,7 @@ def _documented(parts: Sequence[Node]) -> Document:
 
 
 def _plain(parts: Sequence[Node]) -> Document:
-    """Lay out words with spaces between them, but for those before `:` and `;`."""
+    """Lay out words with spaces between them, but none before `:` and `;`."""
     words: list[Document] = []
     for part in parts:
         tight = isinstance(part, Token) and part.type in {"COLON", "SEMICOLON"}
@@ -176,7 +176,10 @@ def _kernel(parts: Sequence[Node]) -> Document:
 
 
 def _outputs(arrow: Node, outputs: Node) -> Sequence[Document]:
-    """Lay out what no brackets are around: on the line, or below it, one on each."""
+    """Lay out `-> y: f32[n], z: f32[n]`: on the line, or below it with a line for each.
+
+    One output without a doc comment always stays on the line.
+    """
     each = [part for part in _children(outputs) if not is_comma(part)]
     laid_out = [_laid_out(output) for output in each]
     if len(each) == 1 and len(_children(each[0])) == 1:
@@ -222,7 +225,8 @@ def _schedule(parts: Sequence[Node]) -> Document:
     content = [token(str(word)), _targets(targets)]
     if guard:
         when, expr = guard
-        # The guard goes to a line of its own before the kernels do.
+        # If the line is too long, the guard is moved to a line of its own first; only if
+        # it does not fit there, the kernels are.
         below = condition(expression(expr).document)
         content += [token(str(when)), replace(below, alone=below.content)]
     inside = (token(str(strategy)), _options(options))
@@ -230,7 +234,7 @@ def _schedule(parts: Sequence[Node]) -> Document:
 
 
 def _targets(node: Node) -> Document:
-    """Lay out what a schedule is for: on its line, or several below it, one on each."""
+    """Lay out the kernels of a schedule: on its line, or several below it, a line for each."""
     each = [_laid_out(part) for part in _children(node) if not is_comma(part)]
     if len(each) == 1:
         return (SPACE, *each, SPACE)

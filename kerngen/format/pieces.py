@@ -24,8 +24,8 @@ SPACE = Text(" ")
 class Piece:
     """An expression's document, and the group at its end that may break alone.
 
-    `opens` is set for a conditional, whose group may also break after an operator;
-    other groups at the end only after a `=`.
+    `opens` is set if that group is a conditional's: it may break alone after an operator,
+    too, `x = a * if c {`.  Other groups, such as a call's, break alone only after a `=`.
     """
 
     document: Document
@@ -79,7 +79,7 @@ def block(opening: Document, lines: Sequence[Document], closing: Document) -> Gr
 
 
 def braced(opening: str, content: Document, closing: str) -> Document:
-    """Return the document of `{ content }`, whose lines break where those around it do."""
+    """Return `{ content }` without a group: its lines break if those around it do."""
     inside = Indent((Line(" "), content))
     return (token(opening), inside, Line(" ", closing=True), token(closing))
 

@@ -29,14 +29,17 @@ class _Mode(Enum):
     """How the lines of a group are printed."""
 
     FLAT = auto()
+    """All on one line."""
     BREAK = auto()
+    """Each of the group's own lines is broken."""
     TAIL = auto()
-    """Flat, but for the tail, which breaks."""
+    """Flat, except the tail, which breaks."""
     OPEN = auto()
-    """As BREAK, for measuring: any line inside may break."""
+    """As BREAK, for measuring alone: any line inside may break."""
 
 
 _Todo: TypeAlias = tuple[int, _Mode, Document]
+"""A part that is left to print: its indentation in columns, its mode, and the part."""
 
 
 def print_document(
@@ -62,7 +65,7 @@ class _Printer:
         self._todo: list[_Todo] = [(0, _Mode.BREAK, document)]
 
     def text(self) -> str:
-        """Print all."""
+        """Return the text of the document, which it prints part by part."""
         self._comments(self._placed[-1].comments, Spacing.NONE_FIRST, 0)
         if self._lines and self._placed[-1].blank:
             self._lines.append("")
@@ -91,7 +94,11 @@ class _Printer:
         return "".join(f"{line}\n" for line in self._lines)
 
     def _mode(self, group: Group, around: _Mode, indent: int) -> _Mode:
-        """Choose how a group is printed inside of one that is printed so."""
+        """Choose how a group is printed inside of one that is printed in the mode `around`.
+
+        In this order: flat; own lines broken, if the part after them then fits on a line;
+        the tail broken alone; own lines broken.
+        """
         flat_around = around is _Mode.TAIL and group not in self._tails
         if around is _Mode.FLAT or flat_around:
             return _Mode.FLAT
@@ -109,6 +116,7 @@ class _Printer:
 
     def _fits(self, room: int, mode: _Mode, document: Document) -> bool:
         """Whether a document, and all after it up to a line break, has room."""
+        # First the document, then the parts that are left to print after it, in their modes.
         rest = len(self._todo)
         todo: list[tuple[_Mode, Document]] = [(mode, document)]
         while room >= 0:
@@ -132,12 +140,12 @@ class _Printer:
         return False
 
     def _measured(self, group: Group, around: _Mode) -> _Mode:
-        """Return how a group is measured: flat, where it need not break."""
+        """Return the mode in which `_fits` measures a group: flat if it need not break."""
         match around:
             case _Mode.FLAT | _Mode.OPEN:
                 return around
             case _Mode.BREAK:
-                # A value may go to a line of its own: what is before it need not break.
+                # A value may go to a line of its own, so the group before it need not break.
                 breaks = group in self._broken or group.alone is not None
                 return _Mode.BREAK if breaks else _Mode.FLAT
             case _Mode.TAIL:
@@ -147,6 +155,7 @@ class _Printer:
                 return _Mode.OPEN if own else _Mode.TAIL
 
     def _break(self, line: Line, indent: int) -> None:
+        """End the line: a trailing comment stays on it, others get lines of their own."""
         gap = self._placed[self._numbers[line]]
         comments = gap.comments
         if comments and comments[0].trailing:
@@ -168,7 +177,10 @@ class _Printer:
 
 
 def _has_blank(kind: Spacing, in_source: bool, *, first: bool, last: bool) -> bool:
-    """Whether an empty line comes before a comment, or before the token at last."""
+    """Whether an empty line comes before a comment, or before the token after them.
+
+    `first`: no comment is before it; `last`: it is the token.
+    """
     match kind:
         case Spacing.BETWEEN:
             return in_source
@@ -185,7 +197,10 @@ def _has_blank(kind: Spacing, in_source: bool, *, first: bool, last: bool) -> bo
 def _breaking(
     gaps: Gaps, placed: Mapping[int, TokenGap]
 ) -> tuple[frozenset[Group], frozenset[Group]]:
-    """Return the groups that must break somewhere, and those outside of their tail."""
+    """Return the groups that must break, and those of them that must outside of their tail.
+
+    A hard line or a comment forces the groups around it to break.
+    """
     broken: set[Group] = set()
     stiff: set[Group] = set()
     for number, line in gaps.line.items():

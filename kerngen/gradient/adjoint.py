@@ -1,4 +1,13 @@
-"""The reverse sweep: how each read of a statement adds to the adjoint of its tensor."""
+"""The rules of derivation: what each read of a statement adds to the adjoint of its tensor.
+
+A term is carried from the root of the statement's value down to its reads, and multiplied by
+a partial derivative at each operation:
+
+    y[i] = x[2 * i] * w[i];      the term of `dy[i]` at `*` is `dy[i] * w[i]` at `x[2 * i]`
+
+At the read, its subscripts are solved for the indices: the adjoint of `x[K]` gets
+`dy[K / 2] * w[K / 2]` where K is even.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +49,11 @@ _ONE: Final = ir.Constant(1.0, _F32)
 class ReadAdjoints:
     """Collects the terms that a statement's reads add to adjoints.
 
-    `places` returns the indices of the adjoint of a tensor or member, `scalar_places`
-    those for a parameter; `let` returns a new let of the derived program.
+    - `fresh`: makes an index with a computed range
+    - `places`: returns the indices of the adjoint of a tensor or of a member of it;
+      `scalar_places`: those of a parameter's member
+    - `let`: makes a let of the derived program, and returns its read
+    - `found`: the terms so far, by the key that `members.key_of` returns for a read
     """
 
     forward: Forward
@@ -61,7 +73,7 @@ class ReadAdjoints:
     ) -> None:
         """Add the terms that follow from one term of the target's adjoint.
 
-        Where one of the `guards` is false, it is 0.
+        The adjoint is 0 where one of the `guards` is false.
         """
         self._statement, self._adjoint, self._guards = statement, adjoint, guards
         value = statement.value
@@ -71,6 +83,7 @@ class ReadAdjoints:
             self._visit(value, adjoint)
 
     def _visit(self, expr: ir.Expr, term: Term) -> None:
+        """Carry a term, the adjoint of `expr`, on to the reads in it."""
         if not self.forward.is_active(expr):
             return
         match expr:
@@ -146,9 +159,10 @@ class ReadAdjoints:
         axes: list[tuple[ir.Subscript, ir.Extent]],
         places: tuple[ir.Index, ...],
     ) -> None:
-        """Add a term to the adjoint of what is read at some subscripts."""
+        """Add a term to the adjoint of the tensor that is read, at the subscripts' places."""
         axes += [(s.place, s.length) for s in path if isinstance(s, ir.At)]
         found = self._solved(term, axes, places)
+        # Solved once without guards, as which of them are needed depends on the result.
         is_product = bool(found.bound) and has_reduce(self._statement.value)
         guards = needed(self._guards, self._adjoint, term, is_product=is_product)
         if guards:
@@ -161,6 +175,7 @@ class ReadAdjoints:
         axes: list[tuple[ir.Subscript, ir.Extent]],
         places: tuple[ir.Index, ...],
     ) -> Term:
+        """Return the term that a read adds to the adjoint over `places`."""
         term, own, by = with_fixed(term, self._statement.indices)
         equations = [
             (as_subscript(substituted(subscript_value(s), by)) if by else s, at, extent)
@@ -194,6 +209,7 @@ class ReadAdjoints:
                 above = product_of(left).times(below.to(Fraction(-2)))
                 self._visit(right, term.times(above).times(Term(-ONE)))
             case "%":
+                # x % y is x - trunc(x / y) * y, and trunc has the slope 0.
                 self._visit(left, term)
                 quotient = ir.BuiltinCall(
                     "trunc", (ir.Binary("/", left, right, _F32),), _F32
@@ -204,6 +220,7 @@ class ReadAdjoints:
                 raise self._fault(f"'{expr.op}'")
 
     def _divisor(self, expr: ir.Expr) -> Term:
+        """Return a divisor as a product; a literal 0 stays a factor, to be refused later."""
         below = product_of(expr)
         return below if below.coefficient else Term(factors={expr: ONE})
 
@@ -215,6 +232,7 @@ class ReadAdjoints:
         if found is None or call.type is not _F32:
             raise self._fault(f"'{call.builtin}'")
         if call.builtin == "pow" and isinstance(call.arguments[1], ir.Constant):
+            # The table's slope has a choice for the exponent 0, which a literal decides.
             found = (_power(*call.arguments), _ZERO)
         for partial, argument in zip(found, call.arguments, strict=True):
             if self.forward.is_active(argument):
@@ -223,7 +241,7 @@ class ReadAdjoints:
                     self._visit(argument, term.times(factor))
 
     def _call(self, call: ir.FunctionCall, term: Term) -> None:
-        """Derive a function by what its author gave as its derivatives."""
+        """Derive a function by its `derivative of` items."""
         functions = self.forward.functions
         names = functions[call.function].partials
         for name, argument in zip(names, call.arguments, strict=True):
@@ -251,14 +269,18 @@ class ReadAdjoints:
         return ir.Load(statement.target, tuple(map(ir.IndexValue, statement.indices)))
 
     def _count(self, reduce: ir.Reduce, condition: ir.Expr, name: str) -> ir.Load:
-        """Name how many terms of a reduction a condition holds for."""
+        """Make a let of how many terms of a reduction a condition is true for."""
         holds = all_hold((*_conditions(reduce), condition))
         counted = ir.Reduce("sum", reduce.indices, _ONE, _F32, holds)
         statement = self._statement
         return self.let(f"{statement.target.name}_{name}", statement.indices, counted)
 
     def _extreme(self, reduce: ir.Reduce, term: Term) -> None:
-        """Share the adjoint of a maximum among the terms that are equal to it."""
+        """Share the adjoint of a maximum or minimum among the terms that are equal to it.
+
+        let y_ties[i] = sum[j when x[i, j] == y[i]] 1.0;
+        dx[i, j] = if x[i, j] == y[i] { dy[i] / y_ties[i] } else { 0.0 };
+        """
         is_top = ir.Binary("==", reduce.body, self._result(), BOOL)
         count = self._count(reduce, is_top, "ties")
         share = term.times(Term(factors={count: -ONE}))
@@ -266,9 +288,14 @@ class ReadAdjoints:
         self._visit_terms(reduce.body, _under(share.over(reduce.indices), holds))
 
     def _product(self, reduce: ir.Reduce, term: Term) -> None:
-        """Derive a product: without zeros it is P / b, with one that of the others.
+        """Derive `y = prod[j] x[j]`; the slope by `x[j]` is the product of the other factors.
 
-        Both have the same slope where a factor passes 0, but not the same second one.
+        - Where no factor is 0, that is `y / x[j]`.
+        - Where `x[j]` alone is 0, that is `y_others`, the product of the factors that are not.
+        - Where two are 0, that is 0.
+
+        The gradient of `y_others` is refused: derived like any product, it would not be the
+        second derivative where a factor is 0.
         """
         zero = ir.Binary("==", reduce.body, _ZERO, BOOL)
         is_of_others = negated(zero) in _conditions(reduce)
@@ -283,6 +310,7 @@ class ReadAdjoints:
             ir.Reduce("prod", reduce.indices, reduce.body, _F32, rest),
         )
         inner = _under(term.over(reduce.indices), _conditions(reduce))
+        # if zeros == 0 { dy y / x[j] }  and  if zeros == 1 and x[j] == 0 { dy others }
         plain = inner.times(Term(factors={self._result(): ONE, reduce.body: -ONE}))
         none = ir.Binary("==", zeros, _ZERO, BOOL)
         self._visit_terms(reduce.body, _under(plain, (none,)))
@@ -291,7 +319,10 @@ class ReadAdjoints:
         self._visit_terms(reduce.body, _under(single, (one, zero)))
 
     def _visit_terms(self, body: ir.Expr, adjoint: Term) -> None:
-        """Visit what is reduced: its adjoint is finite, where the conditions are true."""
+        """Visit a reduction's body, whose adjoint is finite where its conditions are true.
+
+        So only slopes inside of the body decide which guards are needed.
+        """
         self._adjoint = adjoint
         self._visit(body, adjoint)
 
@@ -310,7 +341,7 @@ def _power(base: ir.Expr, exponent: ir.Expr) -> ir.Expr:
 
 
 def _under(term: Term, conditions: tuple[ir.Expr, ...]) -> Term:
-    """Return a term where further conditions hold, which decide its own branches."""
+    """Return a term under further conditions, with the branches taken that they decide."""
     known = (*term.conditions, *conditions)
     own = tuple(chosen(c, conditions) for c in term.conditions)
     product = Term(term.coefficient)
@@ -321,13 +352,13 @@ def _under(term: Term, conditions: tuple[ir.Expr, ...]) -> Term:
     return product.under(*conditions)
 
 
-# What partial derivatives are under conditions
+# Partial derivatives under conditions
 
 
 def _decided(partial: ir.Expr, conditions: tuple[ir.Expr, ...]) -> ir.Expr:
-    """Return a partial derivative with branches taken that the conditions decide on.
+    """Return a partial derivative with the branches taken that the conditions decide.
 
-    Where `x >= 0.0`, `abs(x)` is x: its slope is 1, at 0 too.
+    Where `x >= 0.0`, `abs(x)` is x: its slope `sign(x)` is 1, at 0 too.
     """
     if isinstance(partial, ir.BuiltinCall) and partial.builtin == "sign":
         sign = _relation(partial.arguments[0], _ZERO, conditions)
@@ -342,6 +373,7 @@ def _decided(partial: ir.Expr, conditions: tuple[ir.Expr, ...]) -> ir.Expr:
 
 
 def _holds(condition: ir.Expr, conditions: tuple[ir.Expr, ...]) -> bool | None:
+    """Return whether a condition is true where the others are, None if that is unknown."""
     match condition:
         case ir.Binary(op="and" | "or" as op, left=left, right=right):
             both = _holds(left, conditions), _holds(right, conditions)
@@ -357,7 +389,10 @@ def _holds(condition: ir.Expr, conditions: tuple[ir.Expr, ...]) -> bool | None:
 
 
 def _relation(left: ir.Expr, right: ir.Expr, conditions: tuple[ir.Expr, ...]) -> str:
-    """Return "<", ">" or "==" between two floats if the conditions imply it; else nothing."""
+    """Return "<", ">" or "==" between two floats if the conditions imply it, else "".
+
+    `<=` counts as `<`: where `x <= 0.0`, `abs(x)` is -x, at 0 too.
+    """
     for condition in conditions:
         for is_opposite, each in _comparisons(condition):
             op = each.op[0] if each.op in {"<", "<=", ">", ">="} else each.op
@@ -373,6 +408,7 @@ def _relation(left: ir.Expr, right: ir.Expr, conditions: tuple[ir.Expr, ...]) ->
 
 
 def _comparisons(condition: ir.Expr) -> Iterator[tuple[bool, ir.Binary]]:
+    """Yield the comparison that a condition is, and whether it is negated by `not`."""
     match condition:
         case ir.Binary():
             yield False, condition

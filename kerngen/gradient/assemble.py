@@ -1,4 +1,8 @@
-"""Assemble the derived kernel: its statements in order, its signature, its names."""
+"""Assemble the derived kernel: its statements in order, its signature, its names.
+
+The result is a kernel as the checker would make it from the text of the gradient: a test
+compiles the printed kernel and compares.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +29,20 @@ from kerngen.ir.walk import map_children, subscript_value, walk
 from kerngen.plan.tree import GradientOf
 
 _LETTERS: Final = "ijklpqrstuvwabcdefghmnoxyz"
+"""Names for indices whose own name is taken, the usual ones first."""
 
 
 @final
 @dataclass(frozen=True)
 class Derived:
-    """The parts of a derived kernel, with the names of the derivation.
+    """The parts of a derived kernel, still with the names of the derivation (`j#3`).
 
-    `original` is the forward kernel; `recast` is the same kernel with given tensors as
-    inputs. The derivation assumes that `divisors` are positive.
+    - `original`: the forward kernel; `recast`: the same with given tensors as inputs, and
+      outputs as lets
+    - `forward`: its prepared statements; `statements`: the lets of the gradient; `outputs`:
+      the statements of `dx`
+    - `seeds`: the gradient by each output, an input of the gradient: `dy` by "y"
+    - `divisors`: the integers that the derivation assumes to be positive
     """
 
     original: ir.Kernel
@@ -60,7 +69,7 @@ def assembled(derived: Derived, name: str) -> ir.Kernel:
 
 
 def _needed(derived: Derived) -> list[ir.Statement]:
-    """Return the statements that the outputs depend on, in the order of their making."""
+    """Return the statements that the outputs depend on, in the order they were made in."""
     lets = [s for s in derived.forward if s.target.role is ir.Role.LET]
     waiting = [*derived.outputs]
     found: dict[ir.Tensor, ir.Statement] = {}
@@ -74,7 +83,7 @@ def _needed(derived: Derived) -> list[ir.Statement]:
 
 
 def _in_order(body: list[ir.Statement]) -> tuple[ir.Statement, ...]:
-    """Return statements with what they read before them, and products first.
+    """Return statements in topological order; among those that are ready, products first.
 
     So the statements over rows stay neighbours, which `rows` runs in one dispatch.
     """
@@ -94,7 +103,10 @@ def _in_order(body: list[ir.Statement]) -> tuple[ir.Statement, ...]:
 
 
 def _is_product(statement: ir.Statement) -> bool:
-    """Whether a statement sums products of two factors, and is no output."""
+    """Whether a statement is a matrix product, and no output.
+
+    Each factor has an index that the other lacks: `sum[p] dy[i, p] * v[j, p]`.
+    """
     if statement.target.role is ir.Role.OUTPUT:
         return False
     for node in walk(statement.value):
@@ -115,6 +127,10 @@ def _indices(expr: ir.Expr) -> Iterator[ir.Index]:
 
 
 def _inputs(derived: Derived, body: tuple[ir.Statement, ...]) -> tuple[ir.Tensor, ...]:
+    """Return the tensors that the gradient reads: inputs, given ones, then `dy`.
+
+    Raises `GradientError` for a given tensor that is not read.
+    """
     read = {t for s in body for t in tensors_read(s.value)}
     original = derived.original
     plain = [t for t in original.tensors if t.role is ir.Role.INPUT and t in read]
@@ -137,7 +153,12 @@ def _inputs(derived: Derived, body: tuple[ir.Statement, ...]) -> tuple[ir.Tensor
 @final
 @dataclass
 class _Assembly:
-    """Gives lengths, indices and subscripts the form that the checker gives them."""
+    """Gives lengths, indices and subscripts the form that the checker gives them.
+
+    - `lengths`: new names of lengths. The length of `y: f32[n - w + 1]` is computed in the
+      forward kernel, and a dim of `dy: f32[p]` here.
+    - `missing`: a parameter `n_len` for each dim `n` that no input has as its length
+    """
 
     derived: Derived
     name: str
@@ -147,8 +168,9 @@ class _Assembly:
     missing: dict[str, ir.Parameter] = field(default_factory=dict[str, ir.Parameter])
 
     def kernel(self) -> ir.Kernel:
-        """Return the kernel."""
+        """Return the kernel of the gradient."""
         original = self.derived.original
+        # Lengths first: which dims are missing depends on the new names, and the body on both.
         self._name_lengths()
         inputs = tuple(map(self._with_lengths, self.inputs))
         dims = tuple(
@@ -184,7 +206,7 @@ class _Assembly:
         return _named_apart(without_needless_clamps(kernel))
 
     def _gradient(self) -> GradientOf:
-        """Return how arguments and results belong to those of the forward kernel."""
+        """Return which arguments and results belong to which of the forward kernel's."""
         derived = self.derived
         read = {tensor.name for tensor in self.inputs}
         targets = dict.fromkeys(s.target.name for s in derived.outputs)
@@ -209,10 +231,11 @@ class _Assembly:
     # Lengths
 
     def _name_lengths(self) -> None:
-        """Make dims of the lengths that the forward kernel computed for its outputs."""
+        """Name the lengths that the forward kernel computes, and that are dims of `dy` here."""
         computed = {dim.name for dim in self.derived.original.derived}
         taken = {e for t in self.inputs for e in t.extents}
         fresh = self.derived.fresh
+        # `i` to `l` come last, as indices mostly have these names.
         letters = (x for x in "pqrstuvwabcdefghmnoxyzijkl" if x not in taken)
         free = (fresh.name(letter) for letter in letters)
         names = chain((name for name in free if len(name) == 1), _endless(()))
@@ -287,9 +310,10 @@ class _Assembly:
         return tuple(dim for dim in found if dim.name in used)
 
     def _sized(self, expr: ir.Expr, *, on_host: bool) -> ir.Expr:
-        """Return an expression with lengths as the derived kernel knows them.
+        """Return an expression with the lengths that the derived kernel has.
 
-        Hosts mix integers of both types; a kernel's body converts them.
+        A dim that no input has, `n`, is the parameter `n_len`, a u32.  Expressions on the
+        host may mix it with i32; in the kernel's body it is `i32(n_len)`.
         """
 
         def visit(node: ir.Expr) -> ir.Expr:
@@ -313,9 +337,10 @@ class _Assembly:
 
     @property
     def _required(self) -> list[ir.Expr]:
-        """The conditions of the forward kernel: the gradient holds where they do.
+        """The conditions of the forward kernel: the gradient is right where they are true.
 
-        Scalars and lengths that it reads for nothing else it takes for them.
+        So the gradient has the scalars and lengths in them as parameters, even if it reads
+        them for nothing else.
         """
         requires = self.derived.original.requires
         return [each.condition for each in requires if not each.implied]
@@ -323,12 +348,13 @@ class _Assembly:
     def _requires(
         self, dims: tuple[str, ...], parameters: tuple[ir.Parameter, ...]
     ) -> tuple[ir.Requirement, ...]:
-        """Return the requirements of the forward kernel, and of some lengths and scalars.
+        """Return the requirements of the gradient.
 
-        What the forward kernel computes, the length of `y: f32[2 * h]`, is a dim of `dy`.
-
-        What a length is divided by must be positive, too: `x / 0` is x in the forward
-        kernel, which the inverse of a subscript `i * stride` knows nothing of.
+        - those of the forward kernel
+        - that lengths agree: of `y: f32[2 * h]`, computed in the forward kernel, `dy` has
+          a dim, so `require p == 2 * h`
+        - that scalars by which lengths are divided are positive: `x / 0` is x in the forward
+          kernel, which the inverse of a subscript `i * stride` does not consider
         """
         known = {parameter.name for parameter in parameters}
         original = self.derived.original
@@ -351,7 +377,7 @@ class _Assembly:
         return tuple({each.condition: each for each in (*required, *held)}.values())
 
     def _equations(self) -> Iterator[ir.Requirement]:
-        """Yield the equations of dims that are lengths which the forward kernel computes."""
+        """Yield `p == 2 * h` for each dim `p` whose length the forward kernel computes."""
         yield from (r for r in self.derived.original.requires if r.implied)
         for dim in self.derived.original.derived:
             if dim.name in self.lengths:
@@ -361,7 +387,7 @@ class _Assembly:
                 yield ir.Requirement(equal, "", span, implied=True)
 
     def _requirement(self, requirement: ir.Requirement) -> ir.Requirement:
-        """Return a requirement, about lengths as the derived kernel knows them."""
+        """Return a requirement with the lengths that the derived kernel has."""
         condition = self._sized(requirement.condition, on_host=True)
         if condition == requirement.condition:
             return requirement
@@ -370,6 +396,7 @@ class _Assembly:
     # Scalars
 
     def _hosts(self) -> tuple[ir.Host, ...]:
+        """Return the hosts that the body, a range's length or another of these hosts reads."""
         used = {
             n.name
             for s in self.body
@@ -383,6 +410,7 @@ class _Assembly:
             for n in walk(dim.value)
             if isinstance(n, ir.UniformValue)
         }
+        # In reverse, as a host reads earlier ones.
         kept: list[ir.Host] = []
         for host in reversed(self.derived.original.hosts):
             if host.name in used:
@@ -398,6 +426,7 @@ class _Assembly:
         body: tuple[ir.Statement, ...],
         hosts: tuple[ir.Host, ...],
     ) -> tuple[ir.Parameter, ...]:
+        """Return the missing dims as parameters, then the scalars that anything reads."""
         values = [*(s.value for s in body), *(h.value for h in hosts)]
         values += [
             dim.value
@@ -419,6 +448,7 @@ class _Assembly:
     # Statements
 
     def _statement(self, statement: ir.Statement) -> ir.Statement:
+        """Return a statement with final names, lengths and subscripts."""
         by = self._index_names(statement)
         indices = tuple(by[index] for index in statement.indices)
         value = self._sized(self._renamed(statement.value, by), on_host=False)
@@ -460,7 +490,7 @@ class _Assembly:
 
     @property
     def _taken(self) -> frozenset[str]:
-        """The names of what is no index."""
+        """The names of all things but indices: an index must not have one of them."""
         original = self.derived.original
         return frozenset(
             (

@@ -1,7 +1,7 @@
 """Vectors and matrices in derivation: their parts, zeros, and products.
 
-The adjoint of a vector is one term, as that of a number is: it has one factor that is a
-vector, `2 s[i] dy[i]` where `dy[i]` is.
+The adjoint of a vector is a sum of terms, as that of a number is.  One factor of each term
+is a vector, its direction: `dy[i]` in `2 s[i] dy[i]`, where `s[i]` is a number.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def part_types(type_: Vector | Matrix) -> tuple[Scalar | Vector, ...]:
 
 
 Number: TypeAlias = tuple[int, ...]
-"""The places of a number: (1,) of `v.y`, (2, 0) of `m[2].x`, () of a scalar."""
+"""The position of a number in a value: (1,) is `v.y`, (2, 0) is `m[2].x`, () a scalar."""
 
 
 def numbers_of(type_: ValueType) -> tuple[Number, ...]:
-    """Return the places of all numbers in a value."""
+    """Return the positions of all numbers in a value: (0,), (1,) for a vec2f."""
     if isinstance(type_, Scalar):
         return ((),)
     return tuple(
@@ -71,7 +71,7 @@ def number_of(value: ir.Expr, number: Number) -> ir.Expr:
 
 
 def binary(op: ir.BinaryOp, left: ir.Expr, right: ir.Expr) -> ir.Expr:
-    """Return an operation, typed by its sides."""
+    """Return an operation whose type follows from those of its sides."""
     sides = left.type, right.type
     if all(isinstance(side, Scalar) for side in sides):
         return ir.Binary(op, left, right, left.type)
@@ -81,7 +81,10 @@ def binary(op: ir.BinaryOp, left: ir.Expr, right: ir.Expr) -> ir.Expr:
 
 
 def part_of(value: ir.Expr, number: int) -> ir.Expr:
-    """Return a component of a vector, or a column of a matrix, by its number."""
+    """Return a component of a vector, or a column of a matrix, by its number.
+
+    It is taken as deep inside as possible: `x` of `vec2f(a, b) + v` is `a + v.x`.
+    """
     type_ = value.type
     assert not isinstance(type_, Scalar)
     if isinstance(value, ir.Construct):
@@ -105,6 +108,7 @@ def part_of(value: ir.Expr, number: int) -> ir.Expr:
             return part_of(operand, LETTERS.index(components[number]))
         case _:
             pass
+    # A read or call that has no parts of its own: `m[1]`, `v.y`.
     if isinstance(type_, Matrix):
         at = ir.At(
             ir.Affine(ir.Constant(number, Scalar.I32), str(number)), type_.columns
@@ -114,7 +118,7 @@ def part_of(value: ir.Expr, number: int) -> ir.Expr:
 
 
 def _is_by_parts(value: ir.Binary) -> bool:
-    """Whether an operation is of components: no product with a matrix."""
+    """Whether an operation works component by component: a product with a matrix doesn't."""
     left, right = value.left, value.right
     matrices = [isinstance(side.type, Matrix) for side in (left, right)]
     return not any(matrices) or (value.op != "*" and left.type == right.type)
@@ -125,6 +129,7 @@ def _part_or_number(value: ir.Expr, number: int) -> ir.Expr:
 
 
 def _part_of_construct(value: ir.Construct, number: int) -> ir.Expr:
+    """Return part `number` of a constructor: of `vec4f(v, s)`, number 1 is `v.y`."""
     if isinstance(value.type, Matrix):
         return value.parts[number]
     if len(value.parts) == 1 and isinstance(value.parts[0].type, Scalar):
@@ -155,7 +160,7 @@ def place_of(at: ir.At) -> int | None:
     return as_literal(subscript_value(at.place))
 
 
-# Arithmetic that sees zeros and ones
+# Arithmetic that drops literal zeros and ones
 
 
 def is_zero(value: ir.Expr) -> bool:
@@ -189,7 +194,7 @@ def _count_nonzero(value: ir.Expr) -> int:
 
 
 def placed_along(value: ir.Expr, direction: ir.Expr) -> ir.Expr:
-    """Return a number times a direction: its zeros stay, where the number is NaN too."""
+    """Return a number times a direction, whose zeros stay zeros even if the number is NaN."""
     type_ = direction.type
     if isinstance(type_, Scalar) or is_zero(direction):
         return times(value, direction)
@@ -226,7 +231,7 @@ def divided(left: ir.Expr, right: ir.Expr) -> ir.Expr:
 
 
 def inner(left: ir.Expr, right: ir.Expr) -> ir.Expr:
-    """Return the inner product of two values."""
+    """Return the inner product of two values of one type: the sum of products of numbers."""
     if isinstance(left.type, Scalar):
         return times(left, right)
     pairs = tuple(zip(parts_of(left), parts_of(right), strict=True))
@@ -247,7 +252,11 @@ def total(value: ir.Expr) -> ir.Expr:
 
 
 def packed(type_: Vector | Matrix, parts: tuple[ir.Expr, ...]) -> ir.Expr:
-    """Return a vector or matrix made of parts: `2.0 * v`, if each part is that of v."""
+    """Return a vector or matrix made of parts, as one operation if all parts are alike.
+
+    Before:  vec2f(2.0 * v.x, 2.0 * v.y)      vec2f(s, s)
+    After:   2.0 * v                          vec2f(s)
+    """
     if isinstance(type_, Matrix):
         return ir.Construct(type_, parts)
     found = _alike(parts)
@@ -283,7 +292,7 @@ def _alike(parts: tuple[ir.Expr, ...]) -> ir.Expr | None:
 
 
 def _swizzled(operand: ir.Expr, parts: tuple[ir.Expr, ...]) -> ir.Expr | None:
-    """Return components of one vector as one: all of them in order are the vector."""
+    """Return components of one vector as a swizzle; all in order are the vector itself."""
     own = [p for p in parts if isinstance(p, ir.Swizzle) and p.operand == operand]
     if len(own) < len(parts):
         return None
@@ -294,6 +303,7 @@ def _swizzled(operand: ir.Expr, parts: tuple[ir.Expr, ...]) -> ir.Expr | None:
 
 
 def _alike_calls(name: str, parts: tuple[ir.Expr, ...]) -> ir.Expr | None:
+    """Return calls of a built-in as one of whole vectors: `exp(v.x), exp(v.y)` is `exp(v)`."""
     calls = [p for p in parts if isinstance(p, ir.BuiltinCall) and p.builtin == name]
     if len(calls) < len(parts):
         return None
@@ -313,9 +323,9 @@ def _alike_calls(name: str, parts: tuple[ir.Expr, ...]) -> ir.Expr | None:
 
 
 def direction_of(term: Term) -> tuple[Term, ir.Expr]:
-    """Split a term into the factor that is a vector or matrix, and the rest.
+    """Split a term into its numbers, and its direction: the one vector or matrix factor.
 
-    If no factor is a vector or matrix, it is 1.
+    The direction is 1 if no factor is a vector or matrix.
     """
     for atom in term.factors:
         if not isinstance(atom.type, Scalar):
@@ -343,7 +353,7 @@ def is_sparse(value: ir.Expr) -> bool:
 
 
 def kept(value: ir.Expr, numbers: frozenset[Number]) -> ir.Expr:
-    """Return a value with literal zeros for all but some of its numbers."""
+    """Return a value with literal zeros for all numbers but those at the given positions."""
     type_ = value.type
     if numbers.issuperset(numbers_of(type_)):
         return value

@@ -1,8 +1,12 @@
 """Derive a kernel's gradient: the reverse sweep over its statements.
 
 Statements are walked in reverse.  Each let and output has an adjoint, the derivative of
-the whole by it: a sum of products.  A statement hands its target's adjoint on to what it
-reads.  Adjoints that are one product are put in where they are used, others become lets.
+the whole by it: a sum of products.  A statement adds its target's adjoint, times a slope,
+to the adjoint of each value that it reads.  An adjoint of one product is put in where it is
+used; any other becomes a let of its own:
+
+    Forward:   let z[i] = x[i] * w[i];           y[i] = exp(z[i]);
+    Adjoints:  of z[i], dy[i] * exp(z[i])        of x[i], dy[i] * exp(z[i]) * w[i]
 """
 
 from __future__ import annotations
@@ -59,8 +63,9 @@ from kerngen.ir.walk import map_children, subscript_value, walk
 
 _F32: Final = Scalar.F32
 _MOST_STATEMENTS: Final = 64
+"""A gradient of more statements is refused: KG1211, whose message has the number."""
 _NO_WORD: Final = str.maketrans(".", "_", "[]")
-"""Makes names of members: of `scene.lights[].color`."""
+"""Turns the key of a member into a name: `scene.lights[].color` into scene_lights_color."""
 
 
 def derive(
@@ -73,10 +78,11 @@ def derive(
 ) -> ir.Kernel:
     """Return the kernel, called `name`, that computes the gradient of another.
 
-    `by` are the parameters to differentiate by; `given` are outputs and lets that the
-    caller passes; `functions` are the user's functions by name.
+    `by` are the parameters to differentiate by; `given` are outputs and lets of `kernel`
+    that the caller passes, so that they are not computed again; `functions` are the user's
+    functions by name.
 
-    Raises `GradientError`.
+    Raises `GradientError` if a name does not fit, or an equation has no derivative.
     """
     _check(kernel, by, given)
     derivation = _Derivation(kernel, by, given, functions or {})
@@ -110,7 +116,12 @@ def _check(kernel: ir.Kernel, by: tuple[str, ...], given: tuple[str, ...]) -> No
 @final
 @dataclass
 class _Derivation:
-    """One derivation, from the forward kernel to the statements of the gradient."""
+    """One derivation, from the forward kernel to the statements of the gradient.
+
+    - `statements`: the lets of the gradient so far, in the order of the reverse sweep
+    - `dims`: the computed lengths of new indices, `s_range`
+    - `places`: the indices that the adjoint of each tensor is over, by the tensor's name
+    """
 
     kernel: ir.Kernel
     by: tuple[str, ...]
@@ -125,13 +136,14 @@ class _Derivation:
     simplifier: Simplifier = field(default_factory=Simplifier)
 
     def run(self) -> Derived:
-        """Return the statements of the gradient, and what they need."""
+        """Return the parts that the kernel of the gradient is assembled from."""
         self._fresh = Fresh(self.kernel)
         kernel = _recast(self.kernel, self.given)
         forward = made_ready(kernel, self.functions, self.by, self._fresh)
         self._forward, self._facts = forward, known_of(kernel)
         self._lets = dict(forward.named)
         results = {t.name for t in self.kernel.tensors if t.role is ir.Role.OUTPUT}
+        # The rules by which adjoints are simplified: what each forward tensor equals.
         for statement in forward.statements:
             is_given = statement.target.role is ir.Role.INPUT
             is_let = statement.target.name not in results
@@ -142,6 +154,7 @@ class _Derivation:
         self._guards = Guards()
         self._keys = Keys(self._facts, self._counted, len(self._seeds) > 1)
         reads = self._reads()
+        # The sweep begins with the outputs' adjoints: `dy`, an argument of the call.
         for statement in forward.statements:
             name, path = statement.target.name, statement.path
             if name in self._seeds and is_real(statement.written):
@@ -241,7 +254,7 @@ class _Derivation:
         return names
 
     def _counted(self, name: str, count: ir.Expr) -> ir.Index:
-        """Return a new index of a computed range."""
+        """Return a new index that ranges over `count`, which becomes a dim if no literal."""
         self._indices += 1
         own = f"{name}#count{self._indices}"
         count = self._without_hosts(count)
@@ -257,9 +270,9 @@ class _Derivation:
         return ir.Index(own, known.name)
 
     def _without_hosts(self, expr: ir.Expr) -> ir.Expr:
-        """Return a length with hosts as what they are, as they are computed after it.
+        """Return a length with each host replaced by its value.
 
-        The host mixes integers of both types.
+        Lengths can't read hosts, which come after them.  They mix i32 and u32 without casts.
         """
         hosts = {host.name: host.value for host in self.kernel.hosts}
         if isinstance(expr, ir.Cast):
@@ -271,7 +284,7 @@ class _Derivation:
     # Statements
 
     def _let(self, name: str, indices: tuple[ir.Index, ...], value: ir.Expr) -> ir.Load:
-        """Name a value of the derived program, once, or read what is equal to it."""
+        """Make a let of a value, and return its read; a let of an equal value is reused."""
         key = anonymous(indices, value)
         if key not in self._lets:
             extents = tuple(index.extent for index in indices)
@@ -283,13 +296,13 @@ class _Derivation:
     def _adjoint(
         self, key: str, indices: tuple[ir.Index, ...], reads: ReadAdjoints
     ) -> list[Term]:
-        """Take the terms that a tensor or member has got, simplified."""
+        """Return the adjoint of a tensor or member, simplified; it is taken from `reads`."""
         terms = merged(self.simplifier.shortened(reads.found.pop(key, ())))
         let = partial(self._let, f"{key.translate(_NO_WORD)}_terms")
         return [part for each in terms for part in self._keys.parts(each, indices, let)]
 
     def _hand_on(self, statement: ir.Statement, reads: ReadAdjoints) -> None:
-        """Add what a statement reads gets of its target's adjoint."""
+        """Add the adjoint of a statement's target to those of the tensors that it reads."""
         name = key_of(statement.target.name, statement.path)
         terms = self._adjoint(name, statement.indices, reads)
         if not terms:
@@ -324,7 +337,10 @@ class _Derivation:
     def _count(
         self, target: str, let: ir.Load, own: tuple[ir.Index, ...], inside: Term
     ) -> None:
-        """Name how many terms a let sums, if there may be none and slopes be infinite."""
+        """Make a let of how many terms `let` sums, if it may sum none and slopes are infinite.
+
+        Where `r_taken[i]` is 0 so is the adjoint, and the slope `1 / sqrt(s[i])` is infinite.
+        """
         if not self._has_poles or is_never_empty(inside):
             return
         used = frozenset[ir.Index]().union(*map(free_indices, inside.conditions))
@@ -349,11 +365,16 @@ class _Derivation:
         terms: list[Term],
         reads: ReadAdjoints,
     ) -> None:
-        """Add the adjoint of a let that reads itself; `terms` are of what follows it."""
+        """Make the let of a recurrence's adjoint; `terms` come from the reads that follow it.
+
+        Forward:   let h[t] = if t > 0 { a * h[t - 1] + x[t] } else { x[t] };
+        Gradient:  let dh[t] = dy[t] + (if t + 1 < n { dh[t + 1] * a } else { 0.0 });
+        """
         back = Back(of, along, self._gradient_name(of.target.name))
         self.places[of.target.name] = back.places
         step = self._forward.steps[of.target]
         reads.of(step.statement, self._living(step, terms, back.own, reads))
+        # The step's own lets, its sums over earlier steps, are derived like any let at the end.
         for let in step.lets:
             of_let = merged(reads.found.pop(let.target.name, []))
             slopes = [self._with_slope(let, term, back.target) for term in of_let]
@@ -368,6 +389,7 @@ class _Derivation:
         self, step: RecurrenceStep, terms: list[Term], own: ir.Load, reads: ReadAdjoints
     ) -> Term:
         """Return a step's adjoint, with zeros for numbers of the state that nothing reads."""
+        # A number lives, too, if a living one of a later step depends on it: to a fixed point.
         living, more = frozenset[Number](), frozenset(self._guards.of(terms))
         while living != more < frozenset(numbers_of(own.type)):
             living = more
@@ -377,9 +399,9 @@ class _Derivation:
         return product_of(kept(own, more))
 
     def _with_slope(self, let: ir.Statement, term: Term, back: ir.Tensor) -> Term:
-        """Return a term of a recurrence's adjoint with all but that as one let.
+        """Return a term of a recurrence's adjoint with its other factors as one let.
 
-        Of `1 - tanh(h_sum[t, i])^2` each is computed once, and not in each turn of a sum.
+        So `1 - tanh(h_sum[t, i])^2` is computed once, and not in each turn of a sum.
         """
         rest = {
             atom: e
@@ -400,7 +422,7 @@ class _Derivation:
     def _with_named_sums(
         self, target: str, terms: list[Term], indices: tuple[ir.Index, ...]
     ) -> list[Term]:
-        """Return terms in which every sum is a let, equal ones the same."""
+        """Return terms in which every sum is a read of a let; equal sums share one."""
         is_single = len(terms) == 1
 
         def name(inside: Term) -> Term:
@@ -413,6 +435,7 @@ class _Derivation:
             own = tuple(index for index in indices if index in used)
             is_whole = is_single and terms[0].coefficient == 1 and own == indices
             is_whole = is_whole and terms[0].factors == inside.factors
+            # A sum that is the whole adjoint is the `dx` of its tensor, a part `x_along`.
             wanted = f"d{target}" if is_whole else f"{target}_along"
             let = self._let(wanted, own, rendered([inside]))
             result = Term(factors={let: ONE})
@@ -423,7 +446,7 @@ class _Derivation:
         return merged(added_up(named_sums(term, name) for term in terms))
 
     def _output(self, wanted: str, reads: ReadAdjoints) -> Iterator[ir.Statement]:
-        """Yield the statement of a gradient, or those of its members."""
+        """Yield the statement of a gradient, or one for each member of a struct."""
         tensor = next((t for t in self.kernel.tensors if t.name == wanted), None)
         own = next((p.memory for p in self.kernel.parameters if p.name == wanted), None)
         memory = tensor.memory if tensor else own
@@ -465,7 +488,7 @@ class _Derivation:
     def _with_repeated_named(
         self, target: str, indices: tuple[ir.Index, ...], value: ir.Expr
     ) -> ir.Expr:
-        """Return a value with calls that it repeats as lets: `tanh(u)` in 1 - tanh(u)^2."""
+        """Return a value with a call that it repeats as a let: `tanh(u)` in 1 - tanh(u)^2."""
         if has_reduce(value):
             return value
         nodes = [*walk(value)]
@@ -474,7 +497,7 @@ class _Derivation:
         )
         repeated = [call for call, count in calls.items() if count > 1]
         if any(isinstance(node, ir.Select) for node in nodes):
-            # A condition may keep a read inside of its axis, which a let is without.
+            # A condition may keep a read inside of its axis; a let would read without it.
             repeated = [call for call in repeated if _reads_inside(call)]
         for call in repeated[:1]:
             if call.type is not _F32:
@@ -487,9 +510,9 @@ class _Derivation:
 def _groups(
     value: ir.Expr, guards: ByNumber
 ) -> dict[tuple[AdjointCondition, ...], frozenset[Number]]:
-    """Return the numbers of a let by the guards that their adjoints have.
+    """Return the numbers of a let, grouped by the guards that their adjoints have.
 
-    A number that nothing reads is not derived: its slope may be NaN.
+    A number that nothing reads is in no group, and so not derived: its slope may be NaN.
     """
     if has_slopes(value):
         return alike(guards)
@@ -512,7 +535,7 @@ def _called_name(call: ir.BuiltinCall | ir.FunctionCall) -> str:
 
 
 def _reads_inside(expr: ir.Expr) -> bool:
-    """Whether an expression reads at bare indices alone, which are inside anyway."""
+    """Whether all subscripts are bare indices over their axes, so that none is outside."""
     return all(
         isinstance(subscript, ir.IndexValue) and subscript.index.extent == extent
         for node in walk(expr)
@@ -528,7 +551,7 @@ def _replaced(expr: ir.Expr, part: ir.Expr, by: ir.Expr) -> ir.Expr:
 
 
 def _recast(kernel: ir.Kernel, given: tuple[str, ...]) -> ir.Kernel:
-    """Return the forward kernel with its outputs as lets, and what is given as inputs."""
+    """Return the forward kernel with its outputs as lets, and given tensors as inputs."""
     roles = {
         s.target: replace(
             s.target, role=ir.Role.INPUT if s.target.name in given else ir.Role.LET
@@ -561,7 +584,7 @@ def _hosts(kernel: ir.Kernel, forward: Forward) -> list[ir.Statement]:
 
 
 def _on_device(expr: ir.Expr) -> ir.Expr:
-    """Return a host's expression with the casts that a kernel wants."""
+    """Return a host's expression with the casts to f32 that a kernel's body requires."""
     expr = map_children(expr, _on_device)
     if isinstance(expr, ir.Binary) and expr.type is _F32:
         left, right = (

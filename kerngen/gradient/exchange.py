@@ -3,10 +3,12 @@
     Before:  along[i] = sum[p] dy[i, p] * y[i, p];        y[i, p] = sum[j] e[i, j] * v[j, p]
     After:   along[i] = sum[j] de[i, j] * e[i, j];       de[i, j] = sum[p] dy[i, p] * v[j, p]
 
-So `y`, a product, is not computed again.  `attention` divided behind its sum has this form.
+So `y`, a product of matrices, is not computed again.  Attention that divides after its sum has
+this form.
 
-Where the caller has kept `y`, it is the other way: what reads `y` alone is in the place of
-a sum over `j`, which is longer, as a rule, and whose terms are tiles to be made again.
+If the caller has kept `y`, the exchange is made in the other direction: `sum[p] dy * y` reads
+a kept tensor in the place of a sum over `j`, which is longer as a rule, and whose terms are
+tiles that would have to be computed again.
 """
 
 from __future__ import annotations
@@ -79,7 +81,7 @@ def _with(
 def _of_given(
     statement: ir.Statement, program: GradientProgram, simplifier: Simplifier
 ) -> ir.Statement | None:
-    """Return a sum of products with what the caller has kept in the place of some."""
+    """Return a sum whose inner sum is replaced by a tensor that the caller has kept."""
     term = _sum_of(statement)
     if term is None or not program.given:
         return None
@@ -111,6 +113,7 @@ def _sum_of(statement: ir.Statement) -> Term | None:
 def _exchanged(
     statement: ir.Statement, program: GradientProgram, simplifier: Simplifier
 ) -> Iterator[ir.Statement]:
+    """Yield forms of a double sum that read a let of the gradient for one of its sums."""
     term = _sum_of(statement)
     if term is None:
         return
@@ -133,10 +136,10 @@ def _depends(
 
 
 def _with_partial_sum(term: Term, other: ir.Statement) -> Term | None:
-    """Return a sum with the name of another in the place of a sum inside of it.
+    """Return a sum with a sum inside of it replaced by a read of `other`; None if it has none.
 
-    What the other divides its sum by need not be inside: `sum[j] e[j] / total` times
-    `total` is the sum.
+    Divisors of `other` need not be in the sum: where `other` is `(sum[j] e[j]) / total`, the
+    sum `sum[j] e[j]` is replaced by `other * total`.
     """
     inner = _sum_of(other)
     if inner is None:
@@ -149,6 +152,7 @@ def _with_partial_sum(term: Term, other: ir.Statement) -> Term | None:
     own = {atom: e for atom, e in inner.factors.items() if atom not in divisors}
     if not own:
         return None
+    # Each way to find the factors of the other sum in this one, up to names of indices.
     pattern = ProductPattern(
         tuple(own.items()), frozenset((*other.indices, *inner.bound))
     )
@@ -160,6 +164,7 @@ def _with_partial_sum(term: Term, other: ir.Statement) -> Term | None:
         }
         part = {substituted(a, by): -e for a, e in inner.factors.items()}
         rest = joined(term.factors, part)
+        # The conditions of the other sum must be here, too, and its indices nowhere else.
         gone = {renaming[index] for index in inner.bound}
         same = {_form_of(substituted(c, by)) for c in inner.conditions}
         conditions = tuple(c for c in term.conditions if _form_of(c) not in same)
@@ -192,6 +197,7 @@ def _form_of(condition: ir.Expr) -> Hashable:
 def _needed(
     known: Iterable[ir.Statement], outputs: Iterable[ir.Statement]
 ) -> frozenset[ir.Tensor]:
+    """Return the lets among `known` that some statements depend on, directly or not."""
     of = {s.target: s for s in known if s.target.role is ir.Role.LET}
     waiting, found = [*outputs], set[ir.Tensor]()
     while waiting:

@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias, final
 from kerngen.source.text import Span
 
 Lacking: TypeAlias = Literal["rule", "parts", "prod", "infinite"]
-"""Why an equation has no derivative: there is no rule for what is in it, its tensor is
-written in parts, it is the gradient of a product, or it divides by 0."""
+"""Why an equation has no derivative: an operation in it has no rule, its tensor is written
+in parts, it is the gradient of a `prod`, or it divides by 0."""
 
 
 @final
@@ -32,7 +32,7 @@ class Kind(Enum):
 class GradientError(Exception):
     """A gradient that cannot be derived.
 
-    `fields` name what the message is about; `span` lies in the forward program; `lacking`
+    `fields` are the names in the message; `span` is a place in the forward program; `lacking`
     is the cause of `Kind.NO_DERIVATIVE`.
     """
 

@@ -1,4 +1,11 @@
-"""Prepare the forward program: inline functions, name reductions, rename indices apart."""
+"""Prepare the forward program: inline functions, name reductions, rename indices apart.
+
+    Before:  y[i] = sqrt(sum[j] x[i, j] * x[i, j]);
+    After:   let y_sum[i#3#0#y] = sum[j#4] x[i#3#0#y, j#4] * x[i#3#0#y, j#4];
+             y[i#3] = sqrt(y_sum[i#3]);
+
+So a reduction has an adjoint of its own, and no index is bound twice.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +34,11 @@ _F32: Final = Scalar.F32
 @final
 @dataclass(frozen=True)
 class RecurrenceStep:
-    """A step of a recurrence with its reductions replaced by lets that come before.
+    """A step of a recurrence with its reductions replaced by reads of lets.
 
-    Of `h[t, i] = tanh(sum[j] w[i, j] * h[t - 1, j])` there is a let of the sums, which
-    can be computed at once, and the step is `tanh(h_sum[t, i])`.
+    For `h[t, i] = tanh(sum[j] w[i, j] * h[t - 1, j])` the let is of the sums, `h_sum[t, i]`,
+    and the step is `tanh(h_sum[t, i])`.  The gradient knows h, so it can compute the sums of
+    all steps in one product.
     """
 
     statement: ir.Statement
@@ -42,9 +50,9 @@ class RecurrenceStep:
 class Forward:
     """The prepared forward program: each index is bound once, reductions have names.
 
-    - `active`: the tensors and scalars that the gradient passes through
-    - `steps`: recurrences, in which reductions are named, too: by lets that follow them
-    - `named`: tensors by their values, as `match.anonymous` returns them
+    - `active`: the names of tensors and scalars that the gradient passes through
+    - `steps`: recurrences with their reductions named, by lets that come after them
+    - `named`: each tensor by its value, a key as `match.anonymous` returns it
     """
 
     kernel: ir.Kernel
@@ -60,7 +68,7 @@ class Forward:
 
 
 def _name_of(node: ir.Expr) -> str:
-    """Return the name of what a float is read from."""
+    """Return the tensor or scalar that a float is read from, "" for any other node."""
     if isinstance(node, ir.Load) and is_real(node.type):
         return node.tensor.name
     return node.name if isinstance(node, ir.UniformValue) and is_real(node.type) else ""
@@ -72,7 +80,7 @@ def made_ready(
     by: tuple[str, ...],
     fresh: Fresh,
 ) -> Forward:
-    """Return a kernel's prepared forward program."""
+    """Return a kernel's prepared forward program, to be derived by the names in `by`."""
     apart = _Apart()
     body = tuple(map(apart.statement, kernel.body))
     kernel = written_once(replace(kernel, body=body), fresh)
@@ -112,7 +120,7 @@ def made_ready(
 def _without_equal(
     statements: Iterable[ir.Statement], kept: Container[ir.Tensor]
 ) -> tuple[tuple[ir.Statement, ...], dict[Hashable, ir.Tensor]]:
-    """Return statements without lets that are equal to earlier ones; names by values."""
+    """Return statements without lets that are equal to earlier ones, and tensors by value."""
     different: list[ir.Statement] = []
     named: dict[Hashable, ir.Tensor] = {}
     instead: dict[ir.Tensor, ir.Tensor] = {}
@@ -153,11 +161,11 @@ def _active_hosts(kernel: ir.Kernel, by: tuple[str, ...]) -> frozenset[str]:
 def _inlined(
     expr: ir.Expr, functions: Mapping[str, ir.Function], active: frozenset[str]
 ) -> ir.Expr:
-    """Put functions in the place of their calls, where the gradient passes through.
+    """Inline the calls of functions that the gradient passes through.
 
-    Conditions are inlined, too: what they imply of indices is wanted.  Functions of
-    integers stay calls, as ten rounds of Philox would grow without bound; so do those
-    whose derivatives the user gave.
+    Functions that return a bool are inlined, too: proofs about subscripts read conditions.
+    Functions of integers stay calls, as ten rounds of Philox would grow without bound; so do
+    functions with a `derivative of` item.
     """
 
     def visit(node: ir.Expr) -> ir.Expr:
@@ -174,9 +182,10 @@ def _inlined(
 
 
 def _by_components(expr: ir.Expr) -> ir.Expr:
-    """Return an expression with each extreme or product of vectors as one per component.
+    """Return an expression with each `max`, `min` or `prod` of vectors as one per component.
 
-    Each component has ties and zeros of its own.
+    Each component has ties and zeros of its own: `max[j] v[j]` of vec2f becomes
+    `vec2f(max[j] v[j].x, max[j] v[j].y)`.
     """
     expr = map_children(expr, _by_components)
     if not isinstance(expr, ir.Reduce) or expr.kind == "sum":
@@ -242,8 +251,9 @@ def _named(
 ) -> Iterator[ir.Statement]:
     """Yield a statement after lets for its reductions.
 
-    A sum in which the statement is linear stays; so does a reduction that is the
-    whole value, but for that of a member: it is read by the name of a let.
+    A sum in which the statement is linear stays, as in `y[i] = a[i] + sum[j] x[i, j]`.  So
+    does a reduction that is the whole value, except that of a struct's member: the rules
+    for reductions read the target as a whole tensor, which a let is.
     """
     namer = _Namer(statement, active, fresh)
     value = statement.value
@@ -258,7 +268,7 @@ def _named(
 def _of_recurrence(
     statement: ir.Statement, active: frozenset[str], fresh: Fresh
 ) -> tuple[tuple[ir.Statement, ...], RecurrenceStep]:
-    """Return a let that reads itself, after lets for what it reduces of others; its step."""
+    """Return a recurrence after lets for its reductions of other tensors, and its step."""
     others = _Namer(statement, active, fresh, kept=statement.target)
     value = others.visit(statement.value, linear=True)
     own = _Namer(statement, active, fresh, guarded=statement.target)
@@ -270,9 +280,10 @@ def _of_recurrence(
 @final
 @dataclass
 class _Namer:
-    """Makes lets of the reductions of one statement, but those that read `kept`.
+    """Makes lets of the reductions of one statement, except those that read `kept`.
 
-    Reads of `guarded` in them keep the conditions on indices that they are under.
+    A let is computed where no branch guards it, so reads of `guarded` in it get the conditions
+    of the branches around them, in `path`: `if t > 0 { h[t - 1, j] } else { 0.0 }`.
     """
 
     statement: ir.Statement
@@ -287,8 +298,13 @@ class _Namer:
     def _passes(self, expr: ir.Expr) -> bool:
         return any(_name_of(n) in self.active for n in walk(expr))
 
+    # A value is linear in a sum if it adds it, or multiplies it by what no gradient passes
+    # through; in a function of it, or a product of two, it is not.
     def visit(self, expr: ir.Expr, *, linear: bool) -> ir.Expr:
-        """Return a value with reads of lets for reductions that are not linear in it."""
+        """Return a value with reads of lets in the place of reductions.
+
+        `linear`: the statement's value is linear in this part of it, so a sum may stay.
+        """
         match expr:
             case ir.Reduce() if self.kept in {*tensors_read(expr)}:
                 return expr
@@ -324,7 +340,7 @@ class _Namer:
         return replace(reduce, condition=condition, body=body)
 
     def _under(self, condition: ir.Expr) -> _Namer:
-        """Return the same under a condition, with the same lets."""
+        """Return a namer for a branch with this condition; it adds to the same lets."""
         of_places = (c for c in conjuncts(condition) if not _reads_memory(c))
         return replace(self, path=(*self.path, *of_places))
 
@@ -340,7 +356,7 @@ class _Namer:
         return ir.Select(all_hold(self.path), expr, zero_of(expr.type), expr.type)
 
     def _let(self, reduce: ir.Reduce) -> ir.Expr:
-        """Name a reduction, over indices of its own."""
+        """Make a let of a reduction, over indices of its own, and return its read."""
         reduce = replace(reduce, body=self._guard(reduce.body))
         known = self.known.get(_anonymous(reduce))
         if known is not None:
@@ -371,10 +387,10 @@ def _reads_memory(expr: ir.Expr) -> bool:
 
 
 def _clamped(reduce: ir.Reduce, outside: frozenset[ir.Index]) -> ir.Expr:
-    """Return a reduction with clamps written out that a condition around it stood for.
+    """Return a reduction with `clamp` written out in subscripts that a condition guarded.
 
-    Of `if i > 0 { v[i] * prod[j] x[i - 1, j] }` the product, as a value of its own, is
-    over every i.
+    In `if i > 0 { v[i] * prod[j] x[i - 1, j] }` the product becomes a let, which is computed
+    for every i: it reads `x[clamp(i - 1, 0, m - 1), j]`.
     """
     own = frozenset[ir.Index]().union(
         *(free_indices(c) for node in walk(reduce) for c in _conditions_of(node))
@@ -383,6 +399,8 @@ def _clamped(reduce: ir.Reduce, outside: frozenset[ir.Index]) -> ir.Expr:
     def place(subscript: ir.Subscript, extent: ir.Extent) -> ir.Subscript:
         if not isinstance(subscript, ir.Clamped):
             return subscript
+        # Only an affine subscript that may leave its axis, and by indices of the let alone:
+        # one with an index of the reduction, or guarded inside of it, stays clamped.
         form = affine_form(subscript.value)
         if form is None or not form.terms or stays_inside(form, extent):
             return subscript
@@ -412,7 +430,7 @@ def _conditions_of(node: ir.Expr) -> Iterator[ir.Expr]:
 def _with_scales(
     statement: ir.Statement, fresh: Fresh, reduced: frozenset[ir.Tensor]
 ) -> Iterator[ir.Statement]:
-    """Yield a statement after lets for what divides whole rows of it.
+    """Yield a statement after lets for the reciprocals of its rows' divisors.
 
     Before:  y[i, j] = x[i, j] / sqrt(square[i] + eps);
     After:   let y_scale[i] = 1.0 / sqrt(square[i] + eps);    y[i, j] = x[i, j] * y_scale[i];
@@ -428,6 +446,7 @@ def _with_scales(
         of_rows = any(
             isinstance(n, ir.Load) and n.tensor in reduced for n in walk(below)
         )
+        # A plain read is short enough, and a divisor with all indices differs everywhere.
         if isinstance(below, ir.Load) or not of_rows or free_indices(below) >= domain:
             return expr
         own = tuple(i for i in statement.indices if i in free_indices(below))

@@ -1,4 +1,8 @@
-"""The reverse sweep through operations on vectors and matrices."""
+"""The rules of derivation for operations on vectors and matrices.
+
+v.yx with the adjoint d     gives v the adjoint vec3f(d.y, d.x, 0.0)
+m * v with the adjoint d    gives v the adjoint d * m, and m that of columns d * v.x, ...
+"""
 
 from __future__ import annotations
 
@@ -54,7 +58,7 @@ def handed_on(expr: ir.Expr, term: Term) -> Handed:
 
 
 def _branches(adjoint: ir.Expr) -> Iterator[tuple[tuple[ir.Expr, ...], ir.Expr]]:
-    """Yield the values of an adjoint, each with the conditions that it has."""
+    """Yield the values of an adjoint's branches, each with the conditions that lead to it."""
     if not isinstance(adjoint, ir.Select):
         yield (), adjoint
         return
@@ -76,6 +80,7 @@ def has_components(expr: ir.Expr) -> bool:
 
 
 def _adjoints(expr: ir.Expr, own: ir.Expr) -> Iterator[tuple[ir.Expr, ir.Expr]]:
+    """Yield the operands of an operation whose adjoint is `own`, each with its adjoint."""
     match expr:
         case ir.Swizzle(operand=operand, components=components):
             yield operand, _spread(own, components, operand.type)
@@ -97,7 +102,7 @@ def _adjoints(expr: ir.Expr, own: ir.Expr) -> Iterator[tuple[ir.Expr, ir.Expr]]:
 
 
 def _spread(own: ir.Expr, components: str, type_: ValueType) -> ir.Expr:
-    """Return the adjoint of a vector by that of some of its components: of `v.yx`."""
+    """Return the adjoint of v from that of a swizzle, `v.yx`: 0 for letters that it lacks."""
     assert isinstance(type_, Vector)
     given = (own,) if len(components) == 1 else parts_of(own)
     pairs = [*zip(components, given, strict=True)]
@@ -127,7 +132,7 @@ def _by_place(expr: ir.Part, rest: Term, own: ir.Expr) -> Handed:
 
 
 def _places(value: ir.Expr, count: int) -> range:
-    """Return the places that a number may be: an index is below its extent."""
+    """Return the values that a subscript may have: an index stays below its extent."""
     extent = value.index.extent if isinstance(value, ir.IndexValue) else count
     return range(min(count, extent) if isinstance(extent, int) else count)
 
@@ -135,6 +140,7 @@ def _places(value: ir.Expr, count: int) -> range:
 def _of_parts(
     type_: Vector | Matrix, parts: tuple[ir.Expr, ...], own: ir.Expr
 ) -> Iterator[tuple[ir.Expr, ir.Expr]]:
+    """Yield the arguments of a constructor, `vec4f(v, s)`, each with its part of `own`."""
     if isinstance(type_, Matrix):
         yield from zip(parts, parts_of(own), strict=True)
         return
@@ -168,6 +174,7 @@ def _calls(expr: ir.BuiltinCall) -> Iterator[ir.Expr]:
 
 
 def _of_binary(expr: ir.Binary, own: ir.Expr) -> Iterator[tuple[ir.Expr, ir.Expr]]:
+    """Yield the sides of an operation, each with its adjoint, of the type of the side."""
     left, right = expr.left, expr.right
     match expr.op:
         case "+":
@@ -188,6 +195,7 @@ def _of_binary(expr: ir.Binary, own: ir.Expr) -> Iterator[tuple[ir.Expr, ir.Expr
             else:
                 yield right, _negative(by_components(quotient, divided(left, right)))
         case "%":
+            # x % y is x - trunc(x / y) * y, and trunc has the slope 0.
             whole = binary("/", left, right)
             steps = ir.BuiltinCall("trunc", (whole,), whole.type)
             yield left, _for(left, own)
@@ -201,18 +209,22 @@ def _negative(value: ir.Expr) -> ir.Expr:
 
 
 def _for(side: ir.Expr, own: ir.Expr) -> ir.Expr:
-    """Return the adjoint of a side that may be one number for all components."""
+    """Return the adjoint of an added side; of one number for all components, their sum."""
     return total(own) if isinstance(side.type, Scalar) else own
 
 
 def _against(side: ir.Expr, own: ir.Expr, factor: ir.Expr) -> ir.Expr:
-    """Return the adjoint of a side that each component depends on by a factor."""
+    """Return the adjoint of a side by which the components change by `factor` each."""
     if isinstance(side.type, Scalar):
         return inner(own, factor)
     return by_components(own, factor)
 
 
 def _of_left(left: ir.Expr, right: ir.Expr, own: ir.Expr) -> ir.Expr:
+    """Return the adjoint of `left` in `left * right`, `own` times the transpose of `right`.
+
+    Two vectors are multiplied component by component, so their adjoints are, too.
+    """
     match left.type, right.type:
         case Scalar(), _:
             return inner(own, right)
@@ -229,6 +241,7 @@ def _of_left(left: ir.Expr, right: ir.Expr, own: ir.Expr) -> ir.Expr:
 
 
 def _of_right(left: ir.Expr, right: ir.Expr, own: ir.Expr) -> ir.Expr:
+    """Return the adjoint of `right` in `left * right`, the transpose of `left` times `own`."""
     match left.type, right.type:
         case _, Scalar():
             return inner(own, left)
@@ -256,6 +269,7 @@ def _transposed(matrix: ir.Expr) -> ir.Expr:
 
 
 def _of_geometry(call: ir.BuiltinCall, own: ir.Expr) -> Iterator[ir.Expr]:
+    """Yield the adjoint of each argument of a call: its row's text, with the values put in."""
     by = dict(zip("xyz", call.arguments, strict=False)) | {"f": call, "d": own}
 
     def visit(expr: ir.Expr) -> ir.Expr:
@@ -281,7 +295,11 @@ def _of_geometry(call: ir.BuiltinCall, own: ir.Expr) -> Iterator[ir.Expr]:
 def _template(
     name: str, types: tuple[ValueType, ...], result: ValueType, place: int
 ) -> ir.Expr:
-    """Return an adjoint of a function as an expression of x, y, z, f and d."""
+    """Return the adjoint of a function's argument as an expression of x, y, z, f and d.
+
+    x, y and z are the arguments, f is the result and d its adjoint.  The text in the table
+    is compiled as the body of a function.
+    """
     adjoints = GEOMETRY[name].adjoints_of(types)
     typed = [*zip("xyz", types, strict=False), ("f", result), ("d", result)]
     parameters = ", ".join(f"{local}: {type_.spelling}" for local, type_ in typed)

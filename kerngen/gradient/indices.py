@@ -1,7 +1,8 @@
 """The free and bound indices of expressions, cached.
 
-They are asked for again and again while a kernel is derived.  The answers are kept by the
-identity of an expression: its hash would take as long as to look for them.
+Derivation asks for them again and again.  The cache is by the identity of an expression, as
+its hash would take as long as the search.  It keeps the expression, so that no other one gets
+its identity.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ _Indices: TypeAlias = frozenset[Index]
 
 _NONE: Final = _Indices()
 _MOST_KNOWN: Final = 50_000
+"""The most expressions in the cache, which is then emptied."""
 _known: Final[dict[int, tuple[Expr, _Indices, _Indices]]] = {}
 
 

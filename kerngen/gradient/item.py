@@ -29,10 +29,11 @@ def derive_item(
 ) -> ir.Kernel:
     """Return the kernel of `kernel g = gradient of f by x given y;`.
 
-    `warnings` gets reads for which the gradient compares each element with every other
-    one.
+    A warning is added to `warnings` for each read whose clamp makes the gradient compare each
+    element with every other one.
 
-    Raises `CompileError` with every fault of its names, or why it can't be derived.
+    Raises `CompileError` with every fault of the item's names, or the reason why the kernel
+    can't be derived.
     """
     found = Faults()
     _check_names(found, item, kernel)
@@ -55,7 +56,7 @@ def derive_item(
 
 
 def _compares_clamped(derived: ir.Kernel) -> bool:
-    """Whether a sum is over all elements whose clamped place is some other one."""
+    """Whether a sum is over all elements, by a condition on their clamped places."""
     return any(
         isinstance(side, ir.BuiltinCall) and side.builtin in {"min", "max", "clamp"}
         for statement in derived.body
@@ -70,9 +71,10 @@ def _compares_clamped(derived: ir.Kernel) -> bool:
 def _clamped(
     kernel: ir.Kernel, by: tuple[str, ...]
 ) -> Iterator[tuple[ir.Statement, str]]:
-    """Yield the reads that are clamped because of a condition around them, as text.
+    """Yield statements and the text of reads that are clamped as a condition guards them.
 
-    Those at a place that is looked up, or that the program itself clamps, are meant so.
+    Reads at a place that is looked up, `x[ids[i]]`, or that the program clamps itself, are
+    meant to be clamped: they get no warning.
     """
     for statement in kernel.body:
         for node in walk(statement.value):
@@ -89,7 +91,7 @@ def _clamped(
 
 
 def _check_names(found: Faults, item: ast.GradientItem, kernel: ir.Kernel) -> None:
-    """Report names that are none of the kernel's, and those that are there twice."""
+    """Report names that the kernel lacks, and names that are listed twice."""
     tensors = [t for t in kernel.tensors if t.role is not ir.Role.OUTPUT]
     inputs = [*(t.name for t in tensors), *(p.name for p in kernel.parameters)]
     outputs = [t.name for t in kernel.tensors if t.role is ir.Role.OUTPUT]
@@ -131,7 +133,7 @@ def _check_twice(found: Faults, word: str, names: tuple[ast.Identifier, ...]) ->
 
 
 def _others(item: ast.GradientItem, kernel: ir.Kernel) -> tuple[str, faults.OtherNames]:
-    """Return the other parameters that have gradients, and the case of the hint."""
+    """Return other parameters that have gradients, as text, and which hint applies."""
     if len(item.by) > 1:
         return "", "one of several"
     own = {name.name for name in item.by}

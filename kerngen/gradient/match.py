@@ -1,4 +1,7 @@
-"""Matching of expressions up to the names of indices."""
+"""Matching of expressions up to the names of indices.
+
+The pattern `exp(x[i, j])`, free in i and j, matches `exp(x[k, p])`: i is k, and j is p.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,8 @@ def renamings(
 ) -> Iterator[tuple[Renaming, int]]:
     """Yield the renamings under which a product contains a pattern, and how many times.
 
-    A factor to the power -3/2 holds one to -1/2 three times.
+    A factor to the power -3/2 contains one to -1/2 three times.  With `whole`, the product
+    may have no other factors.
     """
     if whole and len(pattern.factors) != len(factors):
         return
@@ -52,6 +56,10 @@ def _matched(
     renaming: Renaming,
     used: tuple[Expr, ...] = (),
 ) -> Iterator[tuple[Renaming, tuple[Expr, ...]]]:
+    """Yield each way to match all wanted factors, by backtracking.
+
+    Each is a renaming, with the factors that match the wanted ones, in their order.
+    """
     if not wanted:
         yield renaming, used
         return
@@ -93,6 +101,10 @@ def same(pattern: Expr, expr: Expr, free: frozenset[Index], renaming: Renaming) 
 def _renamed(
     own: Index, found: Index, free: frozenset[Index], renaming: Renaming
 ) -> bool:
+    """Whether an index may be renamed to another one; the renaming is extended if so.
+
+    Ranges must be equal, and no two indices get the same name.
+    """
     if own not in free:
         return own == found
     if own in renaming:

@@ -1,4 +1,7 @@
-"""Struct members in derivation: each has an adjoint of its own."""
+"""Struct members in derivation: each has an adjoint of its own.
+
+A path is the way to a member, `.lights[k].color`; a fixed array in it adds an index.
+"""
 
 from __future__ import annotations
 

@@ -43,6 +43,11 @@ def merged(terms: list[Term]) -> list[Term]:
 
 
 def _joined(where: _Where, terms: list[Term]) -> Term:
+    """Return one term for several with sparse directions: its direction has their sums.
+
+    Terms with a sum have the same conditions and indices, `where`.  Of the others, shared
+    conditions stay around the vector, the rest is at the single component.
+    """
     conditions, bound, solved = where
     parts = [direction_of(term) for term in terms]
     numbers = [replace(rest, conditions=(), bound=()) for rest, _ in parts]

@@ -1,9 +1,13 @@
-"""Expand reads of tensors into the sums that they hold, for proofs that terms cancel.
+"""Expand reads of sums, for proofs that terms cancel.
 
-In `sum[j] e[i, j] * v[j, p] / sum[j] e[i, j]` the adjoint of what all `e[i, j]` are divided
-by is `sum[j] e[i, j] * u[i, j] - sum[p] dy[i, p] * y[i, p]`, with `u[i, j] = sum[p] dy[i, p]
-* v[j, p]` and `y[i, p] = sum[j] e[i, j] * v[j, p]`.  Written as one sum over p and j each, both
-are the same.
+Attention that divides after its sum has as the adjoint of its scores' maximum a difference:
+
+    sum[j] e[i, j] * u[i, j] - sum[p] dy[i, p] * y[i, p]
+        where u[i, j] = sum[p] dy[i, p] * v[j, p]      y[i, p] = sum[j] e[i, j] * v[j, p]
+
+With the definitions of u and y put in, both are the same sum over j and p, so it is 0:
+
+    sum[j, p] e[i, j] * dy[i, p] * v[j, p]
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ _MOST_OPENED: Final = 16
 @final
 @dataclass
 class Openings:
-    """Remembers for each tensor the sum that it holds."""
+    """Remembers for each tensor the sum that its elements are."""
 
     _sums: dict[Tensor, tuple[tuple[Index, ...], Term]] = field(
         default_factory=dict[Tensor, tuple[tuple[Index, ...], Term]]
@@ -64,7 +68,7 @@ class Openings:
         return None
 
     def _sum_at(self, load: Load) -> Term:
-        """Return the sum that is read, over indices of its own."""
+        """Return the sum that a read is equal to, over new indices, so that none is taken."""
         indices, whole = self._sums[load.tensor]
         self._opened += 1
         fresh = tuple(
@@ -80,7 +84,7 @@ class Openings:
 
 
 def cancel(terms: Iterable[Term]) -> bool:
-    """Whether some terms add up to 0, up to the names of indices."""
+    """Whether some terms add up to 0, if indices may be renamed."""
     left = [*terms]
     while left:
         first = left.pop()

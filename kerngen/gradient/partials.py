@@ -39,6 +39,7 @@ def partials(call: BuiltinCall) -> tuple[Expr, ...] | None:
 
 
 def _partial(call: BuiltinCall, place: int) -> Expr:
+    """Return the derivative by one argument: its template, with x, y, z and f put in."""
     by = dict(zip(("x", "y", "z"), call.arguments, strict=False)) | {"f": call}
 
     def visit(expr: Expr) -> Expr:

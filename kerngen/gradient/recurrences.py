@@ -23,7 +23,10 @@ _F32: Final = Scalar.F32
 @final
 @dataclass(frozen=True)
 class Back:
-    """The adjoint of the recurrence `of`."""
+    """The adjoint of the recurrence `of`, a let called `name` that runs the other way.
+
+    `along` is how `of` reads itself: which index, and in which direction.
+    """
 
     of: ir.Statement
     along: Recurrence
@@ -44,11 +47,11 @@ class Back:
 
     @property
     def own(self) -> ir.Load:
-        """The adjoint of a step."""
+        """The adjoint of a step, read at the step's own indices."""
         return ir.Load(self.target, tuple(map(ir.IndexValue, self.of.indices)))
 
     def statement(self, terms: list[Term], steps: list[Term]) -> ir.Statement:
-        """Return the statement of the adjoint: terms of later uses, and of later steps."""
+        """Return the statement of the adjoint: terms of its uses, plus terms of its steps."""
         renaming = dict(
             zip(self.of.indices, map(ir.IndexValue, self.places), strict=True)
         )
@@ -59,10 +62,10 @@ class Back:
 
 
 def copies_in(forward: tuple[ir.Statement, ...]) -> dict[ir.Tensor, ir.Tensor]:
-    """Return the lets that given outputs are copies of: `y[i, t] = h[i, t]` given y.
+    """Return each recurrence that a given output is a copy of, with that output.
 
-    A recurrence is not inlined by the definitions of its lets, so copies must be found
-    here.
+    If the caller passes y of `y[i, t] = h[i, t]`, it is read instead of h.  The simplifier
+    does not find such copies, as it has no definitions of recurrences.
     """
     recurrences = {s.target for s in forward if s.along}
     return {

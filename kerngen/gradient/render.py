@@ -1,4 +1,8 @@
-"""From sums of products back to expressions: factor out, and merge conditions."""
+"""From sums of products back to expressions: factor out, and merge conditions.
+
+Terms:       dy[i] weight[i]      -1 along[i] weight[i]
+Expression:  weight[i] * (dy[i] - along[i])
+"""
 
 from __future__ import annotations
 
@@ -29,10 +33,12 @@ _MOST_REPEATED: Final = 4
 
 def rendered(terms: list[Term]) -> ir.Expr:
     """Return a sum of terms as an expression."""
+    # Factors that the terms share, taken out of the branches that some terms are in.
     shared = _shared(terms)
     if shared.factors:
         rest = rendered([term.times(shared.to(-ONE)) for term in terms])
         return _product(shared, (rest,))
+    # Terms under the same conditions share one `if`; those without any come first.
     groups: dict[tuple[ir.Expr, ...], list[Term]] = {}
     for term in terms:
         before = split(term)[0].conditions
@@ -47,9 +53,10 @@ def rendered(terms: list[Term]) -> ir.Expr:
 
 
 def _shared(terms: list[Term]) -> Term:
-    """Return the factors of all terms of a sum, where some have conditions.
+    """Return the factors that all terms share, if some terms have conditions and some none.
 
-    One term has none: what it is a product of is computed in any case.
+    A term without conditions is computed in any case, so taking its factors out of the
+    branches of the others computes nothing new.
     """
     guarded = [bool(split(term)[0].conditions) for term in terms]
     if all(guarded) or not any(guarded):
@@ -58,7 +65,11 @@ def _shared(terms: list[Term]) -> Term:
 
 
 def _chosen(parts: list[tuple[tuple[ir.Expr, ...], ir.Expr]]) -> Iterable[ir.Expr]:
-    """Yield values where their conditions hold; two of opposite ones as one choice."""
+    """Yield each value under its conditions; two under opposite conditions as one `if`.
+
+    Before:  if c { a } else { 0.0 }      if not c { b } else { 0.0 }
+    After:   if c { a } else { b }
+    """
     waiting = list(parts)
     while waiting:
         conditions, value = waiting.pop(0)
@@ -94,7 +105,7 @@ def _sum(left: ir.Expr, right: ir.Expr) -> ir.Expr:
 
 
 def _factored(terms: list[Term]) -> ir.Expr:
-    """Return a sum with what all terms share before it: `weight * (dweight - along)`."""
+    """Return a sum with common factors taken out: `weight * (dweight - along)`."""
     if len(terms) == 1:
         return _term(terms[0])
     shared = Term(factors=_plain(common(terms)))
@@ -112,11 +123,12 @@ def _factored(terms: list[Term]) -> ir.Expr:
 
 
 def _plain(factors: Factors) -> dict[ir.Expr, Fraction]:
-    """Return factors without those that choose among numbers."""
+    """Return factors without choices of numbers, `if x > 0.0 { 1.0 } else { 0.0 }`."""
     return {a: e for a, e in factors.items() if not is_choice(a)}
 
 
 def _term(term: Term) -> ir.Expr:
+    """Return a term as an expression: its factors before the sum, times the sum."""
     outside, inside = split_under_conditions(term)
     if not term.bound:
         return _product(outside, ())
@@ -128,11 +140,14 @@ def _term(term: Term) -> ir.Expr:
 
 
 def _guarded(inside: Term) -> Term:
-    """Return a sum of products with the condition at the factor that has its indices.
+    """Return a sum of products with its condition moved to the factor that has its indices.
 
-    Around the whole product it would hide that from `gemm`: both factors are read once
-    per tile, where each is a function of its own indices.  A condition of the program
-    stays around all: a term that it leaves out is not evaluated, 0 times infinity is.
+    Before:  sum[j when j <= i] a[i, j] * x[j, p]
+    After:   sum[j] (if j <= i { a[i, j] } else { 0.0 }) * x[j, p]
+
+    `gemm` runs the latter, as it reads each factor once per tile, by its own indices.  Only
+    conditions of solved subscripts are moved.  One of the program stays around the product:
+    a term that it leaves out must not be evaluated, as 0 times infinity is NaN.
     """
     if len(inside.factors) < 2 or not inside.solved.issuperset(inside.conditions):
         return inside
@@ -168,7 +183,7 @@ def is_choice(expr: ir.Expr) -> bool:
 
 
 def _product(term: Term, also: tuple[ir.Expr, ...]) -> ir.Expr:
-    """Return a product: above the line first, then divided by what is below."""
+    """Return a term's factors, and those in `also`, as one product or fraction."""
     choices = [a for a, e in term.factors.items() if e == 1 and is_choice(a)]
     if choices:
         # Chosen, never multiplied by 0: NaN times 0 is NaN.
@@ -191,10 +206,10 @@ def _product(term: Term, also: tuple[ir.Expr, ...]) -> ir.Expr:
 
 
 def _divided(above: list[ir.Expr], below: list[ir.Expr]) -> ir.Expr:
-    """Return a fraction, apart from the factors that have other indices.
+    """Return a fraction times the factors that have other indices than the divisor.
 
-    In `dy[i, j] / t[i, j] * x[i, p]` a `gemm` sees two factors, where the line below
-    all of it would hide them.
+    `dy[i, j] / t[i, j] * x[i, p]` is a product of two factors for `gemm`; in
+    `dy[i, j] * x[i, p] / t[i, j]` it would not find them.
     """
     if not below:
         return _multiplied(above)
@@ -212,11 +227,12 @@ def _divided(above: list[ir.Expr], below: list[ir.Expr]) -> ir.Expr:
 
 
 def _is_awkward(value: Fraction) -> bool:
-    """Whether a fraction has no short decimal form: 1/3."""
+    """Whether a fraction has more than 7 significant decimal digits: 1/3 is written as / 3."""
     return float(value) != float(f"{float(value):.7g}")
 
 
 def _distributed(choice: ir.Expr, rest: Term, also: tuple[ir.Expr, ...]) -> ir.Expr:
+    """Return a product with a choice of numbers: `if x > 0.0 { dy } else { 0.0 }`."""
     if isinstance(choice, ir.Select):
         then = _distributed(choice.then, rest, also)
         otherwise = _distributed(choice.otherwise, rest, also)
@@ -230,6 +246,7 @@ def _distributed(choice: ir.Expr, rest: Term, also: tuple[ir.Expr, ...]) -> ir.E
 
 
 def _power(atom: ir.Expr, exponent: Fraction) -> list[ir.Expr]:
+    """Return a positive power as factors: x^(5/2) is x, x and sqrt(x)."""
     whole, part = divmod(exponent, 1)
     if part not in {Fraction(0), HALF} or whole > _MOST_REPEATED:
         power = ir.Constant(float(exponent), _F32)

@@ -53,7 +53,7 @@ from kerngen.ir.walk import map_children, subscript_value, walk
 
 _F32: Final = Scalar.F32
 _MOST_TERMS: Final = 48
-"""A sum that gets longer when multiplied out is not 0 by then, or not worth a proof."""
+"""The most terms of a sum that is multiplied out; a longer one counts as not 0."""
 _MOST_STEPS: Final = 200
 
 
@@ -66,7 +66,7 @@ class ProductDefinition:
     indices: tuple[Index, ...]
     product: Term
     result: Expr
-    """What the product is, over `indices`."""
+    """The read that the product equals: `weight[i, j]` over `indices`, or exp of it."""
 
     @property
     def pattern(self) -> ProductPattern:
@@ -87,7 +87,7 @@ class NamedSum:
 
     @property
     def pattern(self) -> ProductPattern:
-        """The terms of the sum, with any names of its indices."""
+        """The factors that the sum adds up, with any names of its indices."""
         free = frozenset((*self.indices, *self.product.bound))
         return ProductPattern(tuple(self.product.factors.items()), free)
 
@@ -118,15 +118,16 @@ class Simplifier:
     ) -> None:
         """Learn the definition of a statement's target.
 
-        `first` is set for given tensors. An output of the forward kernel that is not
-        `is_computed` in the gradient anyway gets a definition only if it divides by
-        values of a row.
+        `first` is set for given tensors, whose names are tried before others. An output that
+        the gradient would compute only for its name (not `is_computed`) gets a definition
+        only if it reads a let of its rows, as `exp(x[i, j]) / total[i]` does.
         """
         target, value = statement.target, statement.value
         if target.element is not _F32:
             return
         result = Load(target, tuple(map(IndexValue, statement.indices)))
         whole = product_of(value)
+        # A sum is a rule for sums, any other value one for products and for proofs.
         sums = [atom for atom in whole.factors if isinstance(atom, Reduce)]
         if sums:
             self._define_sum(statement, whole, sums, result)
@@ -135,6 +136,7 @@ class Simplifier:
             return
         self.elementwise[target] = statement
         own = ProductDefinition(target, statement.indices, whole, result)
+        # Given names come first, so that a given `y` is read rather than a computed let.
         worth = is_computed or first or _is_of_rows(whole, statement.indices)
         if worth and _is_worth(whole, statement.indices):
             self.definitions.insert(0 if first else len(self.definitions), own)
@@ -148,6 +150,7 @@ class Simplifier:
     def _define_sum(
         self, statement: Statement, whole: Term, sums: list[Reduce], result: Load
     ) -> None:
+        """Learn a statement that is one sum times other factors."""
         reduce = sums[0]
         if len(sums) > 1 or whole.factors[reduce] != 1 or not whole.coefficient:
             return
@@ -185,7 +188,7 @@ class Simplifier:
                 value = result.times(outside.times(times).to(-ONE))
                 self.expanded.append(NamedSum(indices, inside, value))
 
-    # Shorter
+    # Rewriting to a shorter form
 
     def shortened(self, terms: Iterable[Term]) -> list[Term]:
         """Return a sum of terms, simplified by the known definitions."""
@@ -196,7 +199,7 @@ class Simplifier:
         return [t for t in found if not (_is_doubtful(t) and self._is_zero([t]))]
 
     def by_name(self, inside: Term) -> Term | None:
-        """Return a sum as a read of the tensor that holds it, or None."""
+        """Return a sum as a read of the tensor that is equal to it, or None."""
         return _named_as(inside, self.sums)
 
     def opened(self, term: Term) -> Term | None:
@@ -209,7 +212,7 @@ class Simplifier:
         return self._contracted(found[0])
 
     def _contracted(self, term: Term) -> Term:
-        """Put names in the place of what they are."""
+        """Replace products by reads: `exp(x - top) * total^-1` by `y`."""
         for definition in self.definitions:
             if len(definition.product.factors) > len(term.factors):
                 continue
@@ -221,7 +224,7 @@ class Simplifier:
         return replace(term, factors=product.factors)
 
     def _named_inside(self, expr: Expr) -> Expr:
-        """Put names in the place of what they are in an expression."""
+        """Replace values in an expression by reads of the tensors that are equal to them."""
         for definition in self.definitions:
             (value, exponent), *more = definition.product.factors.items()
             if more or exponent != 1 or type(value) is not type(expr):
@@ -235,7 +238,7 @@ class Simplifier:
         return map_children(expr, self._named_inside)
 
     def _by_name(self, term: Term) -> Term:
-        """Put a name in the place of the sum, if it has one."""
+        """Replace a sum by a read: `sum[j] exp(x[i, j] - top[i])` by `total[i]`."""
         if not term.bound:
             return term
         outside, inside = split(term)
@@ -245,19 +248,21 @@ class Simplifier:
     # Proofs
 
     def _is_zero(self, terms: list[Term]) -> bool:
-        """Whether a sum is 0, which shows once it is multiplied out."""
+        """Whether a sum is 0: multiplied out, its terms cancel."""
         found: list[Term] = []
         for term in terms:
             parts = self._multiplied_out(term)
             found += map(self._by_expanded_name, parts)
             if len(found) > _MOST_TERMS:
                 return False
+        # Once more: a name that replaced a sum may have a definition that cancels.
         again: list[Term] = []
         for term in found:
             again += map(self._by_expanded_name, self._multiplied_out(term))
         left = _without_complements(added_up(again))
+        # Of one sign, nothing cancels.
         if len({term.coefficient > 0 for term in left}) < 2:
-            return not left  # of one sign: nothing cancels
+            return not left
         opened = self.openings.all_opened(left, self._multiplied_out)
         return opened is not None and cancel(opened)
 
@@ -272,7 +277,7 @@ class Simplifier:
         return _spread(_outside(outside.times(named), term, inside))
 
     def _multiplied_out(self, term: Term) -> list[Term]:
-        """Return a term as a sum of products of what has no definition."""
+        """Return a term as a sum of products, with all definitions expanded."""
         waiting, done = [term], list[Term]()
         while waiting and len(waiting) + len(done) <= _MOST_TERMS:
             each = waiting.pop()
@@ -284,7 +289,7 @@ class Simplifier:
         return [*done, *waiting]
 
     def _step(self, term: Term) -> list[Term] | None:
-        """Return a term with one factor replaced by what it is, None if none can be."""
+        """Return a term with one factor expanded, as a sum; None if no factor can be."""
         for atom, exponent in term.factors.items():
             found = self._expansion(atom)
             if found is None:
@@ -302,7 +307,7 @@ class Simplifier:
         return None
 
     def _expansion(self, atom: Expr) -> list[Term] | None:
-        """Return the sum that a factor is, or None if it is no sum."""
+        """Return the sum of products that a factor equals, or None if it is no sum."""
         if atom not in self._expansions:
             self._expansions[atom] = self._expanded(atom)
         return self._expansions[atom]
@@ -323,7 +328,7 @@ class Simplifier:
         return [whole] if whole.coefficient else None
 
     def _exponential(self, atom: Expr) -> Term | None:
-        """Return exp of a value that is a logarithm as what it is the logarithm of."""
+        """Return `exp(z)` as the product whose logarithm the tensor z is: `exp(u) / t`."""
         match atom:
             case BuiltinCall(
                 builtin="exp", arguments=(Load(tensor=tensor, subscripts=subscripts),)
@@ -348,13 +353,13 @@ class Simplifier:
 
 
 def _is_safe_divisor(factor: tuple[Expr, Fraction]) -> bool:
-    """Whether nothing new is divided by zero if a product is divided by a factor."""
+    """Whether dividing by a factor adds no division by 0: it is a divisor already, or exp."""
     atom, exponent = factor
     return exponent < 0 or (isinstance(atom, BuiltinCall) and atom.builtin == "exp")
 
 
 def _is_worth(product: Term, indices: tuple[Index, ...]) -> bool:
-    """Whether a name is shorter than its value, and fixes the indices."""
+    """Whether a read is shorter than its value, and the value has all indices of the read."""
     factors = product.factors
     if indices_of(factors) != frozenset(indices) or product.coefficient != 1:
         return False
@@ -408,6 +413,7 @@ def terms_of_sum(reduce: Reduce) -> Term | None:
 
 
 def _with_name(term: Term, definition: ProductDefinition) -> Term:
+    """Return a term with a defined product in it replaced by its read, as often as it is."""
     for renaming, times in renamings(definition.pattern, term.factors, whole=False):
         if len(renaming) < len(definition.indices):
             continue
@@ -441,6 +447,7 @@ def _named_as(inside: Term, sums: list[NamedSum]) -> Term | None:
 
 
 def _fits(named: NamedSum, renaming: dict[Index, Index], inside: Term) -> bool:
+    """Whether a sum, renamed, has the indices, factors and conditions of another one."""
     own = named.product
     if any(index not in renaming for index in (*named.indices, *own.bound)):
         return False
@@ -454,7 +461,7 @@ def _fits(named: NamedSum, renaming: dict[Index, Index], inside: Term) -> bool:
 
 
 def split(term: Term) -> tuple[Term, Term]:
-    """Split a term into its factors outside of the sum, and the sum."""
+    """Split `sum[j] a[i] * x[i, j]` into the factors before the sum, `a[i]`, and the sum."""
     bound = frozenset(term.bound)
     outer: dict[Expr, Fraction] = {}
     inner: dict[Expr, Fraction] = {}
@@ -467,7 +474,7 @@ def split(term: Term) -> tuple[Term, Term]:
 
 
 def split_under_conditions(term: Term) -> tuple[Term, Term]:
-    """Split a term, but leave factors inside that its conditions must protect.
+    """Split a term, but leave those factors inside that its conditions must guard.
 
     Where no term is taken the sum is 0, and a factor before it may be anything: `x[p]`
     is NaN, or divides by 0.  So a factor with indices, or of what may be 0 to a negative
@@ -496,7 +503,7 @@ def _outside(product: Term, term: Term, inside: Term) -> Term:
 
 
 def _spread(term: Term) -> Term:
-    """Return a term without sums over what it does not depend on: n times it instead."""
+    """Return a term without sums over indices that it lacks: n times the term instead."""
     used = indices_of((*term.factors, *term.conditions))
     for index in term.bound:
         if index not in used:
@@ -507,7 +514,7 @@ def _spread(term: Term) -> Term:
 
 
 def _without_complements(terms: list[Term]) -> list[Term]:
-    """Join terms that are the same where a condition holds, and where it does not."""
+    """Join terms that differ in one condition, and its negation: that is no condition."""
     found = list(terms)
     for one in terms:
         for condition in one.conditions:
@@ -536,7 +543,7 @@ def _may_cancel(terms: list[Term]) -> bool:
 
 
 def _is_doubtful(term: Term) -> bool:
-    """Whether a sum of differences may be 0: that of `x - mean` is."""
+    """Whether a term may be 0 by itself: `sum[j] (x[i, j] - mean[i])` is."""
     return bool(term.bound)
 
 
@@ -565,10 +572,10 @@ def named_sums(term: Term, name: Callable[[Term], Term]) -> Term:
 
 
 def _shields(condition: Expr, inside: Term) -> bool:
-    """Whether a condition around a sum may keep what it reads inside of an axis.
+    """Whether a condition around a sum may keep its subscripts inside of their axes.
 
-    Named, the sum is computed whether the condition holds or not: `i + 1 < n` around
-    `sum[j] y[j, i + 1]` is a condition of the sum, too.
+    A let of the sum is computed where it is false, too: so `i + 1 < n` around
+    `sum[j] y[j, i + 1]` becomes a condition of the sum.
     """
     used = free_indices(condition)
     return any(

@@ -1,10 +1,14 @@
-"""Where a value is read: the conditions outside of which its adjoint is 0.
+"""Guards: the conditions outside of which the adjoint of a value is 0.
 
     let r[i] = sqrt(x[i]);
     y[i] = if x[i] > 0.0 { r[i] * r[i] + r[i] } else { 0.0 };
 
-The adjoint of `r[i]` is 0 where `x[i] > 0.0` is false, and its slope is infinite there.
-Their product would be NaN, so what the adjoint hands on has the condition, too.
+The adjoint of `r[i]` is 0 where `x[i] > 0.0` is false, and the slope of `sqrt` is infinite
+where `x[i]` is 0.  Their product would be NaN, so the adjoint of `x[i]` has the condition,
+too:
+
+    let dr[i] = if x[i] > 0.0 { dy[i] * (2.0 * r[i] + 1.0) } else { 0.0 };
+    dx[i] = if x[i] > 0.0 { 0.5 * dr[i] / sqrt(x[i]) } else { 0.0 };
 """
 
 from __future__ import annotations
@@ -37,13 +41,13 @@ from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value, walk
 
 Way: TypeAlias = tuple[ir.Expr, ...]
-"""Conditions that hold together."""
+"""A conjunction of conditions: one of the ways in which a value is not 0."""
 
 _WITH_POLES: Final = frozenset({
     "acos", "acosh", "asin", "atanh", "inverseSqrt", "log", "log1p", "log2", "pow",
     "sqrt", "tan",
 })  # fmt: skip
-"""Built-ins that are infinite, or NaN, at numbers that programs compute with."""
+"""Built-ins whose value or slope is infinite or NaN at some number: `sqrt` at 0."""
 
 
 @final
@@ -51,7 +55,7 @@ _WITH_POLES: Final = frozenset({
 class AdjointCondition:
     """A condition outside of which an adjoint is 0.
 
-    One that `counts` how many terms a sum has costs a sum of its own.
+    `counts`: it reads how many terms a sum has, `r_taken[i] > 0.0`, at the cost of a sum.
     """
 
     condition: ir.Expr
@@ -78,13 +82,13 @@ class Guards:
     def record(
         self, let: ir.Load, indices: tuple[ir.Index, ...], guards: ByNumber
     ) -> None:
-        """Record that a number of a let is 0 where one of its guards is false, or has none."""
+        """Record the guards of a let's numbers; one that is missing in `guards` is always 0."""
         self._known[let.tensor] = indices, guards
 
     def record_count(
         self, let: ir.Load, indices: tuple[ir.Index, ...], count: ir.Load
     ) -> None:
-        """Record how many terms a sum has, which is 0 where it has none."""
+        """Record the let `count` of how many terms a sum has: where it is 0, so is the sum."""
         self._counts.add(count.tensor)
         is_any = AdjointCondition(ir.Binary(">", count, ZERO, BOOL), counts=True)
         self.record(let, indices, dict.fromkeys(numbers_of(let.type), (is_any,)))
@@ -94,6 +98,8 @@ class Guards:
 
         Numbers that are 0 everywhere are left out.
         """
+        # A number is not 0 in one of several ways: where some term's conditions are true,
+        # and those of the number itself in the term's vector.
         parts = [(self._way(rest), own) for rest, own in map(direction_of, terms)]
         ways: dict[Number, list[Way]] = {}
         for way, own in parts:
@@ -152,7 +158,7 @@ class Guards:
 
 
 def _read_of(atom: ir.Expr) -> tuple[ir.Expr, Number]:
-    """Return the value that a number is read of, and its place there."""
+    """Return the vector or matrix that a number is a part of, and its position there."""
     match atom:
         case ir.Swizzle(operand=operand, components=letter) if len(letter) == 1:
             place = LETTERS.index(letter)
@@ -165,7 +171,7 @@ def _read_of(atom: ir.Expr) -> tuple[ir.Expr, Number]:
 
 
 def alike(guards: ByNumber) -> dict[tuple[AdjointCondition, ...], frozenset[Number]]:
-    """Return the numbers that have equal guards, by these."""
+    """Return the numbers of a value, grouped by their guards."""
     return {
         each: frozenset(n for n, own in guards.items() if own == each)
         for each in guards.values()
@@ -179,7 +185,10 @@ def shared(guards: ByNumber) -> tuple[AdjointCondition, ...]:
 
 
 def _wherever(ways: Iterable[Way]) -> Way:
-    """Return conditions that hold wherever those of any way do."""
+    """Return the disjunction of ways, as conditions that are joined by `and`.
+
+    Of (a, b) and (a, c) that is (a, b or c).
+    """
     found = _resolved([tuple(dict.fromkeys(way)) for way in ways])
     shared = [c for c in found[0] if all(c in way for way in found)]
     rest = [tuple(c for c in way if c not in shared) for way in found]
@@ -191,7 +200,7 @@ def _either(ways: Iterable[Way]) -> ir.Expr:
 
 
 def _resolved(ways: list[Way]) -> list[Way]:
-    """Return ways of which none is part of another: `c` and `not c` are no condition."""
+    """Return a simpler disjunction: (a, c) and (a, not c) become (a), which absorbs (a, b)."""
     for one in ways:
         for condition in one:
             rest = tuple(c for c in one if c != condition)
@@ -206,7 +215,7 @@ def _resolved(ways: list[Way]) -> list[Way]:
 
 
 def is_never_empty(inside: Term) -> bool:
-    """Whether no condition of the program can leave out every term of a sum."""
+    """Whether a sum always has a term, whatever the program's conditions leave out."""
     doubtful = [c for c in inside.conditions if c not in inside.solved]
     return not doubtful or (
         len(doubtful) == 1 and _is_of_parts(doubtful[0], inside.bound)
@@ -214,7 +223,7 @@ def is_never_empty(inside: Term) -> bool:
 
 
 def _is_of_parts(condition: ir.Expr, bound: tuple[ir.Index, ...]) -> bool:
-    """Whether a condition takes a prefix or a suffix, never an empty one, of an index."""
+    """Whether a condition takes a prefix or suffix that is never empty: `j <= i`."""
     own = tuple(index for index in bound if index in free_indices(condition))
     found = prefix_of(
         ir.Reduce("sum", own, ir.Constant(1.0, Scalar.F32), Scalar.F32, condition)
@@ -261,6 +270,7 @@ def _has_slope(node: ir.Expr) -> bool:
 
 
 def _is_pole(node: ir.Expr) -> bool:
+    """Whether an operation may be infinite or NaN; a function with derivatives may be, too."""
     match node:
         case ir.Binary(op="/" | "%", type=type_):
             return is_real(type_)
@@ -275,10 +285,11 @@ def _is_pole(node: ir.Expr) -> bool:
 def needed(
     guards: Iterable[AdjointCondition], adjoint: Term, term: Term, *, is_product: bool
 ) -> tuple[ir.Expr, ...]:
-    """Return the conditions that a term must have: 0 times its slope may be NaN.
+    """Return the guards that a term must have, as 0 times its slope may be NaN.
 
-    They would hide a product of matrices from `gemm`, and counts cost a sum.  So those
-    are for slopes with a pole alone.
+    Around a product of matrices a guard would hide it from `gemm`, and a count costs a sum:
+    in these two cases only slopes with a pole are guarded.  In all others every slope is
+    that differs from element to element.
     """
     own = [part for atom in adjoint.factors for part in walk(atom)]
     slopes = {a: e for a, e in term.factors.items() if adjoint.factors.get(a) != e}
@@ -300,7 +311,7 @@ def _is_number(atom: ir.Expr, adjoint: Iterable[ir.Expr]) -> bool:
 
 
 def _varies(atom: ir.Expr) -> bool:
-    """Whether a factor is no length, and no number that a call is given."""
+    """Whether a factor differs from element to element: it reads a tensor, or has an index."""
     if isinstance(atom, ir.Cast | ir.UniformValue | ir.IndexValue):
         return False
     return any(isinstance(node, ir.Load) for node in walk(atom)) or bool(

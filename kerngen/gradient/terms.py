@@ -19,7 +19,7 @@ from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, subscript_value
 
 Factors: TypeAlias = Mapping[ir.Expr, Fraction]
-"""What a product is made of, each with its exponent."""
+"""The factors of a product, each with its exponent: `x / sqrt(s)` is {x: 1, s: -1/2}."""
 
 ONE: Final = Fraction(1)
 HALF: Final = Fraction(1, 2)
@@ -30,8 +30,8 @@ HALF: Final = Fraction(1, 2)
 class Term:
     """A product of factors, under `conditions`, summed over the indices in `bound`.
 
-    Conditions in `solved` are not the program's: where they fail, a subscript has no
-    solution.
+    `solved` are those of the conditions that the program does not have: they are false where
+    a subscript has no solution, as `(s - u) % 2 == 0`.
     """
 
     coefficient: Fraction = ONE
@@ -41,13 +41,13 @@ class Term:
     solved: frozenset[ir.Expr] = frozenset()
 
     def times(self, other: Term) -> Term:
-        """Return the product with another term, that has neither sum nor condition."""
+        """Return the product with another term, which has neither sum nor condition."""
         factors = joined(self.factors, other.factors)
         coefficient = self.coefficient * other.coefficient
         return Term(coefficient, factors, self.conditions, self.bound, self.solved)
 
     def to(self, power: Fraction) -> Term:
-        """Return the term to a power; a broken power drops the coefficient."""
+        """Return the term to a power; a fraction as power drops the coefficient."""
         coefficient = self.coefficient ** int(power) if power.denominator == 1 else ONE
         factors = {atom: e * power for atom, e in self.factors.items()}
         return Term(coefficient, factors)
@@ -121,7 +121,7 @@ def _scales(left: ir.Expr, right: ir.Expr) -> bool:
 
 
 def _root(inside: ir.Expr, power: Fraction) -> Term:
-    """Return a root.  That of `x * x` is |x|: only a single factor's power is halved."""
+    """Return a root as a power of a single factor; `sqrt(x * x)` is |x|, so it stays a root."""
     whole = product_of(inside)
     (exponent,) = whole.factors.values() if len(whole.factors) == 1 else (None,)
     if whole.coefficient == 1 and exponent == 1:
@@ -130,7 +130,7 @@ def _root(inside: ir.Expr, power: Fraction) -> Term:
 
 
 def exact(value: float) -> Fraction:
-    """Return a literal as an exact fraction: 0.044715 is 44715 / 1000000."""
+    """Return a literal as an exact fraction: 0.044715 is 44715 / 1000000; infinity is 0."""
     return Fraction(repr(float(value))) if abs(value) < float("inf") else Fraction(0)
 
 
@@ -169,7 +169,8 @@ def indices_of(factors: Iterable[ir.Expr]) -> frozenset[ir.Index]:
 def substituted(expr: ir.Expr, by: Mapping[ir.Index, ir.Expr]) -> ir.Expr:
     """Return an expression with indices replaced.
 
-    Subscripts that are then no bare indices are `Clamped` for now.
+    Subscripts that are then no bare indices are `Clamped` for now; `integers.subscripts`
+    normalises them in the end.
     """
     if by.keys().isdisjoint(indices_in(expr)):
         return expr

@@ -1,4 +1,4 @@
-"""Typed kernels as source text, which compiles to the same kernel."""
+"""Print typed kernels as source text, which compiles to the same kernel."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ _LEVELS: Final = (
     ("or",), ("and",), ("==", "!=", "<", "<=", ">", ">="), ("|",), ("^",), ("&",),
     ("<<", ">>"), ("+", "-"), ("*", "/", "%"),
 )  # fmt: skip
+"""Binary operators by precedence, the loosest first."""
 _LEVEL: Final = {op: level for level, ops in enumerate(_LEVELS) for op in ops}
 _PRODUCT: Final = _LEVEL["*"]
 _UNARY: Final = len(_LEVELS)
@@ -113,7 +114,7 @@ def _extent(extent: ir.Extent, extents: dict[str, ir.Expr]) -> str:
 
 
 def _text(expr: ir.Expr, extents: dict[str, ir.Expr]) -> tuple[str, int]:
-    """Return an expression, and how tightly it binds."""
+    """Return an expression, and its level of precedence: `_ATOM` never needs parentheses."""
 
     def inner(part: ir.Expr, least: int) -> str:
         text, level = _text(part, extents)
@@ -141,7 +142,7 @@ def _text(expr: ir.Expr, extents: dict[str, ir.Expr]) -> tuple[str, int]:
             within = (body,) if condition is None else (condition, body)
             binders = ", ".join(_binders(indices, within, extents))
             text = inner(body, _PRODUCT)
-            # A reduction takes what is joined by `*`, and ends at any other operator.
+            # A reduction takes factors joined by `*`, and ends at any other operator.
             text = f"({text})" if _is_divided(body) else text
             return f"{kind}[{binders}{when}] {text}", _PRODUCT - 1
         case ir.Constant(value=value, type=scalar):
@@ -171,7 +172,7 @@ _Named: TypeAlias = (
 
 
 def _named(expr: _Named, plain: Callable[[ir.Expr], str]) -> str:
-    """Return the text of an expression that begins with a name: a value, read or call."""
+    """Return the text of a value, read or call, all of which begin with a name."""
     match expr:
         case ir.ConstRef(name=name) | ir.LocalValue(name=name) | ir.DimValue(name=name):
             return name
@@ -200,7 +201,10 @@ def _binders(
     values: tuple[ir.Expr, ...],
     extents: dict[str, ir.Expr],
 ) -> Iterator[str]:
-    """Yield indices, each with its range unless it is that of the first axis it is at."""
+    """Yield indices, with their ranges unless the checker would infer these.
+
+    It takes the range of the first axis that an index subscripts alone: `j`, but `u < 3`.
+    """
     nodes = [node for value in values for node in walk(value)]
     for index in indices:
         ranges = (
@@ -216,7 +220,7 @@ def _binders(
 
 
 def _is_divided(body: ir.Expr) -> bool:
-    """Whether a chain of factors has another operator than `*`."""
+    """Whether a chain of factors has a `/` or `%`, at which a reduction would end."""
     while isinstance(body, ir.Binary):
         if body.op in {"/", "%"}:
             return True
@@ -227,7 +231,10 @@ def _is_divided(body: ir.Expr) -> bool:
 
 
 def _closed(left: ir.Expr, text: str) -> str:
-    """Return a left operand in parentheses where a reduction would take in what follows."""
+    """Return a left operand, in parentheses if it ends in a reduction.
+
+    They show that the right operand is not reduced: `(sum[j] x[j]) + y`.
+    """
     ends = left
     while isinstance(ends, ir.Binary):
         ends = ends.right

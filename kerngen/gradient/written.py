@@ -1,4 +1,4 @@
-"""Elements that are written by several statements: by one each, or refused."""
+"""Elements that several statements write: rewritten so that one does, or refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,12 @@ def written_once(kernel: ir.Kernel, fresh: Fresh) -> ir.Kernel:
 
 
 def _with_versions(kernel: ir.Kernel, fresh: Fresh) -> ir.Kernel:
-    """Return a kernel with lets for elements before they are written again, or read."""
+    """Return a kernel with a let for each version of elements but the last.
+
+    - `now`: the let of the present version, by the key of a tensor or member
+    - `vectors`: the last value of a vector that is written component by component, which
+      the next component is put into; dropped as soon as the version is read
+    """
     now: dict[str, ir.Tensor] = {}
     vectors: dict[str, tuple[tuple[ir.Index, ...], ir.Expr]] = {}
 
@@ -66,6 +71,8 @@ def _with_versions(kernel: ir.Kernel, fresh: Fresh) -> ir.Kernel:
         else:
             vectors.pop(key, None)
         now.pop(key, None)
+        # The last statement writes the output; each one before, or one that is read as a
+        # member, writes a let of a new version.
         is_last = all(_place(s) != key for s in later)
         is_read = bool(each.path) and any(_reads(s, key) for s in later)
         if is_read or not is_last:
@@ -93,7 +100,7 @@ def _is_whole(statement: ir.Statement) -> bool:
 
 
 def _with_component(statement: ir.Statement, old: ir.Expr) -> ir.Statement:
-    """Return the statement of a whole vector, of which one component is written."""
+    """Return the statement of a whole vector, with the other components taken from `old`."""
     whole = replace(statement, component="")
     parts = dict(zip(LETTERS, parts_of(old), strict=False))
     value = parts | {statement.component: statement.value}

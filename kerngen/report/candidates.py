@@ -1,7 +1,10 @@
 """Guesses of edits that carry out a diagnostic's hint.
 
-Each is a guess: `fixes` proves it.  Of the hints of the wrong programs in `tests/cases/reject`,
-61 % get a fix so, and of those on the pages of `kerngen explain` 68 %.
+    let t = y[i] * lenght;        Did you mean 'length'?        'lenght' becomes 'length'
+
+They are guessed from the words of the hint, and `fixes` proves each before it is offered.  Of
+the hints of the wrong programs in `tests/cases/reject`, 61 % get a fix in this way, and of
+those on the pages of `kerngen explain` 68 %.
 """
 
 from __future__ import annotations
@@ -18,9 +21,11 @@ from kerngen.source.text import Span
 Edits: TypeAlias = tuple[Edit, ...]
 
 _QUOTED: Final = re.compile(r"(?<!\w)'((?:[^']|(?<=\w)'(?=\w))+)'(?!\w)")
+"""Code in single quotes; an apostrophe between letters, as in "can't", is none."""
 _WORD: Final = re.compile(r"\w+")
 _USE: Final = re.compile(r'use "[^"]+";')
 _INDICES: Final = ("i", "j", "k", "p", "q", "r", "s", "t")
+"""Names for indices, in the order in which they are proposed."""
 
 
 def candidates(fault: Diagnostic) -> Iterator[Edits]:
@@ -44,7 +49,7 @@ def candidates(fault: Diagnostic) -> Iterator[Edits]:
 
 
 def _of_code(places: Places, code: str) -> Iterator[Edit]:
-    """Yield the places where code that a hint quotes may belong."""
+    """Yield edits that write code which a hint quotes, at places where it may belong."""
     if _USE.fullmatch(code):
         yield Edit(places.at(0), f"{code}\n")
         return
@@ -58,6 +63,7 @@ def _of_code(places: Places, code: str) -> Iterator[Edit]:
             yield Edit(places.statement, code)
         yield Edit(places.at(places.statement.start), f"{code} ")
         return
+    # A value: in the place of the fault, of the call or read around it, of the whole value.
     for place in (places.span, *places.around()):
         if _keeps(places, place, code):
             yield Edit(place, code)
@@ -79,9 +85,10 @@ def _of_code(places: Places, code: str) -> Iterator[Edit]:
 
 
 def _keeps(places: Places, place: Span, code: str) -> bool:
-    """Whether code has all words of a place but those of the fault.
+    """Whether code has all words of a place except those of the fault itself.
 
-    A name that a hint gives as an example is no value: what is written must stay.
+    If it lacks one, the hint's code is an example with names of its own, and writing it there
+    would lose the user's.
     """
     left = Counter(_WORD.findall(place.text))
     left -= Counter(_WORD.findall(places.span.text))
@@ -89,7 +96,7 @@ def _keeps(places: Places, place: Span, code: str) -> bool:
 
 
 def _declared(places: Places, code: str) -> Iterator[Edit]:
-    """Yield where code such as 'mut x: f32[]' may belong: instead of `x: f32`, or of `x`."""
+    """Yield edits that write a declaration such as 'mut x: f32[]': for `x`, or `x: f32`."""
     name = code.removeprefix("mut ").partition(":")[0]
     if ":" in code and name.isidentifier():
         if places.span.text == name:  # 'x f32[n]', without its colon
@@ -120,13 +127,16 @@ def _of_pattern(places: Places, code: str) -> Iterator[Edit]:
 
 
 def _for_words_of(fault: Diagnostic, places: Places, code: str) -> Iterator[Edits]:
-    """Yield edits of what the message quotes: the '&' of "'&' works on integers"."""
+    """Yield edits that write code for the words that the message quotes.
+
+    Of "'&' works on integers", with the hint 'and', each '&' becomes 'and'.
+    """
     for quoted in _QUOTED.findall(fault.message)[:2]:
         for place in places.all_of(quoted.removesuffix("x")):
             yield (Edit(place, f"{code} " if code in {"not", "and", "or"} else code),)
 
 
-# What a hint asks for in words
+# Edits that a hint asks for in words
 
 
 def _instead(fault: Diagnostic, places: Places) -> Iterator[Edits]:
@@ -147,7 +157,7 @@ def _alone(_fault: Diagnostic, places: Places) -> Iterator[Edits]:
 
 
 def _join(fault: Diagnostic, places: Places) -> Iterator[Edits]:
-    """Repeat what is between two comparisons: 'a < b and b < c'."""
+    """Repeat the operand between two comparisons: 'a < b < c' becomes 'a < b and b < c'."""
     operand = fault.span.source.text[places.base : fault.span.start].strip()
     yield (Edit(places.at(fault.span.start), f"and {operand} "),)
 
@@ -270,7 +280,7 @@ def _add_result(fault: Diagnostic, places: Places) -> Iterator[Edits]:
 
 
 def _name(fault: Diagnostic, places: Places) -> Iterator[Edits]:
-    """Give a name to what has none: 'fn name', 'let t = ...;'."""
+    """Insert a missing name, the one in the hint: 'fn name', 'let t = ...;'."""
     for code in _QUOTED.findall(fault.help):
         words = code.split()
         if len(words) > 1 and words[1].isidentifier():
@@ -283,7 +293,7 @@ def _value(_fault: Diagnostic, places: Places) -> Iterator[Edits]:
 
 
 def _body(_fault: Diagnostic, places: Places) -> Iterator[Edits]:
-    """Put what a reduction reads in parentheses."""
+    """Put the body of a reduction in parentheses."""
     for place in places.bodies():
         yield (
             Edit(places.at(place.start), "("),
@@ -316,17 +326,18 @@ _ASKED: Final[Mapping[str, _Asked]] = {
     r"value is missing": _value,
     r"body in parentheses": _body,
 }
-"""What the words of a hint ask for, by patterns of these."""
+"""The edits that a hint asks for, by a pattern of its words."""
 
 
-# Guesses of edits for hints that show another form: `a ** b` becomes `pow(a, b)`.
+# Hints that show another form of the user's expression: `a ** b` becomes `pow(a, b)`
 
 
 _OPERAND: Final = r"-?[\w.]+(?:\[[^\[\]]*\]|\([^()]*\))?"
+"""A number, name, element or call: `2.0`, `x[i, j]`, `exp(x)`."""
 
 
 class _Rewrite(NamedTuple):
-    """The words of a hint, what is written, and what is to be written instead."""
+    """A rewrite: patterns of the hint's words and of the text as `written`, and a template."""
 
     hint: str
     written: str
@@ -354,7 +365,7 @@ _REWRITES: Final = (
 
 
 def rewritten(fault: Diagnostic, places: Places) -> Iterator[Edit]:
-    """Yield the rewrites that a diagnostic's hint may mean: of a value, else of an item."""
+    """Yield the rewrites that a hint may mean: of the value, the statement, then the item."""
     for rewrite in _REWRITES:
         if re.search(rewrite.hint, fault.help):
             for place in (places.value, places.statement, places.item):

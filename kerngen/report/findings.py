@@ -32,7 +32,7 @@ class Hint:
     """A hint about a file, or about the project if it has no span.
 
     It is also used for an error without a span or code, such as wrong settings.  Editors
-    show what `is_unused` in grey.
+    show the span in grey if `is_unused`.
     """
 
     text: str
@@ -65,7 +65,7 @@ class Sources:
         self.compiler = Compiler(library)
 
     def diagnostics(self, files: Iterable[NamedFile]) -> list[Diagnostic]:
-        """Return all errors of files; if there are none, those between files.
+        """Return all errors of files; if there are none, those of files that clash.
 
         `files` may be an iterator that shows a progress bar.
         """
@@ -128,7 +128,7 @@ def as_json(faults: Iterable[Diagnostic], hints: Iterable[Hint]) -> list[Any]:
 @final
 @dataclass(frozen=True, slots=True)
 class TextSource:
-    """A text that is no file: its module is called as a file of its name would be."""
+    """A text that is no file; its module is named as that of a file `name` would be."""
 
     name: str
 
@@ -149,7 +149,7 @@ class TextSource:
 
     @property
     def is_renamed(self) -> bool:
-        """Whether that is another name."""
+        """Whether the module's name differs from the text's."""
         return self.module != PurePosixPath(self.name).stem
 
 
@@ -162,13 +162,13 @@ def check_text(text: str, path: str) -> list[Any]:
     )
 
 
-# Diagnostics of files whose generated output would be in each other's way.
+# Files whose generated files would overwrite each other
 
 
 def clashing_files(
     library: Library, paths: Mapping[str, Iterable[str]]
 ) -> Iterator[ClashingFiles]:
-    """Yield a fault for each source whose generated files are in another's way."""
+    """Yield a fault for each source whose generated files clash with another's."""
 
     def start(name: str) -> Span:
         return Span(library.source(name), 0, 0)

@@ -3,10 +3,9 @@
     let t = y[i] * lenght;          Did you mean 'length'?
 
 A diagnostic may have `edits`.  For others, the code that its hint quotes is tried in the
-places where it may belong: the name, the call around it, its statement.  What leaves the
-program with that fault less, and with no other, is a fix; the first that does is taken.
-The files that use the changed one are a part of the program: where the fault hid whether
-they are right, and they turn out not to be, the guess is none.
+places where it may belong: the name, the call around it, its statement.  The first candidate
+that removes the fault, and adds none, is the fix.  The files that use the changed one count,
+too: if the edited program has a new fault in one of them, the candidate is refused.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from kerngen.source.text import Source
 from kerngen.syntax import ast
 
 MOST_FIXED: Final = 200
-"""Faults of a file that are fixed in one run."""
+"""How many faults of a file are fixed in one run."""
 
 MOST_TRIED: Final = 24
-"""Candidates that are tried of one hint; each takes as long as a check."""
+"""How many candidates are tried for one hint; each takes as long as a check."""
 
 
 @final
@@ -47,8 +46,8 @@ def fix_of(sources: Sources, fault: Diagnostic) -> Fix | None:
         edited = _edited(sources, edits)
         after = _faults_of(edited)
         key = _key(fault)
-        # Of what the class of the fault asks for itself this is enough: behind an error
-        # of syntax there may be faults that nobody could see.
+        # For the diagnostic's own edits it is enough that the fault is gone: an error of
+        # syntax may have hidden other faults, which only now are found.
         if edits == fault.edits and after[key] <= before[key]:
             return Fix(_title(edits), edits)
         if after <= before and not breaks_users(sources, edited, _files_of(edits)):
@@ -136,14 +135,14 @@ def _title(edits: Edits) -> str:
     return f"Write '{text}'"
 
 
-# Whether a change of one file breaks the files that use it.
+# Whether an edit breaks the files that use the edited one
 #
 #     struct Pair { a: f3 }           Did you mean 'f32'?
-#     y[i] = x[i + p.a];              No: another file has an index there.
+#     y[i] = x[i + p.a];              In another file: no, as `p.a` is used as an index.
 #
-# A fault in a file hides what is wrong in its users.  Once it is gone, what is found in them
-# was there before, or is new: only an item that names nothing of another file was wrong all
-# along.
+# A fault in a file hides the faults of its users, as they can't be checked.  A fault that is
+# found in a user after the edit may be the edit's, unless the faulty item names nothing of
+# another file: then it was wrong before.
 
 
 _WORD: Final = re.compile(r"\w+")
@@ -167,12 +166,12 @@ def _faults(sources: Sources, file: str) -> tuple[Diagnostic, ...]:
     except CompileError as error:
         return tuple(error.diagnostics)
     except OSError:
-        pass  # what can't be read is no user
+        pass  # a file that can't be read is no user
     return ()
 
 
 def _may_follow(fault: Diagnostic, user: str, sources: Sources) -> bool:
-    """Whether a fault that was found in a user may follow from what it uses."""
+    """Whether a fault in a user may be caused by a file that it uses."""
     if fault.span.source.name != user:
         return True
     programs = sources.compiler.checker.programs

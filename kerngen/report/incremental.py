@@ -1,9 +1,10 @@
-"""The findings of a file whose text changes: what has not changed is not checked again.
+"""Incremental checks of a file that is being edited: only changed sections are checked.
 
 Kernels and schedules that had no errors, and whose text and dependencies are as they were,
-are left out of the text that is checked; their warnings and hints are moved to where they
-are now.  Whatever looks at all kernels of a file leads to a check of the whole text: files
-that schedule each other's kernels, names of kernels that Python changes, wrong schedules.
+are left out of the text that is checked; their warnings and hints are moved to where their
+items are now.  The whole text is checked where a finding depends on all kernels of a file:
+if files schedule each other's kernels, if Python changes names of kernels, if a schedule or
+gradient names a kernel that does not exist.
 """
 
 from __future__ import annotations
@@ -33,34 +34,44 @@ from kerngen.syntax import ast
 from kerngen.syntax.library import Library
 
 _Key: TypeAlias = tuple[object, ...]
-"""The code that the findings of a section follow from, and which part is its own."""
+"""The code that a section's findings follow from, and which part of it is the section.
+
+It is the texts of the section and its dependencies, the section's place among these, and
+the words in it that guards read.
+"""
 
 _COMPARE: Final = (UnknownKernel, NothingMatches, TooManyMatches, NoKernelToDerive)
 """Errors whose hints compare a name with those of all kernels."""
 
 _MOST_REMEMBERED: Final = 5000
-"""Sections, so that an undone edit needs no check; 3,000 lines have about 300."""
+"""How many sections are remembered, so that an undone edit needs no check.
+
+A file of 3,000 lines has about 300.
+"""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Right:
-    """A section without errors, with its warnings and hints."""
+    """A section that had no errors, with its warnings and hints."""
 
     section: TextSection
     found: tuple[Found, ...]
 
     def explains(self, section: TextSection) -> bool:
-        """Whether another section has the same findings, perhaps in another place."""
+        """Whether a section with the same key has these findings, perhaps moved.
+
+        Comments are not in the key, and may differ if there are no findings to place.
+        """
         return not self.found or section.text == self.section.text
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The part of a text that is checked: sections by number, which are in `kept`.
+    """Which sections of a text are checked: those with their numbers in `kept`.
 
-    `keys` are those of all sections.
+    `keys` are those of all sections, in order.
     """
 
     sections: tuple[TextSection, ...]
@@ -81,7 +92,7 @@ class _Plan:
 
 @final
 class Incremental:
-    """The findings of one file, which remembers what was right of its texts."""
+    """The findings of one file, with a memory of the sections that had no errors."""
 
     def __init__(self) -> None:
         self._right: dict[_Key, _Right] = {}
@@ -102,6 +113,7 @@ class Incremental:
             return whole.found(), whole
         whole.compiler.checker.adopt(self._used)
         plans = self._plans(source.text)
+        # A plan that turns out not to be enough is followed by the next, or the whole text.
         for plan in plans:
             if not (is_alone and plan.left_out):
                 break
@@ -118,15 +130,16 @@ class Incremental:
         return found, whole
 
     def _forget(self, *others: Source) -> None:
-        """Forget what followed from files that the file used, if they have changed."""
+        """Forget all findings if a file that the file uses has changed."""
         if others != self._others:
             self._right, self._others, self._used = {}, others, {}
 
     def _plans(self, text: str) -> tuple[_Plan, ...]:
-        """Return the sections of a text to check; if syntax is wrong, those of the last plan.
+        """Return the plans to try in order: a plan before the last counts if syntax is right.
 
-        An error of syntax is worded by the items before and after it.  Where these have
-        gradients, which take the longest, they are first left out.
+        The message of a syntax error depends on the items before and after it, so these are
+        checked, too.  If they have gradients, which take the longest, a plan without them
+        comes first, for the usual case that there is no such error.
         """
         sections = sections_of(text)
         numbers = range(len(sections))
@@ -136,6 +149,7 @@ class Incremental:
             _key(sections, number, sorted(depends.of((number,))), guards)
             for number in numbers
         )
+        # Sections that are new or changed, with their neighbours, and what all these need.
         changed = {n for n in numbers if not self._is_right(sections[n], keys[n])}
         edited = {n for n in changed if sections[n].contents.may_be_left_out}
         around = {n + by for n in edited for by in (-1, 1)}.intersection(numbers)
@@ -159,6 +173,7 @@ class Incremental:
             return
         if len(self._right) > _MOST_REMEMBERED:
             self._right.clear()
+        # Only sections of whole items whose findings lie inside of them can be moved.
         whole = _whole_items(plan, checker.programs[name].items)
         placed = _by_section(plan, found)
         for number in plan.kept & whole:
@@ -170,7 +185,7 @@ class Incremental:
     def _together(
         self, plan: _Plan, found: tuple[Found, ...], source: Source
     ) -> tuple[Found, ...]:
-        """Return the findings of a part, with those of what was left out."""
+        """Return the findings of a part, with the known ones of sections that were left out."""
         if any(each.severity == "error" for each in found):
             return found
         others: list[Found] = []
@@ -182,10 +197,11 @@ class Incremental:
 
 
 def around(whole: Sources, start: int, end: int) -> Sources:
-    """Return sources with less of the first file: sections, and what they depend on.
+    """Return sources in which the first file has only the sections from `start` to `end`.
 
-    They are those from an offset to another.  All sections are there if that is one place,
-    in a schedule or a gradient, which may name any kernel, or if other files schedule some.
+    Their neighbours and dependencies are kept, too.  All sections are kept if the two are one
+    offset in a schedule or gradient, which may name any kernel, or if other files schedule
+    kernels of the file.
     """
     library, name = whole.library, whole.files[0].name
     try:
@@ -238,7 +254,7 @@ def _key(
 
 
 def _holds(found: Iterable[Found], part: Sources, name: str, plan: _Plan) -> bool:
-    """Whether the findings of a part are all that the whole text would have."""
+    """Whether a check of the whole text would have the same findings as that of a part."""
     kernels = plan.kernels
     if len({each.casefold() for each in kernels}) < len(kernels):
         return False  # of files whose names differ in case alone, all are compared
@@ -308,6 +324,6 @@ def _moved(found: Found, source: Source, by: int) -> Found:
 
 
 def _order(found: Found) -> tuple[bool, bool, int]:
-    """Warnings come first, then hints; each by its place."""
+    """Return the key to sort findings by: warnings before hints, each by its offset."""
     start = -1 if found.span is None else found.span.start
     return isinstance(found, Hint), found.span is not None, start

@@ -47,9 +47,9 @@ class UniformData(TypedDict):
 class ScheduleData(TypedDict):
     """A schedule of a stage, as data.
 
-    `covers` names the stages after it that run in the same dispatches, and `keeps` what
-    these then hand to each other without storing it.  `bytes` and `operations` are what
-    all of them cost at the least.
+    - `covers`: the stages after it that run in the same dispatches
+    - `keeps`: the tensors that these then pass on without storing them
+    - `bytes`, `operations`: the least that all of them cost, as polynomials of the dims
     """
 
     name: str
@@ -64,11 +64,13 @@ class ScheduleData(TypedDict):
 class StageData(TypedDict):
     """A stage with its schedules in order of preference, as data.
 
-    `computes` holds the statements that it fuses.  `bytes` and `operations` are what it
-    costs at the least where it runs alone, over the dims.  `apart` is why it is not fused
-    with the stage before it.  `within` names the earlier stages of which a
-    schedule runs it, too; without schedules of its own it always runs so.  `others` is
-    why not another strategy.
+    - `computes`: the statements that it fuses
+    - `bytes`, `operations`: the least that it costs if it runs alone, as polynomials of the
+      dims
+    - `apart`: why it is not fused with the stage before it
+    - `within`: the earlier stages whose schedules may run it, too; a stage without schedules
+      of its own always runs with one of these
+    - `others`: for each other strategy, why it does not run the stage
     """
 
     name: str
@@ -94,9 +96,10 @@ class ShaderData(TypedDict):
 class KernelData(TypedDict):
     """The data that `kerngen show KERNEL --json` prints.
 
-    `python` is what Python calls the kernel, inside of the output's package.
-    `inlined` lets are computed where they are used.  `plan` has the lines of the
-    plan file that are about the kernel, and `shaders` the files that these name.
+    - `python`: the kernel's module and function in the output's package
+    - `inlined`: the lets that are computed where they are used
+    - `plan`: the lines of the plan file that are about the kernel; `shaders`: the files that
+      these name
     """
 
     name: str
@@ -123,7 +126,7 @@ def as_data(
 ) -> KernelData:
     """Return the report of a kernel as JSON data.
 
-    `names` are Python's, in a module of the name `module`, and `plan` its lines there.
+    `names` are its names in the Python module `module`, and `plan` its lines of the plan file.
     """
     kernel = program.staged.kernel
     return {
@@ -205,7 +208,7 @@ def _stages(program: KernelProgram) -> Iterator[StageData]:
 
 
 def _within(stages: Sequence[StageProgram], number: int) -> Iterator[str]:
-    """Yield the names of the earlier stages that may run the one of a number, too."""
+    """Yield the names of the earlier stages with a schedule that covers stage `number`."""
     for first, stage in enumerate(stages[:number]):
         if any(first + len(s.stages) > number for s in stage.schedules):
             yield stage.name
@@ -214,7 +217,7 @@ def _within(stages: Sequence[StageProgram], number: int) -> Iterator[str]:
 def _schedule(
     schedule: ScheduledStage, program: KernelProgram, number: int
 ) -> ScheduleData:
-    """Describe a schedule of the stage of a number, and of those that it covers."""
+    """Return the data of a schedule of stage `number`, with the costs of all it covers."""
     stages = program.staged.stages[number : number + len(schedule.stages)]
     written = {s.tensor for x in stages for s in x.steps if isinstance(s, Write)}
     stored = schedule.bound

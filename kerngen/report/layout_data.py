@@ -25,9 +25,11 @@ class RuleData(TypedDict):
 class FieldData(TypedDict, total=False):
     """A field of a struct with its padding, as data.
 
-    An array has the `length` and `stride` of each of its axes, the outermost first; a
-    matrix has those of its columns.  What holds a struct has that one's `fields`, with
-    offsets from where that one starts.
+    - `offset`, `size`, `align`, `padding`: in bytes
+    - `lengths`, `strides`: of each axis of an array, the outermost first, or of a matrix's
+      columns
+    - `fields`: those of a struct that the field, or each of its elements, is; their offsets
+      are from the start of that struct
     """
 
     name: str
@@ -74,7 +76,7 @@ class LayoutData(TypedDict):
 @final
 @dataclass(frozen=True, slots=True)
 class LayoutSubject:
-    """A struct, or a kernel's parameters: what `kerngen layout` shows."""
+    """A struct, or the uniform struct of a kernel's parameters, to be shown."""
 
     item: Struct | Kernel
     layouts: tuple[layout.StructLayout, ...]
@@ -88,12 +90,12 @@ class LayoutSubject:
 
     @property
     def names(self) -> set[str]:
-        """The names that a user may give for it."""
+        """The names by which a user may ask for it on the command line."""
         return {self.name, self.item.name, *(laid.name for laid in self.layouts)}
 
 
 def subjects(module: Module, *, foreign: bool = False) -> list[LayoutSubject]:
-    """Return the structs of a file, then its kernels with anything to lay out.
+    """Return the structs of a file, then its kernels with parameters to lay out.
 
     With `foreign`, structs of other files that these contain are added.
     """
@@ -113,7 +115,7 @@ def subjects(module: Module, *, foreign: bool = False) -> list[LayoutSubject]:
 
 
 def _used(module: Module) -> Iterator[Struct]:
-    """Yield the structs that those of a file, and its kernels, are made of."""
+    """Yield the structs inside of a file's structs, tensors and parameters."""
     for struct in module.structs:
         yield from structs_in(struct)
     for kernel in module.kernels:
@@ -126,7 +128,7 @@ def _used(module: Module) -> Iterator[Struct]:
 def hints(module: Module) -> list[BetterOrder]:
     """Return the structs of a file for which a better order of fields exists.
 
-    For uniform buffers, that is only about structs that parameters contain.
+    For uniform buffers, only structs inside of parameters are considered.
     """
     found: list[BetterOrder] = []
     parameters = {
@@ -218,7 +220,7 @@ def axes_of(laid: layout.Laid) -> Iterator[tuple[int, int]]:
 
 
 def struct_in(laid: layout.Laid) -> layout.StructLayout | None:
-    """Return the struct that a field, or each of its elements, has; else None."""
+    """Return the struct that a field, or each of its elements, is; None for another type."""
     match laid:
         case layout.ArrayLayout(element=element):
             return struct_in(element)

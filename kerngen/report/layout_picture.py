@@ -1,4 +1,8 @@
-"""A picture of a struct's bytes: a letter for each byte that a field uses, else a dot."""
+"""A picture of a struct's bytes: a letter for each byte that a field uses, else a dot.
+
+0  aaaa aaaa aaaa bbbb
+16  cccc .... .... ....
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,11 @@ STYLES: Final = ("cyan", "green", "yellow", "magenta", "blue", "red")
 UNUSED: Final = "."
 
 _ROW: Final = 16
+"""Bytes in a row of the picture."""
 _WORD: Final = 4
+"""Bytes between two gaps of a row: a word of WGSL's memory."""
 _MOST, _HEAD, _TAIL = 32, 20, 4
+"""A picture of more rows than `_MOST` is cut to its first and last ones."""
 
 
 def letter_and_style(number: int) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from kerngen.report.layout_data import LayoutSubject, axes_of
 from kerngen.report.layout_picture import Pieces, letter_and_style, picture
 
 _MOST_NAMED: Final = 24
+"""The most fields that a hint lists in their better order."""
 
 _LEGEND: Final = (
     "Offsets and sizes are in bytes. In a picture, a letter is a byte of that field, and "

@@ -22,9 +22,9 @@ def check_page(text: str) -> str:
 def compile_page(text: str) -> str:
     """Return the generated files and reports of a text without errors, as JSON.
 
-    `files` are those that a build would write.  `twin` has the NumPy twins of the Python
-    module.  `layout` has lines of pieces, each a text with its style, as `kerngen layout`
-    prints them.
+    - `files`: the text of each file that a build would write, by path
+    - `twin`: the Python module's NumPy references
+    - `layout`: the lines that `kerngen layout` prints, as lists of texts with a style each
     """
     library = Library.of_text(text, NAME)
     compiled = Compiler(library, formatted=False, targets=Target).compile(NAME)
@@ -40,6 +40,10 @@ def compile_page(text: str) -> str:
 
 
 def _twins(binding: str) -> str:
-    """Return the functions of a binding that compute in NumPy."""
+    """Return the NumPy references in the text of a Python module.
+
+    Their decorator is `@kernel_function`; that of a kernel's own function is
+    `@_SOFTMAX.function`.
+    """
     items = binding.split("\n\n\n")
     return "\n\n\n".join(x for x in items if x.startswith("@kernel_function\ndef "))

@@ -1,4 +1,7 @@
-"""Spans around a diagnostic, found by lexemes, as the text may not parse."""
+"""Spans around a diagnostic: its statement, value, call, item.
+
+They are found by lexemes and not in a syntax tree, as the text may not parse.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +50,7 @@ class Places:
     @cached_property
     def statement(self) -> Span:
         """The statement or item around the span, its ';' included."""
+        # Back to the ';' or brace before the statement, or to the item's keyword.
         start = self.span.start
         depth = 0
         for each in reversed(self._before):
@@ -80,7 +84,7 @@ class Places:
 
     @cached_property
     def target(self) -> Span | None:
-        """The span before the '=' of the statement."""
+        """The left side of the statement, its '=' included, or None."""
         for each in self._inside(self.statement):
             if each.text in {"=", "+=", "-=", "*=", "/="}:
                 return self._between(self.statement.start, each.end)
@@ -88,7 +92,7 @@ class Places:
 
     @cached_property
     def value(self) -> Span | None:
-        """The span after the '=' of the statement."""
+        """The right side of the statement, without its ';', or None."""
         if self.target is None:
             return None
         inside = [x for x in self._inside(self.statement) if x.start >= self.target.end]
@@ -113,7 +117,7 @@ class Places:
         return [x for x in self._lexemes if span.start <= x.start and x.end <= span.end]
 
     def around(self) -> Iterator[Span]:
-        """Yield larger spans that begin at or contain this one: calls and reads."""
+        """Yield larger spans that begin at or contain this one: calls, reads, the value."""
         if self._after and self._after[0].text in {"]", ")"}:
             yield self._between(self.span.start, self._after[0].end)
         for end in self._suffixes():
@@ -127,7 +131,7 @@ class Places:
             yield self.value
 
     def _suffixes(self) -> Iterator[int]:
-        """Yield the ends of what follows without a blank: '(x)', '[i]', '.y'."""
+        """Yield the ends of the suffixes that follow without a blank: '(x)', '[i]', '.y'."""
         end = self.span.end
         after = iter(self._after)
         for each in after:
@@ -152,7 +156,7 @@ class Places:
 
     @cached_property
     def base(self) -> int:
-        """The offset of the expression that the span is a member or argument of."""
+        """The offset at which the expression around the span begins: `p` for `p[i].mass`."""
         start, depth = self.span.start, 0
         for each in reversed(self._before):
             if each.end != start and depth == 0 and start < self.span.start:

@@ -4,8 +4,9 @@
     kernel halve(x: f32[n]) -> y: f32[n] { ... }        2, which depends on 1
     schedule halve when n > 64 { map, wg = 64 }         3; 2 and 3 depend on each other
 
-Who checks a text again needs only those that have changed, and what they depend on.  A word
-that may name an item counts as a dependency: that is too many rather than too few.
+To check a text again, only the sections that have changed are needed, and their dependencies.
+Every word that is the name of an item counts as a dependency: too many are found rather than
+too few.
 """
 
 from __future__ import annotations
@@ -33,9 +34,14 @@ _GUARD: Final = re.compile(r"\bwhen\b([^{]*)")
 class Contents:
     """The names in a section's text.
 
-    `kernels` and `shared`, functions, constants and structs, are defined in it; it changes
-    the meaning of those that it `targets`: a schedule, a gradient, a derivative.  `code`
-    is the text without the words of its comments, and with single blanks.
+    - `words`: all words outside of comments
+    - `kernels`, `shared`: the kernels, and the functions, constants and structs, that it
+      defines
+    - `targets`: the names of items whose meaning it changes, as a schedule, a gradient or a
+      derivative
+    - `guards`: the words in the guards of its schedules
+    - `begins`: the keyword that it begins with, or ""
+    - `code`: the text with single blanks; of a comment only the mark of a doc comment is left
     """
 
     words: frozenset[str]
@@ -48,12 +54,12 @@ class Contents:
 
     @property
     def may_be_left_out(self) -> bool:
-        """Whether it can have no name that hints of other items propose."""
+        """Whether no hint about another item can propose a name in it: a kernel or schedule."""
         return self.begins in {"kernel", "schedule"}
 
     @property
     def derives(self) -> bool:
-        """Whether it is a gradient, or a derivative."""
+        """Whether it has a gradient, or a derivative."""
         return _DERIVES.search(self.code) is not None
 
 
@@ -68,7 +74,7 @@ class TextSection:
 
     @property
     def end(self) -> int:
-        """The offset behind it."""
+        """The offset after its last character."""
         return self.start + len(self.text)
 
 
@@ -97,6 +103,7 @@ def _before_comments(text: str, start: int, least: int) -> int:
 
 @lru_cache(maxsize=4096)  # the items of a few large files
 def _contents(text: str) -> Contents:
+    """Return the names in a section's text, found by patterns and its outline."""
     code = _COMMENT.sub(_mark, text)
     outline = outline_of(Source("", text))
     words = frozenset(_WORD.findall(code))
@@ -145,11 +152,13 @@ def _direct(sections: Sequence[TextSection]) -> list[set[int]]:
     for number, each in enumerate(sections):
         for name in each.contents.kernels | each.contents.shared:
             defined.setdefault(name, []).append(number)
+    # A section depends on those that define a word in it.
     names = frozenset(defined)
     found = [
         {other for name in names & each.contents.words for other in defined[name]}
         for each in sections
     ]
+    # A schedule or derivative and its targets depend on each other.
     for number, each in enumerate(sections):
         for name in _targeted(each.contents, kernels):
             for other in defined.get(name, ()):

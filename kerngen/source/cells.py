@@ -8,7 +8,7 @@ TAB = "    "
 
 
 def shown(char: str) -> str:
-    """Return a character in its printed form: escaped if a terminal would obey it."""
+    """Return a character in its printed form; one that a terminal would obey is replaced."""
     if char == "\t":
         return TAB
     if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}:
@@ -31,7 +31,7 @@ def width(text: str) -> int:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether every character is itself, in one column: so it is nearly always."""
+    """Whether every character is printed as it is, in one column: the usual case."""
     return text.isascii() and text.isprintable()
 
 

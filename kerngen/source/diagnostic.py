@@ -65,10 +65,11 @@ class Edit:
 
 
 _FIELDS: Final = "__dataclass_fields__"
-"""What a dataclass has of its own, and a class derived from one does not."""
+"""The attribute that a dataclass has, and a class derived from it has not yet itself."""
 
 _COMPLETING: Final = Lock()
-"""Held while a class is made a dataclass: it has its fields before its `__init__`."""
+"""Held while a class is made a dataclass, so that no thread uses it half made: the fields are
+set before `__init__` is."""
 
 _LABEL: Final = "label"
 """The key of a related place's label, in the metadata of its field."""
@@ -101,7 +102,7 @@ class Diagnostic:
     LABEL: ClassVar[str] = ""
     HELP: ClassVar[Help] = ""
     EDIT: ClassVar[str | None] = None
-    """What to write in its place, if the hint always means that."""
+    """The text to write in the place of `span`, if the hint always means that."""
 
     span: Span
 

@@ -48,7 +48,7 @@ def read_data(file: Path) -> bytes:
     Raises `OSError` as `open` does, or if it is no regular file: a pipe would keep its
     reader waiting.
     """
-    # On what is no file, opening must not wait either.
+    # Opening a pipe must not wait either.
     handle = os.open(file, os.O_RDONLY | _AT_ONCE)
     with os.fdopen(handle, "rb") as stream:
         if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -33,7 +33,7 @@ _STYLES = {"error": "bold red", "warning": "bold yellow"}
 @final
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """One underlined place: `^` for the fault itself, `-` for what is related to it."""
+    """One underlined place: `^` for the fault itself, `-` for a related place."""
 
     span: Span
     label: str
@@ -84,6 +84,7 @@ def _coloured(lines: Iterable[_Line]) -> str:
 
 def _block(diagnostic: Diagnostic, columns: int) -> Iterator[_Line]:
     marks = _marks(diagnostic)
+    # As wide as the greatest line number.
     gutter = " " * len(str(max(mark.line for mark in marks)))
     edge = ((f"{gutter} |", _FRAME),)
 

@@ -7,17 +7,17 @@ from difflib import get_close_matches
 from typing import Final
 
 LONGEST: Final = 200
-"""Longer names are not compared: that takes time, and they are no slips of the pen."""
+"""Longer names are not compared: that takes time, and they are no typing errors."""
 
 MOST: Final = 50
-"""Of more names, only this many are compared: those that begin alike, and are as long."""
+"""The most names that are compared: the first letter must match, the nearest lengths win."""
 
 
 MOST_CHAINED: Final = 8
-"""Of more names in a chain, the middle is left out."""
+"""The most names of a chain that are shown; in a longer one, the middle is left out."""
 
 _MOST_LISTED: Final = 12
-"""Of more names, this many are listed."""
+"""The most names that are listed."""
 
 
 def closest(name: str, known: Iterable[str]) -> str:

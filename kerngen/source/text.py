@@ -20,9 +20,9 @@ COMMENT: Final = re.compile(r"//[^\n]*")
 class Source:
     """The text of a `.kern` file, and its path.
 
-    `stable_name` is the file's name in generated files, if that is not its path.
-    `left_out` are the parts, from an offset to another, that are not parsed: who checks a
-    file again needs no items that have not changed.
+    - `stable_name`: the file's name in generated files, if that is not its path
+    - `left_out`: ranges of offsets that are not parsed, as for items that have not changed
+      since the last check
     """
 
     path: str
@@ -37,7 +37,7 @@ class Source:
 
     @property
     def parsed_text(self) -> str:
-        """The text with blanks in the place of what is left out."""
+        """The text with blanks in the place of the parts that are left out."""
         parts, end = list[str](), 0
         for first, behind in self.left_out:
             parts += self.text[end:first], " " * (behind - first)

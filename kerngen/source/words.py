@@ -9,7 +9,7 @@ import unicodedata
 from typing import Final
 
 _IMPORTED: Final = frozenset(("kerngen", "numpy", "wgpu"))
-"""What generated modules need: a package of such a name would hide it."""
+"""Packages that generated modules import: another package of that name would hide them."""
 
 
 def python_word(text: str) -> str:

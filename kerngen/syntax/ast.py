@@ -67,7 +67,7 @@ class Name(Node):
 
 
 Named: TypeAlias = Identifier | Name
-"""A name where it is declared: some indices are expressions, as on the left of `=`."""
+"""A name where it is declared: an index on the left of `=` is parsed as an expression."""
 
 
 class Call(Node):
@@ -151,7 +151,7 @@ LValue: TypeAlias = Name | Subscript | Member
 
 
 def chain_of(expr: Expr) -> tuple[Expr, ...]:
-    """Return an expression behind all that its members and subscripts are of.
+    """Return the expressions that an access consists of, from its name to the whole.
 
     Of `p[i].pos.x` these are `p`, `p[i]`, `p[i].pos` and `p[i].pos.x`.
     """
@@ -371,9 +371,10 @@ Item: TypeAlias = (
 class Gap:
     """Text that was skipped because of a syntax error, and what the parser read of it.
 
-    Of `let total = sum[i x[i];` that is the `keyword` let and the `name` total; it did not
-    read the text from `unread` on, `x[i];`.  The name is that of an item, or of what a
-    statement declares or writes; it is empty where the parser did not come so far.
+    Of `let total = sum[i x[i];` these are the `keyword` let and the `name` total; it did not
+    read the text from the offset `unread` on, `x[i];`.  The name is that of an item, or of
+    the value or tensor that a statement declares or writes; it is "" if the parser did not
+    come so far.
     """
 
     span: Span
@@ -397,7 +398,7 @@ class Gap:
 class Program:
     """A parsed file; parts with syntax errors are left out.
 
-    `faults` are its errors of syntax, and `gaps` what was passed over because of them.
+    `faults` are its syntax errors, and `gaps` the parts that were passed over because of them.
     """
 
     doc: str

@@ -1,7 +1,4 @@
-"""The concrete syntax tree: every token and comment, for the formatter.
-
-It holds every token, and the comments are beside it.
-"""
+"""The concrete syntax tree for the formatter: every token, with the comments beside it."""
 
 from __future__ import annotations
 
@@ -20,10 +17,10 @@ from kerngen.syntax.parser import grammar_text
 _CLOSING = frozenset(
     {"CLOSE_PAREN", "CLOSE_BRACKET", "CLOSE_BRACE", "OPEN_BRACE", "WHEN"}
 )
-"""What may follow a list's last comma.
+"""The tokens that may follow the last comma of a list.
 
-`{` follows the outputs of a kernel or the kernels of a schedule, `when` these or the
-indices of a reduction.
+`{` follows the outputs of a kernel, or the kernels of a schedule; `when` follows the kernels
+of a schedule, or the indices of a reduction.
 """
 
 
@@ -65,9 +62,9 @@ def _tables() -> Tables:
 
 @cache
 def _lexer() -> Lark:
-    """Return a lexer that ignores nothing.
+    """Return a lexer that also yields blanks and comments, made once.
 
-    To ask the parser's not to would make a lexer for each text, which takes 5 ms.
+    lark's `lex(text, dont_ignore=True)` would make one for each text, which takes 5 ms.
     """
     lexical = re.sub(r"^%ignore .*$", "", grammar_text(), flags=re.MULTILINE)
     return Lark(lexical, parser=None, lexer="basic", start=["program"])

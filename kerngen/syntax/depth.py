@@ -1,8 +1,7 @@
 """Limits on the nesting of expressions, and on the length of operator chains.
 
-Later stages walk expressions by recursion.  The limits keep that within bounds, so that
-nothing a user writes can end in a RecursionError, nor what is generated from it: Tint
-and type checkers have limits of their own.
+Later stages walk expressions by recursion.  Within the limits, no program of a user ends in a
+RecursionError, and no generated file exceeds the limits that Tint and type checkers have.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ from kerngen.syntax import ast
 from kerngen.syntax.faults import LongChain, NestedTooDeep, TooManyIndices
 
 LIMIT: Final = 128
-"""How deep an expression nests, where a chain such as `a + b + c` is one level."""
+"""The deepest nesting of an expression, where a chain such as `a + b + c` is one level."""
 
 LONGEST_CHAIN: Final = 240
-"""How deep it nests where each operator is a level: pyright reads 256."""
+"""The deepest nesting where each operator is a level: pyright reads 256."""
 
 MOST_CALLS: Final = 180
-"""How deep it nests where each factor is a level: matrices are multiplied by calls.
+"""The deepest nesting where each factor of a product is a level, too.
 
-Python reads 200 parentheses in one another.
+In generated Python, matrices are multiplied by calls; Python reads 200 nested parentheses.
 """
 
 MOST_INDICES: Final = 16
-"""How many indices are at one place, or axes: Python nests at most 20 loops."""
+"""The most indices in scope at one place, and the most axes: Python nests 20 loops."""
 
 _FRAMES: Final = 4000
-"""Python's own stack, at some frames per level of an expression and of its calls."""
+"""Python's recursion limit: each level of an expression takes several frames."""
 
 _CHAINS: Final[dict[ast.BinaryOp, str]] = {
     "+": "sum",
@@ -47,7 +46,7 @@ _CHAINS: Final[dict[ast.BinaryOp, str]] = {
     "|": "|",
     "^": "^",
 }
-"""Operators that are written without parentheses, one after the other."""
+"""The kind of chain that an operator belongs to: `+` and `-` are mixed in one."""
 
 
 @contextmanager
@@ -83,7 +82,13 @@ def split_by_depth(
 @final
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A node, how deep it lies, and the chain that it belongs to, if to one."""
+    """A node with its depth, counted in three ways, and the chain that it belongs to, if any.
+
+    - `nesting`: a chain is one level
+    - `calls`: each factor of a product is a level of its own
+    - `height`: each operator is
+    - `indices`: how many indices are in scope
+    """
 
     node: object
     nesting: int = 0
@@ -113,7 +118,7 @@ class _Place:
         return None
 
     def below(self) -> Iterator[_Place]:
-        """Yield the nodes that it is made of."""
+        """Yield the parts of the node, with their depths."""
         node = self.node
         indices = self.indices + len(_introduced(node))
         for child in _children(node):
@@ -130,7 +135,7 @@ class _Place:
 
 
 def _introduced(node: object) -> tuple[Span, ...]:
-    """Return the places of the indices that a node introduces for what is inside."""
+    """Return the places of the indices that a node introduces for the nodes inside."""
     match node:
         case ast.Reduction(binders=found) | ast.LetStatement(binders=found):
             return tuple(binder.name.span for binder in found)
@@ -141,7 +146,10 @@ def _introduced(node: object) -> tuple[Span, ...]:
 
 
 def _reported(item: ast.Item, faults: Faults) -> bool:
-    """Whether an expression of an item lies beyond a limit; then report it."""
+    """Report the first expression of an item that is beyond a limit; return if there is one.
+
+    The walk has a stack of its own: recursion would fail on just the deep expressions.
+    """
     pending = [_Place(item)]
     while pending:
         place = pending.pop()

@@ -1,6 +1,6 @@
-"""The Pygments lexer of the language.
+"""The Pygments lexer of the language, and its rules, which the playground uses, too.
 
-That is rich, mkdocs, Sphinx, IPython and others: they find the lexer by its entry point.
+rich, mkdocs, Sphinx, IPython and others find the lexer by its entry point.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.syntax.wording import CONTEXTUAL, KEYWORDS
 
-# The rules of syntax highlighting as data, for Pygments and the playground.
+# The rules of syntax highlighting as data, for Pygments, the playground and TextMate
 #
-# A state has rules, of which the first that matches applies.  A rule is a pattern, the kinds
-# of its groups, or of all of it, and the state that follows:
-# the rule of `@size` has a pattern of three groups, their kinds "Punctuation",
-# "Text.Whitespace" and "Name.Decorator", and None, as it keeps the state.  Kinds are
-# Pygments' names of tokens.  `#pop` goes back to the state before.  The patterns
-# mean the same in Python and JavaScript.
+# In each state, the first rule that matches applies.  A rule is a pattern, the kinds of its
+# groups (or one kind for the whole match), and the next state, None to stay.  The rule of
+# `@size` has a pattern of three groups, their kinds "Punctuation", "Text.Whitespace" and
+# "Name.Decorator", and None.
+#
+# Kinds are Pygments' names of tokens, and `#pop` goes back to the state before.  The patterns
+# use only what means the same in Python and JavaScript.
 
 
 Rule: TypeAlias = tuple[str, tuple[str, ...], str | None]
@@ -86,7 +87,7 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
         (r"[()\[\]{},;:.]", ("Punctuation",), None),
         (r".", ("Name",), None),
     ),
-    # What a schedule is for: `softmax, matmul_*.total`.
+    # The kernels and stages of a schedule: `softmax, matmul_*.total`.
     "targets": (
         (r"\s+", ("Text.Whitespace",), None),
         (r"//.*", ("Comment.Single",), None),
@@ -100,7 +101,7 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
 
 
 def _rule(rule: Rule) -> Any:
-    """Return a rule as Pygments has them."""
+    """Return a rule in the form that Pygments takes."""
     pattern, kinds, then = rule
     if not kinds:
         return default(then)

@@ -1,9 +1,10 @@
 """The LALR parser's loop, over the tables that lark generates.
 
-lark's own loop makes a tree first, with a place for every rule that was passed through:
-most of the time of a build went there.  This one hands the parts of a rule, with their
-place, to a maker as soon as they are complete, and passes by rules of a single part.
-Which parts a rule keeps follows lark; see its documentation on 'shaping the tree'.
+lark's own loop makes a tree first, with a node and a place for each rule, even one with a
+single part: most of the time of a build went there.  This loop calls `make` with the parts
+of a rule and their place as soon as the rule is complete, and makes nothing of a rule with a
+single part.  Which parts a rule keeps follows lark; see its documentation on 'shaping the
+tree'.
 """
 
 from __future__ import annotations
@@ -22,22 +23,24 @@ from lark.utils import TextSlice
 from kerngen.syntax.wording import CONTEXTUAL
 
 END: Final = "$END"
-"""The kind of the token behind the last one, as lark has it."""
+"""The kind of the token at the end of a text, lark's name for it."""
 
 Make: TypeAlias = Callable[[str, list[Any], int, int], object]
-"""Makes what a rule becomes of its name, its parts, and where it starts and ends."""
+"""Makes the node of a rule, from its name, its parts, and its start and end offset."""
 
 _NOWHERE: Final = -1
+"""The offset of an empty rule, which has no place in the text."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """The state and value stacks of a parser: what was read, and what it is part of.
+    """The state and value stacks of a parser.
 
-    Of `y[i] = x[i] +`, the values are a target, `=`, an expression and `+`: complete
-    rules are what they were made into, tokens of an unfinished rule are as they were.
-    There is one more state than values.  `tokens` are all that were read, in order.
+    After `y[i] = x[i] +`, the values are a target, `=`, an expression and `+`: of a complete
+    rule the node that was made, of an unfinished one its tokens.  There is one more state
+    than values.  `begins` and `ends` are the values' offsets; `tokens` are all tokens that
+    were read, in order.
     """
 
     states: list[int]
@@ -71,7 +74,7 @@ class UnexpectedError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """The action of a grammar rule: what becomes of the values of its symbols.
+    """The action of a grammar rule: which of its symbols' values become its parts.
 
     - `kept`: for each value that is kept its place, whether its own parts replace it, and
       how many optional parts before it are absent: each becomes None
@@ -110,7 +113,7 @@ class Tables:
     """The tables of an LALR grammar: for each state, its action for each token."""
 
     def __init__(self, lark: Lark) -> None:
-        """Take over what lark made; it has no public name for it."""
+        """Read the parse table out of lark, which has no public name for it."""
         front: Any = lark.parser
         table = front.parser._parse_table  # noqa: SLF001
         placeholders = bool(lark.options.maybe_placeholders)
@@ -151,7 +154,9 @@ class Tables:
     def parse(
         self, tokens: Iterator[Token], make: Make, stack: Stack | None = None
     ) -> object:
-        """Parse tokens, and return what `make` made of the whole; may continue a stack.
+        """Parse tokens, and return the node that `make` made of the whole.
+
+        With `stack`, parsing goes on from the state in which it stopped at an error.
 
         Raises `UnexpectedError` at the first token that can't be there.
         """
@@ -168,6 +173,7 @@ class Tables:
             if token is not None and token.type in CONTEXTUAL:
                 token = _in_context(token, steps[states[-1]])
             kind = END if token is None else token.type
+            # Reduce all rules that the token ends, then shift it.
             while not isinstance(step := steps[states[-1]].get(kind), int):
                 if step is None:
                     raise UnexpectedError(token, self._accepted(tuple(states)), stack)
@@ -210,7 +216,7 @@ class Tables:
             stack.states.append(self._after[stack.states[-1]][step.origin])
 
     def _reduce(self, rule: _Rule, stack: Stack, make: Make) -> None:
-        """Put what a rule becomes in the place of its parts."""
+        """Replace the parts of a complete rule on the stack by the node that it becomes."""
         values, begins, ends = stack.values, stack.begins, stack.ends
         parts: list[Any] = []
         begin = end = _NOWHERE
@@ -240,6 +246,7 @@ class Tables:
         return frozenset(kind for kind in kinds if self._accepts(list(states), kind))
 
     def _accepts(self, states: list[int], kind: str) -> bool:
+        """Whether a token could be next: the reductions before it are run on the states."""
         while not isinstance(step := self._steps[states[-1]].get(kind), int):
             if step is None:
                 return False
@@ -251,13 +258,14 @@ class Tables:
 
 
 def _in_context(token: Token, steps: Mapping[str, int | _Rule]) -> Token:
-    """Return a contextual word as it is if a state takes it, else as a name."""
+    """Return a contextual word such as `gradient` as a keyword if allowed, else as a name."""
     return token if token.type in steps else Token.new_borrow_pos("NAME", token, token)
 
 
 def _rule(rule: Any, *, placeholders: bool) -> _Rule:
-    """Return a rule of lark's, in the way that its own tree builder reads it."""
+    """Return a rule of lark's with its options read as lark's own tree builder reads them."""
     options = rule.options
+    # For each symbol, how many optional parts before it were left out.
     before = [0] * (len(rule.expansion) + 1)
     if placeholders and options.empty_indices:
         # True for each part that was left out, False for each symbol that was not.

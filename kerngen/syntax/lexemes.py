@@ -1,7 +1,7 @@
 """A tolerant lexer, for texts with syntax errors, and for finding keywords.
 
-It knows no grammar: words, strings, doc comments, operators and single
-characters, with their places.  Blanks and plain comments are left out.
+It knows no grammar: it splits any text into words, strings, doc comments, operators and
+single characters, with their places.  Blanks and plain comments are left out.
 """
 
 from __future__ import annotations

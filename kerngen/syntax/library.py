@@ -1,7 +1,7 @@
 """The files of a build, and which of them use which.
 
-Files have names, paths with slashes as in `dsl/linear.kern`; `read` finds a file by its
-name.  Nothing here parses: what is fresh must be known without that.
+A file's name is a path with slashes, such as `dsl/linear.kern`; `read` finds a file by its
+name.  Nothing here parses, so that a build can find out quickly that all its output is fresh.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Library:
     def uses(self, name: str) -> tuple[UsedFile, ...]:
         """Return the files that a file uses directly, in its order.
 
-        Raises `CompileError` with what is wrong with its paths.
+        Raises `CompileError` with the faults of its paths.
         """
         faults = Faults()
         found: dict[str, Span] = {}
@@ -164,9 +164,9 @@ class Library:
         return self._outlines[name]
 
     def _glance(self, name: str) -> Outline:
-        """Return the outline of what can be read of a file.
+        """Return the outline of a file, even of one that can't be read without errors.
 
-        Whether it could be read matters only to those who need its items.
+        Its errors are reported only where its items are needed.
         """
         try:
             return self._outline(name)
@@ -184,7 +184,7 @@ class Library:
         return self._users.get(name, [])
 
     def _cycle(self, cycle: tuple[str, ...]) -> Diagnostic:
-        """Return the fault of a cycle, the same wherever the search came into it."""
+        """Return the fault of a cycle, the same whichever of its files was reached first."""
         files = around(cycle, min(cycle))
         span, *others = (
             next(use.span for use in self.uses(user) if use.name == used)
@@ -194,7 +194,7 @@ class Library:
         return faults_uses.UseCycle(span=span, chain=chain, others=tuple(others))
 
     def _resolve(self, user: str, use: Use) -> str:
-        """Return the name of the file that is used, which is there."""
+        """Return the name of the file of a `use`; raise `CompileError` if it is wrong."""
         if why := _misformed(use.path):
             fault = faults_uses.NotAUsePath(span=use.span, path=use.path, why=why)
             raise CompileError([fault])
@@ -229,7 +229,7 @@ class Library:
             raise CompileError([fault]) from None
 
     def _like(self, user: str, path: str) -> str:
-        """Return the path of a file that may be meant."""
+        """Return the path of the file of the build that a wrong path may mean, or ""."""
         folder = posixpath.dirname(user) or "."
         known = (posixpath.relpath(f, folder) for f in self._files if f != user)
         by_stem = {name.removesuffix(SUFFIX): name for name in known}
@@ -253,7 +253,7 @@ def _reason(error: OSError) -> str:
 
 
 def _misformed(path: str) -> str:
-    """Return why a path can't be taken, or nothing."""
+    """Return why a path is refused, or ""."""
     if not path:
         return "it is empty"
     if not path.isprintable():

@@ -1,8 +1,8 @@
 """The outline of a file: the files it uses, and the kernels it defines and schedules.
 
-It is found without parsing.  A build has something to do or not by which files use
-which; a scan for keywords answers that before the parser would be loaded.  Of a file
-without errors of syntax it finds exactly what the parser does.
+It is found by a scan for keywords, which is done before the parser would be loaded: a build
+needs only the outlines to find out which files are stale.  Of a file without syntax errors
+the outline has exactly the names that the parser finds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kerngen.source.text import Source, Span
 from kerngen.syntax.lexemes import ITEM_WORDS, Lexeme, lexemes
 
 ANY: Final = "*"
-"""What matches any characters, or none."""
+"""The wildcard of a pattern: it matches any characters, or none."""
 
 
 def is_pattern(name: str) -> bool:
@@ -27,8 +27,7 @@ def is_pattern(name: str) -> bool:
 
 
 def matching(pattern: str, names: Iterable[str]) -> Iterator[str]:
-    """
-    Yield the names that a pattern matches; a plain name matches itself alone.
+    """Yield the names that a pattern matches; a plain name matches itself alone.
 
     >>> list(matching("matmul_*_bias", ["matmul_nn_bias", "matmul_nn"]))
     ['matmul_nn_bias']
@@ -57,7 +56,7 @@ class Use:
 class Outline:
     """The files that a file uses, and the kernels that it defines and schedules.
 
-    What it schedules may be a pattern: `matmul_*`.
+    `scheduled` has names and patterns, such as `matmul_*`.
     """
 
     uses: tuple[Use, ...]
@@ -72,7 +71,7 @@ class Outline:
         )
 
 
-@lru_cache(maxsize=256)  # who checks at each change of a file asks for all of a build
+@lru_cache(maxsize=256)  # each check in an editor asks for all files
 def outline_of(source: Source) -> Outline:
     """Return the outline of a file, even of one with errors."""
     uses: list[Use] = []
@@ -90,7 +89,7 @@ def outline_of(source: Source) -> Outline:
 
 
 def _targets(text: str, first: Lexeme) -> Iterator[str]:
-    """Yield the kernels and patterns of a schedule: `a`, `b*` of `a, b*.mean when ...`."""
+    """Yield the kernels and patterns of a schedule: of `a, b*.mean when ...`, `a` and `b*`."""
     name, in_stage = "", False
     for lexeme in lexemes(text, first.start):
         match lexeme.text:

@@ -1,7 +1,7 @@
 """The parser: from text to the syntax tree.
 
-The grammar is in `grammar.lark`; `transform` makes the syntax tree, `diagnose` words the
-errors, `recovery` finds where to go on after one.
+The grammar is in `grammar.lark`; `lalr` runs its tables, `transform` makes the nodes of the
+tree, `diagnose` turns an error into a diagnostic, `recovery` finds where to go on after one.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ from kerngen.syntax.mistakes.mistake import Mistake, find_mistake
 from kerngen.syntax.recovery import outermost, resume
 from kerngen.syntax.transform import GrammarActions
 
+# Control characters other than tab and line feed; characters that are invisible or change
+# the direction of writing; lone surrogates; a carriage return without a line feed.
 _FORBIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\uffff\ud800-\udfff]|\r(?!\n)"
@@ -52,8 +54,8 @@ def build_parser(
 ) -> Lark:
     """Build the parser of a grammar; with `debug`, conflicts are logged.
 
-    lark keeps it in the file `cache`, for the next process.  It makes it anew for another
-    grammar, other options, another lark or Python, and where the file is damaged.
+    lark stores the parser in the file `cache`, for the next process.  It makes it again for
+    another grammar, other options, another lark or Python, and if the file is damaged.
     """
     return Lark(
         grammar,
@@ -122,14 +124,14 @@ def read(source: Source) -> ast.Program:
 
 
 def _refuse_forbidden_characters(source: Source) -> None:
-    """Stop at the first one: a file that has one may well be no text at all."""
+    """Raise `CompileError` for the first one alone: such a file may be no text at all."""
     if match := _FORBIDDEN.search(source.text):
         span = Span(source, match.start(), match.end())
         raise CompileError([ForbiddenCharacter(span=span, codepoint=ord(match[0]))])
 
 
 def _parsed(source: Source, faults: Faults) -> tuple[ast.Program, tuple[ast.Gap, ...]]:
-    """Parse a file; what is passed over after an error is not in the program."""
+    """Parse a file; return its program, and the gaps that were passed over after errors."""
     tables, found, gaps = _tables(), Faults(), list[ast.Gap]()
     make = GrammarActions(source, found).make
     text, stack, begin = source.parsed_text, tables.begin(), 0

@@ -2,8 +2,11 @@
 
 The parser drops the faulty statement or item from its stack, and reads on at a place that
 can't be misread: after the `;` of the statement, at a `let`, `host` or `require` of the
-same body, or at the next item.  What is passed over is a gap: one mistake causes no second
-report there, and what the rest of the file can't find may be in it.
+same body, or at the next item.  The text that is passed over is a gap.  No error is reported
+in it, and a name that the rest of the file can't find may be declared there.
+
+    let t = x[i] + ;          the fault is at the `;`, the statement is dropped
+    y[i] = t;                 parsing goes on here; no error, as the gap declares `t`
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ class Resumption:
 @final
 @dataclass(frozen=True, slots=True)
 class _Levels:
-    """How many values of a stack lie before the item, and the statement, being read.
+    """How many values of a stack are before the item, and before the statement, being read.
 
     `body` is None outside of a kernel's braces.
     """
@@ -74,13 +77,13 @@ def _levels(tables: Tables, stack: Stack) -> _Levels:
 
 @final
 class _Nesting:
-    """Follows lexemes through items, braces and parentheses, from a fault on.
+    """The nesting of braces and parentheses at a lexeme, followed from a fault on.
 
-    `block` is whether the statement is a loop or `if` of another language, with braces.
+    `block`: the statement is a loop or `if` of another language, with braces of its own.
     """
 
     def __init__(self, text: str, read: list[Token], statement: int) -> None:
-        """Begin behind the unreduced tokens of an item, of which `read` is a list."""
+        """Begin after the tokens of an unfinished item, `read`, with a statement's offset."""
         self._text = text
         self._statement = statement
         self._in_kernel = any(token.type == "KERNEL" for token in read)
@@ -104,7 +107,7 @@ class _Nesting:
 
     @property
     def in_body(self) -> bool:
-        """Whether a statement may start here: in a kernel, in its own braces alone."""
+        """Whether a statement may start here: in a kernel, and in no braces but its own."""
         return self._in_kernel and self._braces == 1
 
     @property
@@ -147,6 +150,7 @@ def resume(
     def gap(size: int, start: int, end: int) -> ast.Gap:
         return _gap(Span(source, start, end), fault, stack.values[size:])
 
+    # What of the unfinished item and statement is on the stack.
     levels = _levels(tables, stack)
     tokens = [x for x in stack.values[levels.file :] if isinstance(x, Token)]
     begins = [token.start_pos or 0 for token in tokens]
@@ -159,6 +163,8 @@ def resume(
     if onward is not None and len(stack.values) == levels.file:
         return Resumption(gap(levels.file, fault, onward), onward)
     found, in_body = _go_on(text, nesting, fault)
+    # In the body that is being read: only the statement is dropped.  Else the item is; if
+    # its head was faulty, the body is read behind a head that is inserted.
     if in_body and body is not None:
         return _drop(stack, body, Resumption(gap(body, statement, found), found))
     end = _end_of_item(text, _Nesting(text, tokens, statement), fault)
@@ -172,7 +178,7 @@ def resume(
 def _gap(span: Span, fault: int, values: Sequence[object]) -> ast.Gap:
     """Return the gap for a statement or item that the parser has read up to a fault.
 
-    `values` are those of its stack: tokens, and nodes made of complete rules.
+    `values` are the statement's on the stack: tokens, and nodes of complete rules.
     """
     read = [x for x in values if not (isinstance(x, Token) and x.startswith("//"))]
     match read:
@@ -194,10 +200,10 @@ def _gap(span: Span, fault: int, values: Sequence[object]) -> ast.Gap:
 
 
 def _drop(stack: Stack, size: int, after: Resumption) -> Resumption:
-    """Leave the first `size` values on a stack, and of its tokens the last before the gap.
+    """Cut a stack to its first `size` values, and its tokens to the last before the gap.
 
-    A report looks at the tokens since the one before: those of all would take, for many
-    faults, time with the square of their number.
+    `mistake._preceding` walks the tokens back for each error.  If all were kept, many errors
+    would take time with the square of their number.
     """
     stack.cut(size)
     while stack.tokens and (stack.tokens[-1].start_pos or 0) >= after.gap.span.start:
@@ -234,7 +240,7 @@ def _end_of_item(text: str, nesting: _Nesting, fault: int) -> int:
     return len(text)
 
 
-# What the gaps hold
+# Gaps, and the names in them
 
 
 def outermost(gaps: Iterable[ast.Gap]) -> tuple[ast.Gap, ...]:

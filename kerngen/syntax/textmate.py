@@ -1,7 +1,7 @@
 """The TextMate grammar for VS Code and others, made from the highlighting rules.
 
-A state of the rules is a list of patterns.  TextMate has no `#pop`: a state ends where none
-of its rules matches, which is what `#pop` is there for.
+A state of the rules becomes a list of patterns.  TextMate has no `#pop`: there, a state ends
+where none of its rules matches, which is where the rules have `#pop`.
 """
 
 from __future__ import annotations

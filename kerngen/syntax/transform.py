@@ -28,13 +28,13 @@ Documented: TypeAlias = (
 )
 
 _MOST_DIGITS = 100
-"""Python itself refuses to convert more than some thousands."""
+"""Longer numbers are refused; Python converts none of more than some thousands."""
 
 
 LISTS: Final = frozenset(
     "attributes locals names targets options parameters binders expressions".split()
 )
-"""Rules that are lists of their parts."""
+"""Rules that become a tuple of their parts."""
 
 _Nodes: TypeAlias = Mapping[str, Callable[..., object]]
 
@@ -66,15 +66,15 @@ NODES: Final = cast(
         "call": ast.Call,
     },
 )
-"""Rules whose parts are the fields of a node, in their order; its place follows."""
+"""Rules whose parts are the fields of a node, in that order, with the span as a keyword."""
 
 OPTIONAL_LISTS: Final = frozenset("kernel gradient let".split())
-"""Rules in which a part that is left out is a list without elements."""
+"""Rules in which an optional part is a list: left out, it becomes an empty tuple."""
 
 
 @final
 class GrammarActions:
-    """The functions that make nodes: one for each rule of the grammar."""
+    """Makes the nodes of rules: by `LISTS` and `NODES`, else by the method of that name."""
 
     def __init__(self, source: Source, faults: Faults) -> None:
         self._source = source

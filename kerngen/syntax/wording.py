@@ -31,7 +31,7 @@ _OPERANDS = frozenset(
 
 _MORE = _OPERATORS | {"DOT", "OPEN_BRACKET", "OPEN_PAREN"}
 
-# If all of the first are expected, they and the second are told by the phrase.
+# If all terminals of the first set are expected, the phrase replaces these and the second set.
 _PHRASES: tuple[tuple[AbstractSet[str], AbstractSet[str], str], ...] = (
     (ITEMS, frozenset({"$END"}), "an item such as 'kernel' or 'fn'"),
     (ITEMS - {"USE", "SCHEDULE"}, frozenset(), "an item such as 'kernel' or 'fn'"),
@@ -79,7 +79,7 @@ def describe(expected: AbstractSet[str]) -> tuple[str, ...]:
 
 
 def _word(terminal: str) -> str:
-    """The terminal alone; a keyword's is named like itself."""
+    """Return a terminal in words; a keyword's terminal is its word in capitals."""
     if terminal in _CLASSES:
         return _CLASSES[terminal]
     return f"'{_PUNCTUATION.get(terminal, terminal.lower())}'"

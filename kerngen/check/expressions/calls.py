@@ -49,8 +49,10 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> ir.Expr 
         return check_construct(ex, node, COMPOSITES[name])
     if name in ex.env.functions:
         return _function(ex, node, ex.env.functions[name])
+    # `max(x[j])` is meant as a reduction, `max(a, b)` is the built-in.
     is_lone = len(node.arguments) < 2 and not ex.rules.mixes
     lone_reduction = name in ir.REDUCE_KINDS and is_lone
+    # `dot(x, y)` of tensors of numbers is another library's, not the function of vectors.
     sums = name in foreign.REDUCTIONS and any(
         is_tensor_of_numbers(ex, argument) for argument in node.arguments
     )
@@ -128,6 +130,7 @@ def _function(ex: Expressions, node: ast.Call, signature: Signature) -> ir.Expr 
         return None
     values: list[ir.Expr] = []
     for parameter, argument in zip(signature.parameters, node.arguments, strict=True):
+        # The parameter's type is faulty: it may have been meant as a tensor.
         if parameter.type is None and is_whole_tensor(ex.scope.of(argument)):
             continue
         value = ex.check(argument, parameter.type and scalar_of(parameter.type))
@@ -169,6 +172,7 @@ def _builtin(
         return None
     if ex.rules.mixes:
         return _mixing_builtin(ex, node, builtin)
+    # Typed arguments first: they choose the overload, and it gives literals their types.
     kinds = [ex.env.untyped.kind(argument) for argument in node.arguments]
     typed = [
         None if kind else ex.check(argument)
@@ -200,7 +204,7 @@ def _builtin(
 def _mixing_builtin(
     ex: Expressions, node: ast.Call, builtin: Builtin
 ) -> ir.Expr | None:
-    """Return a call of the host: integers are i32, and become f32 where one is asked for."""
+    """Return a call on the host: integers are i32, and are converted to f32 if needed."""
     known = ex.check_all(node.arguments)
     if known is None:
         return None
@@ -228,7 +232,11 @@ def _choose(
     types: list[ValueType | None],
     want: Scalar | None,
 ) -> Overload | None:
-    """Return the overload that the arguments fit; literals fit as they may."""
+    """Return the overload that the arguments fit; `types` has None for trees of literals.
+
+    A float literal fits f32 alone, a whole one any number.  Of several overloads, that with
+    the result `want` is taken, else the one of the literals' own type.
+    """
 
     def fits(overload: Overload) -> bool:
         return all(
@@ -283,7 +291,7 @@ def _report_scalars(
 def _argument_hint(
     ex: Expressions, node: ast.Call, builtin: Builtin, actual: list[ValueType]
 ) -> str:
-    """Return the conversion of the first argument that would not fit."""
+    """Return the hint to convert the first argument that does not fit the likely overload."""
     floats = Scalar.F32 in actual or len(builtin.overloads) == 1
     candidates = builtin.overloads if floats else builtin.overloads[::-1]
     wanted = candidates[0].parameters

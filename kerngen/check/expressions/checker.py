@@ -1,6 +1,7 @@
 """The expression checker: from syntax to typed IR, by the rules of the place.
 
-A faulty expression is None; its fault is recorded once, where it is.
+The typed form of a faulty expression is None.  Its fault is recorded once, at the innermost
+expression that has it; those around it are None, too, and record nothing.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ class Rules(ABC):
     """The rules of a place: what its expressions may read, and how number types mix."""
 
     mixes: ClassVar[bool] = False
-    """Whether operands keep their types: an operation is F32 if one of them is, else I32.
+    """Whether operands may have different types: the result is F32 if one of them is, else I32.
 
-    Otherwise operands have one type, and literals take that of the others.
+    If not, operands must have one type, and literals take that of the others.
     """
     has_elements: ClassVar[bool] = False
     """Whether tensors and reductions may be read."""
@@ -48,7 +49,7 @@ class Rules(ABC):
     introduction: ClassVar[str] = (
         "Make it a parameter, a 'let' before this, or a 'const'."
     )
-    """What to do about a name that nothing introduces."""
+    """The hint for a name that is not declared, and similar to no other."""
 
     @abstractmethod
     def judge(
@@ -72,8 +73,9 @@ class Rules(ABC):
 class Expressions:
     """Checks expressions in one scope, by the rules of their place.
 
-    Subscripts are clamped where a condition may guard them: `in_branch` is set inside
-    of an `if`, and after `and` or `or`; `guards` are those conditions.
+    Subscripts are clamped where a condition may guard them: `in_branch` is set in a branch
+    of an `if`, to the right of `and` or `or`, and in the body of a reduction with a
+    condition; `guards` are these conditions.
     """
 
     env: Environment
@@ -116,7 +118,7 @@ class Expressions:
     def check_as(
         self, node: ast.Expr, want: ValueType, place: str, declared: Span | None = None
     ) -> Expr | None:
-        """Check an expression whose place asks for a type; return None if it has another.
+        """Check an expression whose place needs a type; return None if it has another.
 
         `declared` is the span where that type is declared.
         """
@@ -152,6 +154,7 @@ class Expressions:
         """Check operands that share one type, which literals among them take."""
         if self.rules.mixes:
             return [self.check(node) for node in nodes]
+        # Operands that have a type of their own are checked first, then the literals.
         kinds = [self.env.untyped.kind(node) for node in nodes]
         typed = {
             n: self.check(node, want)

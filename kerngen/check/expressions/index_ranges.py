@@ -48,9 +48,11 @@ def bind_indices(
     it subscripts.  An index of a let that subscripts nothing has the range on which all
     reads of the let agree.  `kind` is None for a let.
 
-    Yields None if a range is unknown.  All unknown ranges are one fault.  It is reported
-    after the body where the body has a faulty subscript, and only if that was no fault.
+    Yields None if a range is unknown.  All unknown ranges are one fault.  If the body misuses
+    a tensor or subscripts with such an index, its own fault explains more: then the ranges
+    are reported after the body, and only if the body had no fault.
     """
+    # Declare each index: with its range, as poison after a fault, or as one without a range.
     known: list[Index] = []
     unranged: list[ast.Identifier] = []
     faults_before = len(ex.env.faults)
@@ -62,7 +64,7 @@ def bind_indices(
         if isinstance(symbol, IndexSymbol):
             known.append(symbol.index)
         elif symbol is None and ex.scope.get(binder.name.name) is None:
-            # A name that is taken is a fault already.
+            # A name that is taken is reported as such below, by `declare_index`.
             unranged.append(binder.name)
         declare_index(ex, binder.name, symbol or Poison("an index", binder.name.span))
     is_doubtful = any(used_in_subscripts(name.name, *terms) for name in unranged)
@@ -124,7 +126,10 @@ def ranged_by_reads(
 
 
 def _is_defined_here(ex: Expressions, base: ast.Expr, index: ast.Named) -> bool:
-    """Whether this is the index, or the let at hand, whose axes its indices give."""
+    """Whether a subscripted name is the index itself, or the let that is being defined.
+
+    The let's axes have their lengths from its indices, so they can't give an index its range.
+    """
     if not isinstance(base, ast.Name):
         return False
     current = ex.env.current
@@ -143,7 +148,7 @@ def _by_reads(ex: Expressions, name: ast.Identifier) -> IndexSymbol | None:
 
 
 def _extent_of(scope: Scope, base: ast.Expr, axis: int) -> Extent | None:
-    """Return the length of an axis of what is subscripted: a tensor, array or vector."""
+    """Return the length of an axis of a tensor, fixed array, vector or matrix, or None."""
     symbol, memory = scope.of(base), memory_of(scope, base)
     extents: tuple[Extent, ...] = ()
     if is_whole_tensor(symbol):
@@ -178,7 +183,7 @@ def _misreads_a_tensor(ex: Expressions, terms: Terms) -> bool:
     return False
 
 
-# What to write instead
+# Hints for ranges
 
 
 def _report_no_range(
@@ -217,7 +222,7 @@ def lengths_by_reads(ex: Expressions, name: str) -> Iterator[Found]:
 @final
 @dataclass(frozen=True)
 class _Search:
-    """Follows the reads of lets, from each to the next, and goes to none twice."""
+    """A search for the range of a let's index, along reads of lets, each of them once."""
 
     ex: Expressions
     reads: dict[str, list[Read]]
@@ -261,9 +266,9 @@ class _Search:
     def _binder(
         self, binder: ast.Binder, terms: tuple[ast.Expr, ...], span: Span
     ) -> Iterator[Found]:
-        """Yield the range of an index by its bound, or by what it subscripts first.
+        """Yield the range of an index by its bound, or by the first axis that it subscripts.
 
-        That is a tensor, or an array: the range of a let may be what is asked for.
+        Lets whose ranges are not known yet are passed over.
         """
         name, ex = binder.name.name, self.ex
         if binder.bound is not None:
@@ -334,10 +339,10 @@ def probable_length(
 def _lengths_near(
     ex: Expressions, name: str, terms: Terms, kind: ast.ReduceKind | None
 ) -> Iterator[str | int]:
-    """Yield the lengths that an index may be meant to have, by what it subscripts.
+    """Yield the lengths that an index may be meant to have, by the axes that it subscripts.
 
-    That of a reduction, beside another one, runs through a window: at steps of 2 for one in
-    `2 * i + u`.
+    An index of a reduction beside another one runs through a window: for u in `2 * i + u`,
+    the length is probably the step, 2.
     """
     for tensor, axis, subscript in _subscripts(terms):
         symbol = ex.scope.get(tensor)

@@ -25,6 +25,7 @@ MAX_EXTENT: Final = bounds(Scalar.I32)[1]
 
 _WORDS: Final = {"+": "plus", "-": "minus", "*": "times", "/": "div", "%": "mod"}
 _LONGEST_NAME: Final = 32
+"""A length whose text makes a longer name is named after its index or axis."""
 
 
 _CALLED: Final = {
@@ -36,7 +37,7 @@ _CALLED: Final = {
     "min": "Write 'if a < b { a } else { b }'.",
     "max": "Write 'if a > b { a } else { b }'.",
 }
-"""How lengths are written without a function."""
+"""Hints for functions that a length can't call: how to write it without them."""
 
 
 @final
@@ -147,7 +148,7 @@ def _derived(env: Environment, node: ast.Expr, value: Expr, name: str) -> str:
 
 
 def _name(env: Environment, node: ast.Expr, otherwise: str) -> str:
-    """Spell an expression as a name that the kernel's text does not hold: `h_div_2`."""
+    """Return a name for a length, by its text and not used in the kernel: `h_div_2`."""
     tokens: list[str] = re.findall(r"\w+|[-+*/%]", node.span.collapsed)
     wanted = "_".join(_WORDS.get(token, token) for token in tokens)
     if len(wanted) > _LONGEST_NAME or not wanted.isidentifier():

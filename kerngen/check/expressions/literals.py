@@ -1,4 +1,7 @@
-"""Literals: the type that they take from their place, and range checks."""
+"""Literals: the type that they take from their place, and range checks.
+
+In `x[i] * (2 / 4)`, all literals of the tree `2 / 4` take the type f32 of the other operand.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,10 @@ _F32_RANGE = ("-3.4028235e38", "3.4028235e38")
 
 @final
 class UntypedLiterals:
-    """A cache of what type each tree of literals may take."""
+    """The types that trees of literals may take, cached by the tree's identity."""
 
     def __init__(self) -> None:
-        # With the node, which else might be gone, and its place another's.
+        # The node is kept, too: freed, its id could become another node's.
         self._known: dict[int, tuple[ast.Expr, Scalar | None]] = {}
 
     def kind(self, node: ast.Expr) -> Scalar | None:
@@ -44,6 +47,7 @@ class UntypedLiterals:
         return self._known[id(node)][1]
 
     def _find(self, node: ast.Expr) -> Scalar | None:
+        """Return the kind of a tree, by those of its operands."""
         match node:
             case ast.Number(value=value):
                 return Scalar.F32 if isinstance(value, float) else Scalar.I32
@@ -65,7 +69,11 @@ class UntypedLiterals:
                 return None
 
     def _joined(self, *nodes: ast.Expr) -> Scalar | None:
-        """Join the kinds of operands; the last first, for chains are long to the left."""
+        """Return the joint kind of operands, None if one has none.
+
+        The last operand is asked first: in a long chain, which nests to the left, it often
+        decides without a walk of the rest.
+        """
         joined = Scalar.I32
         for node in reversed(nodes):
             kind = self.kind(node)
@@ -141,7 +149,7 @@ def _too_large(
 
 
 def _same_bits(value: int, scalar: Scalar) -> str:
-    """Return the hint for one who means the bits of the other integer type."""
+    """Return the hint for a literal whose bits fit the other integer type, else ""."""
     low, _ = bounds(Scalar.I32)
     _, high = bounds(Scalar.U32)
     if not low <= value <= high:
@@ -160,7 +168,7 @@ def _float_literal(faults: Faults, span: Span, value: float) -> Constant | None:
         )
         faults.add(fault)
         return None
-    # As it is written: Python takes 1e-400 for 0.
+    # By its text, as Python's value of 1e-400 is 0.
     if abs(value) <= _ROUNDS_TO_0 and _FLOAT_NOT_0.match(span.text):
         faults.add(diag.LiteralVanishes(span=span, value=span.text))
         return None

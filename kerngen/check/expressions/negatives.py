@@ -1,9 +1,10 @@
 """Warnings about `/` and `%` in subscripts whose dividend may be negative.
 
-`x[(i - 1) % n]` reads element 0 where `i` is 0, and who thinks in Python means the last
-one.  In a branch of an `if` this is reported only where the condition is of indices and
-dims that the dividend has not: `if j < 3 { x[(i - 1) % n] }`.  Any other condition may be
-there to prevent it.  The functions of the file that a subscript calls are looked into.
+`x[(i - 1) % n]` reads element 0 where `i` is 0, and an author used to Python means the last
+one.  In a branch of an `if`, a warning is given only if the condition reads nothing but
+indices and dims that are not in the dividend: `if j < 3 { x[(i - 1) % n] }`.  Any other
+condition may be there to prevent a negative dividend.  Functions that a subscript calls are
+examined, too.
 """
 
 from __future__ import annotations
@@ -36,12 +37,14 @@ _Arithmetic: TypeAlias = (
 )
 
 _MOST_VALUES: Final = 3
-"""Lets of functions double, too."""
+"""A function of more lets, its body counted as one, is not examined: inlined, lets that read
+each other twice double in length."""
 
 _Branching: TypeAlias = ir.Select | ir.FunctionCall
 
 _MOST_PARTS: Final = 100
-"""Of a longer let nothing is kept: lets that read each other twice would double it."""
+"""A let of more nodes is not recorded, and a function of more is not examined, for the same
+reason."""
 
 
 def warn_of_negatives(ex: Expressions, node: ast.Expr) -> None:
@@ -61,9 +64,10 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr) -> None:
 
 
 def _of_this_subscript(node: ast.Expr) -> Iterator[ast.Expr]:
-    """Yield an expression and those below it, but none of a subscript within it.
+    """Yield an expression and those below it, but not the subscripts in it.
 
-    Those are checked as subscripts themselves; 100 levels of them took 10 s.
+    These are checked as subscripts themselves.  If they were walked here, too, 100 levels of
+    subscripts in subscripts would take 10 s.
     """
     waiting = [node]
     while waiting:
@@ -83,7 +87,7 @@ def _divides_negatives(ex: Expressions, node: ast.Binary) -> bool:
 
 
 def _divides_within(ex: Expressions, node: ast.Call) -> Literal["/", "%"] | None:
-    """Return the operator by which a function divides so what a call gives it."""
+    """Return the operator by which a called function divides what may be negative, or None."""
     match ex.env.model.value(node):
         case ir.FunctionCall(function=name, arguments=given) if name in ex.env.bodies:
             arguments = tuple(_inlined(ex.env, each) for each in given)
@@ -109,10 +113,10 @@ def _warn(
 def _truncating_division(
     function: ir.Function, arguments: tuple[ir.Expr, ...]
 ) -> Literal["/", "%"] | None:
-    """Return the operator by which a function divides what can be negative, if it does.
+    """Return the operator by which a function divides an integer that may be negative, or None.
 
-    A function with an `if`, or one that calls others, may know what it does; so does one
-    that adds the divisor again: `(i % n + n) % n`.
+    None, too, for a function with an `if` or a call, which may prevent it, and for one that
+    corrects the result by adding the divisor: `(i % n + n) % n`.
     """
     values = (*(value for _, value in function.lets), function.body)
     parts = [part for value in values for part in walk(value)]
@@ -155,7 +159,7 @@ def record_let(
 
 
 def _inlined(env: Environment, expr: ir.Expr) -> ir.Expr:
-    """Return an expression with the elements of such lets replaced by what they are."""
+    """Return an expression with reads of recorded lets replaced by their values."""
     match expr:
         case ir.Load(tensor=tensor) if (
             tensor.role is ir.Role.LET and tensor.name in env.lets
@@ -178,7 +182,7 @@ def _substituted(expr: ir.Expr, values: Mapping[ir.Index, ir.Expr]) -> ir.Expr:
 
 
 def _is_guarded(ex: Expressions, *divided_in: ast.Expr) -> bool:
-    """Whether a condition around a quotient may keep out what is negative."""
+    """Whether a condition around a quotient may leave out negative dividends."""
     if not ex.in_branch:
         return False
     divided = {name.name for name in names_in(*divided_in)}

@@ -101,6 +101,7 @@ def check_binary(ex: Expressions, node: ast.Binary, want: Scalar | None) -> Expr
         return _shift(ex, node, want)
     compares = node.op in ast.COMPARISONS
     sides = (node.left, node.right)
+    # A comparison is a bool, so the type that its place wants is not that of its sides.
     wanted = None if compares else want
     left, right = ex.check_together(sides, wanted)
     if left is None or right is None:
@@ -165,7 +166,7 @@ def _one_type(
     *,
     want: Scalar | None = None,
 ) -> bool:
-    """Whether two operands have one type; if not, that is a fault."""
+    """Whether two operands have one type; reports it if not."""
     (left_node, left), (right_node, right) = first, second
     if left.type == right.type:
         return True

@@ -1,8 +1,8 @@
 """Places: parts of structs, vectors and matrices that members and subscripts lead to.
 
-`lights.items[j].color` starts at a parameter or an element of a tensor, and goes into
-structs and fixed arrays step by step.  Both sides of `=` have places, and one `Walk` leads
-to them: a read takes the value at one, `targets` finds the one that a statement writes.
+`lights.items[j].color` starts at a parameter or at an element of a tensor, and leads into
+structs and fixed arrays step by step.  There are places on both sides of `=`, and a `Walk`
+finds them: a read takes the value at the place, and `targets` has the walk of left sides.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ LETTERS = {letter: "xyzw"[n % 4] for n, letter in enumerate("xyzwrgba")}
 @final
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place: a part of a parameter or of a tensor's element, which may be no value.
+    """A place: a part of a parameter or of a tensor's element.
 
-    `components` are those of a vector that are meant, or "" for all of it.
+    It has a value if its memory type is a leaf, a number, vector or matrix, and none if it is
+    a struct or an array.  `components` are those of a vector, `xy`, or "" for all of it.
     """
 
     root: ParameterSymbol | TensorSymbol
@@ -55,7 +56,7 @@ class Place:
     subscripts: tuple[ir.Subscript, ...] = ()
     path: ir.Path = ()
     declared: Span | None = None
-    """Where the field is declared in its struct that this is, or lies in."""
+    """The declaration of the field that the place is, or is inside of."""
     components: str = ""
     is_known: bool = True
     """Whether its subscripts have no fault."""
@@ -132,7 +133,7 @@ def letters_of(name: str) -> str:
 
 
 Found: TypeAlias = Place | ir.Expr
-"""What a chain leads to: a place that may have parts, or a value."""
+"""The end of a chain of members and subscripts: a place that may have parts, or a value."""
 
 
 def check_name(ex: Expressions, node: ast.Name) -> ir.Expr | None:
@@ -191,10 +192,10 @@ def find_place(ex: Expressions, node: ast.Expr) -> Place | None:
 
 
 def _has_no_elements(scope: Scope, base: ast.Expr, count: int) -> bool:
-    """Whether `count` subscripts lead to what has no elements.
+    """Whether brackets after a base with `count` subscripts have nothing to subscript.
 
-    That is an element of a tensor of scalars, with all its subscripts or not, and an array
-    whose other subscripts follow in brackets of their own.
+    That is so for `x[i][j]` of a tensor of scalars, and for an array whose subscripts are in
+    separate brackets: in both, one pair of brackets was meant.
     """
     symbol, memory = scope.of(base), memory_of(scope, base)
     if isinstance(symbol, TensorSymbol):
@@ -206,8 +207,8 @@ def _has_no_elements(scope: Scope, base: ast.Expr, count: int) -> bool:
 class Walk:
     """A walk along members and subscripts, to the place or the value that they name.
 
-    Its rules are those of reads, and None is the result after a fault.  On the left of `=`,
-    a subclass has other rules of where it starts and of subscripts.
+    Its rules are those of reads, and None is the result after a fault.  For the left of `=`,
+    a subclass has other rules for the start and for subscripts.
     """
 
     ex: Expressions
@@ -239,7 +240,7 @@ class Walk:
                 return self.start(node)
 
     def refuses(self, node: ast.Member | ast.Subscript) -> bool:
-        """Whether what is before a step has no parts; reports it if so."""
+        """Whether a member or subscript is of a value without parts; reports it if so."""
         scope = self.ex.scope
         match node:
             case ast.Member(base=base) if is_whole_tensor(scope.of(base)):
@@ -335,7 +336,7 @@ class Walk:
     # Values
 
     def _base(self, found: Found, node: ast.Expr) -> ir.Expr | None:
-        """Return the value of what components or parts are of, and record it."""
+        """Return the value of a component's vector or a column's matrix, and record it."""
         value = self.value(found, node)
         self.ex.env.model.add(self.ex.scope, node, value)
         return value

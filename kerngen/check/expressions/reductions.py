@@ -1,4 +1,4 @@
-"""Checking reductions, and the rules of a kernel's body, where alone they are allowed."""
+"""Checking reductions, and the rules of a kernel's body: nothing else may have reductions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _reduction(
 
 
 def _place(ex: Expressions, node: ast.Reduction, reduce: Reduce) -> Expr | None:
-    """Check what finds the place of a greatest or least number."""
+    """Check `argmax` or `argmin`: it has one index, and compares numbers."""
     if len(reduce.indices) > 1:
         ex.env.faults.add(
             diag.PlaceOfSeveral(

@@ -1,6 +1,6 @@
 """The rules of places: what expressions may read there, and how number types mix.
 
-One checker, `Expressions`, judges all expressions by the rules of their place:
+One checker, `Expressions`, checks all expressions by the rules of their place:
 
 | rules | reads | numbers |
 | --- | --- | --- |
@@ -8,7 +8,7 @@ One checker, `Expressions`, judges all expressions by the rules of their place:
 | `FUNCTION`, `CONSTANT` | parameters or constants alone | have one type |
 | `HOST` | dims, scalars, constants and earlier hosts; calls functions | mix freely |
 | `LengthRules`, in `lengths` | the same, integers alone | mix freely |
-| `GUARD`, `RequireRules` | dims, integer scalars and constants; a guard, the adapter | mix freely |
+| `GUARD`, `RequireRules` | dims, integer scalars, constants; guards: the adapter | mix freely |
 """
 
 from __future__ import annotations
@@ -144,7 +144,10 @@ CONSTANT: Final = _ConstantRules()
 
 
 class HostSide(NodeRules):
-    """The common rules of host expressions: names of known values, and little else."""
+    """The common rules of host expressions: names, operators, and integer divisions.
+
+    No members, elements or other calls, unless a subclass allows them.
+    """
 
     mixes = True
 

@@ -64,8 +64,8 @@ def report_count(
 ) -> None:
     """Report a wrong number of subscripts, once per tensor.
 
-    Only the first one is reported: the author may think that the tensor is declared
-    otherwise.
+    Only the first one of a count is reported: the author may have another declaration of the
+    tensor in mind, and then all reads are wrong in the same way.
     """
     met = f"{tensor.name}[{count}]"
     if met in ex.env.reported:
@@ -113,6 +113,8 @@ def check_subscript(
     form = affine_form(value)
     if form is None:
         return Clamped(value)
+    # In a branch, an affine subscript that is not proved to stay inside is clamped, as the
+    # condition may guard it; elsewhere the host checks it at the call.
     proved = stays_inside(form, extent) or ex.env.known.keeps_inside(form, extent)
     if ex.in_branch and not proved:
         return Clamped(value)
@@ -128,6 +130,7 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
     current = env.current
     if name in env.reported:
         return
+    # Short names are all alike; an index without a range is probably the one that was meant.
     suggestion = closest(name, ex.scope.names()) if len(name) > 2 else ""
     suggestion = suggestion or next(iter(env.unranged), "")
     case: Literal["ended", "end", "slip", "let", "sum"]
@@ -150,7 +153,7 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
 
 
 _MOST_AXES: Final = 6
-"""Of more, the orders are not tried."""
+"""With more indices, no other orders are tried: of 6 there are 720."""
 
 
 def check_axes(
@@ -209,9 +212,10 @@ def _right_order(
 def _axis_fault(
     ex: Expressions, symbol: IndexSymbol, tensor: Subscripted, axis: int, span: Span
 ) -> Diagnostic | None:
-    """Return the fault of an index that leaves its axis, as names and literals prove it.
+    """Return the fault of an index that leaves its axis, if dims' names or literals prove it.
 
-    Where a length is arithmetic, a literal or a given range, the host checks the rest.
+    For a computed length, a literal or a given range nothing is proven here: the host checks
+    it at the call.
     """
     index = symbol.index
     extent = tensor.extents[axis]
@@ -249,8 +253,8 @@ def _axis_fault(
 def _is_longer(length: Extent, available: int, *, plain: bool) -> bool:
     """Whether a range is longer than an axis.
 
-    The range of a dim is longer than an axis of length 1: the dim could be 1 in a call, but
-    then nobody would have declared it.
+    The range of a dim counts as longer than an axis of length 1: the dim could be 1 in a call,
+    but if it always were, it would not be a dim.
     """
     if isinstance(length, int):
         return length > available
@@ -267,7 +271,7 @@ def is_out_of_bounds(
     """Whether an affine subscript leaves its axis for all lengths; reports it if so.
 
     A subscript with an index is reported once for a tensor and statement. Recurrences
-    are left out: `recursion` checks their borders.
+    are left out: `statements.recurrences` checks their borders.
     """
     if ex.env.current.in_let and tensor.name == ex.env.current.target:
         return False

@@ -1,4 +1,4 @@
-"""The checker's diagnostics: one class each, grouped by the hundreds of their codes.
+"""The checker's diagnostics: a class for each code, in modules by the hundreds of the codes.
 
 The checker calls all of them `diag`: `diag.UnknownName(span=..., remedy=...)`.
 """

@@ -167,7 +167,7 @@ class DimAsIndex(Diagnostic, code="KG0409"):
 NoDim: TypeAlias = Literal[
     "tensor", "slip", "no dims", "taken, no dims", "dims", "taken, dims"
 ]
-"""What the name of an output's axis is, and whether there are dims."""
+"""The kind of name that an output's axis has, and whether the kernel has dims."""
 
 
 class OutputOnlyDim(Diagnostic, code="KG0410"):

@@ -251,7 +251,7 @@ TargetCase: TypeAlias = Literal[
     "subscripted",
     "subscript",
 ]
-"""What is wrong with a part that a statement writes."""
+"""The fault of a part that a statement writes."""
 
 
 class TargetPart(Diagnostic, code="KG1107"):

@@ -112,7 +112,7 @@ NotAllowed: TypeAlias = Literal[
     "struct",
     "tensor",
 ]
-"""Why a type is not allowed where it is."""
+"""The reason why a type is not allowed at its place."""
 
 
 class TypeNotAllowed(Diagnostic, code="KG0311"):

@@ -1,8 +1,11 @@
 """A file without faults: its typed module, what importing files may use, and linking.
 
 A file sees its own functions and constants, and those of the files that it uses itself.
-What these call in their turn it does not see, but its module needs that too: such items
-come along, under another name where theirs is taken.
+It does not see the functions that these call in other files, but its module needs them, too:
+they are linked in, under another name if their own is taken.
+
+    a.kern uses b.kern, b.kern uses c.kern      `f` of c is linked into a's module as `f`,
+                                                or as `f_c` if a or b has another `f`
 """
 
 from __future__ import annotations
@@ -56,11 +59,12 @@ class UsedModule:
 class CheckedFile:
     """A file without faults.
 
-    `module` has only the file's own functions; `link` adds those of
-    others. `functions`, `constants`, `structs` and `kernels` are what importing
-    files may use. `derived_from` are the files whose functions a derived kernel calls
-    by that file's names. `schedules` are those for kernels of other files, by file and
-    kernel. `model` has the types and meanings of all expressions.
+    - `module`: has only the file's own functions; `link` adds those of others
+    - `functions`, `constants`, `structs`, `kernels`: what importing files may use
+    - `derived_from`: by derived kernel, the file whose kernel it is the gradient of, if that
+      is another file; the kernel calls functions by that file's names
+    - `schedules`: schedules for kernels of other files, by file and kernel
+    - `model`: the types and meanings of all expressions
     """
 
     module: Module
@@ -93,7 +97,7 @@ class CheckedFile:
 
 
 OwnItems: TypeAlias = Mapping[tuple[ItemKind, str], Span]
-"""The place of each item of a file, by its kind and name."""
+"""The span of each item's name in a file, by the item's kind and name."""
 
 
 def import_items(
@@ -155,6 +159,7 @@ def link(file: CheckedFile) -> Module:
         for function in other.functions.values()
     )
 
+    # A gradient of another file's kernel has that file's names, and gets this module's.
     homes = {home.name: home for home in file.derived_from.values()}
 
     def here(kernel: Kernel) -> Kernel:
@@ -211,7 +216,7 @@ def _renamer(
 def _moved(
     kernel: Kernel, there: tuple[_Names, _Names], here: tuple[_Names, _Names]
 ) -> Kernel:
-    """Return a kernel that was derived in the names of one module in those of another."""
+    """Return a kernel that uses the names of one module, with those of another module."""
     rename = _renamer(
         lambda name: here[0].given[there[0].home(name)],
         lambda name: here[1].given[there[1].home(name)],
@@ -258,13 +263,13 @@ class _Names:
         return self.given[home.name, name]
 
     def home(self, name: str) -> tuple[str, str]:
-        """Return the file of an item that the module calls so, and its name there."""
+        """Return the file of an item by its name in the module, and its name in that file."""
         homes = {named: home for home, named in self.given.items()}
         return homes.get(name, (self._own.name, name))
 
 
 def _free(name: str, file: CheckedFile, taken: set[str]) -> str:
-    """Return the name, with that of its file if it has to be another."""
+    """Return a name, or if it is taken the name with the file's appended: `f_linear`."""
     if name not in taken:
         return name
     stem = re.sub(r"[^A-Za-z0-9]+", "_", PurePosixPath(file.name).stem).strip("_")
@@ -277,7 +282,7 @@ def _free(name: str, file: CheckedFile, taken: set[str]) -> str:
 def _renamed(
     function: Function, file: CheckedFile, called: _Names, read: _Names
 ) -> Function:
-    """Return a function of `file` in the names of the module."""
+    """Return a function of `file` that uses the names of the module."""
     rename = _renamer(
         lambda name: called.of(name, file), lambda name: read.of(name, file)
     )

@@ -92,6 +92,7 @@ def check_file(
     for fault in program.faults:
         faults.add(fault)
     skipped = find_skipped(program)
+    # Without a `use`, every unknown name could be one of that file.
     if skipped.may_hold_anything:
         faults.raise_if_any()
     used = _all(program.items, ast.UseItem)
@@ -113,18 +114,18 @@ def _check_items(
     uses: tuple[UsedModule, ...],
     model: Model,
 ) -> tuple[CheckedFile, Mapping[str, Sequence[Scheduled]]]:
-    """Return a file, without what has faults, and the schedules of its kernels."""
+    """Return a file, without its faulty items, and the schedules of its kernels."""
     outer, distinct = Scope(faults), _distinct(faults, program)
     items = [*distinct.values()]
     places = {key: item.name.span for key, item in distinct.items()}
-    # What other files have, as if it stood before these.
+    # The items of used files, declared as if they came before this file's.
     imported = import_items(faults, places, uses, outer)
-    # What functions take and return, so that their order does not matter.
+    # Signatures before bodies, so that functions may be in any order.
     structs, signed = _all(items, ast.StructItem), _all(items, ast.FunctionItem)
     structs_seen = {*structs_of(uses), *(item.name.name for item in structs)}
     signatures = check_signatures(faults, signed, structs_seen)
     env = Environment(faults, {**imported, **signatures}, model=model)
-    # Constants into the scope that functions and kernels share.
+    # Constants, in the scope that functions and kernels share.
     constants = check_constants(env, _all(items, ast.ConstItem), outer)
     # Structs, with lengths that may be constants.
     known = check_structs(env.begin(), structs, outer, structs_of(uses), path)
@@ -133,7 +134,7 @@ def _check_items(
     derivatives = _all(program.items, ast.DerivativeItem)
     functions = check_derivatives(env, derivatives, functions, signatures, outer)
     bodies = {function.name: function for function in functions}
-    # Kernels, each in a scope of its own; for each schedule, those of other files, too.
+    # Kernels, each in a scope of its own, with this file's schedules of them.
     env = replace(env, structs=known, bodies=bodies)
     names = [name for kind, name in places if kind == "kernel"]
     heads = {n: KernelHead(Scope(faults, outer), places["kernel", n]) for n in names}
@@ -144,7 +145,7 @@ def _check_items(
         for item in _all(items, ast.KernelItem)
         if (name := item.name.name)
     )
-    # Schedules of other files' kernels, and the place of each among the others.
+    # Schedules of other files' kernels.
     report_dead(faults, scheduled)
     schedules = check_cross_file_schedules(scheduled, heads, uses, outer)
     report_faults(faults, scheduled)
@@ -198,6 +199,7 @@ def _check_kernel(
     env = of_file.begin(identifiers=identifiers)
     header = Header(env, scope)
     header.check(item)
+    # Before the body, whose subscripts are proved by them, wherever they are in the text.
     known = check_requires(env, scope, item, [*header.dims], header.parameters)
     body = Body(replace(env, known=known), scope)
     body.check(item.equations)
@@ -249,7 +251,7 @@ def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None
 
 
 def _expect_complete(kernels: tuple[Kernel, ...], items: list[ast.KernelItem]) -> None:
-    """Hold that what has no fault was understood: nothing is left out in silence."""
+    """Assert that a file without faults has all its statements in the typed kernels."""
     for kernel, item in zip(kernels, items, strict=True):
         # Of a struct that is copied, each member has a statement of its own.
         written = {statement.span for statement in kernel.body}
@@ -300,7 +302,7 @@ class Checker:
         return with_cross_file_schedules(link(self._checked[name]), givers)
 
     def _needed(self, name: str) -> tuple[str, ...]:
-        """Return a file and all that it uses; a fault there hides none of syntax."""
+        """Return a file and all that it uses; a faulty `use` hides no syntax errors."""
         try:
             return self._library.closure(name)
         except CompileError as error:
@@ -310,7 +312,7 @@ class Checker:
     def _check(self, names: tuple[str, ...]) -> None:
         """Check files, each of which comes after those that it uses.
 
-        One that uses a faulty file is not checked: what it could not know is no fault.
+        A file that uses a faulty one is not checked, as names would be missing there.
         """
         faults = Faults()
         for name in names:

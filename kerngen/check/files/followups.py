@@ -1,7 +1,7 @@
-"""Faults that others lead to: what text with a syntax error, or another file, declares.
+"""Faults that follow from others: names declared in skipped text, or in a file not used.
 
-Of `let total = sum[i x[i];  y[] = total;` only the bracket is a fault, not `total`.  An
-unknown name that a used file sees is reported with the `use` that is missing.
+Of `let total = sum[i x[i];  y[] = total;` only the bracket is reported, and not `total` as an
+unknown name.  An unknown name that a used file sees is reported with the missing `use`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,17 @@ from kerngen.syntax.recovery import item_names, words
 @final
 @dataclass(frozen=True)
 class _SkippedNames:
-    """The names that skipped text may declare or write; it may be any name at all."""
+    """The names that skipped text may declare or write.
+
+    - `any_name`: a declaration in it has no readable name, so it may be any
+    - `any_target`: it may be a statement of another language that writes any tensor
+    """
 
     names: frozenset[str] = frozenset()
     any_name: bool = False
     any_target: bool = False
     a_require: bool = False
-    """Whether it holds a `require`, which may have proved that reads stay inside."""
+    """Whether it has a `require`, which may have proved that reads stay inside."""
 
     def __or__(self, other: _SkippedNames) -> _SkippedNames:
         return _SkippedNames(
@@ -47,15 +51,15 @@ _NOTHING: Final = _SkippedNames()
 @final
 @dataclass(frozen=True)
 class Skipped:
-    """The declarations that may be lost: of whole items, and within each item left."""
+    """The names that skipped text may declare: `items` in the file, `within` each item."""
 
     items: _SkippedNames
     within: Mapping[Span, _SkippedNames]
     may_hold_anything: bool
-    """Whether names of other files are missing, so that nothing is known."""
+    """Whether a `use` was skipped, so that any name may be declared in another file."""
 
     def explains(self, fault: Diagnostic) -> bool:
-        """Whether a fault may only be due to what was skipped."""
+        """Whether a fault may only be reported because a declaration was skipped."""
         item = _around(fault.span, tuple(self.within))
         near = self.within[item] if item else _NOTHING
         match fault:
@@ -132,10 +136,11 @@ _IS_KERNEL: Final = (
 def suggest_use(
     file: CheckedFile, kernels: Collection[str]
 ) -> Callable[[Diagnostic], Diagnostic]:
-    """Return a function that adds to an unknown name's diagnostic where it is declared.
+    """Return a function that adds the missing `use` to the diagnostic of an unknown name.
 
-    `file` is the one with the diagnostic, and `kernels` are those that it sees.
+    `file` is the file with the diagnostic, and `kernels` are the kernels that it sees.
     """
+    # Items of all files that are linked in; of several with a name, the nearest file's counts.
     unseen: dict[tuple[ItemKind, str], CheckedFile] = {}
     for other in reversed(needed_by(file)):
         for kind, item, _ in other.items():

@@ -1,4 +1,4 @@
-"""Warnings about names that are declared and never used, and schedules never chosen."""
+"""Hints about names that are declared and never used, and schedules never chosen."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _never_read(
 
 
 def _gives_dims(tensor: ast.Parameter, tensors: Collection[ast.Parameter]) -> bool:
-    """Whether a dim is known by this tensor alone: then it may be there for that."""
+    """Whether a tensor is the only one with some dim: then it may be passed for its length."""
     others = {name for other in tensors if other is not tensor for name in _dims(other)}
     return not _dims(tensor) <= others
 
@@ -85,8 +85,8 @@ def _dims(tensor: ast.Parameter) -> frozenset[str]:
 def find_overlaps(kernel: Kernel) -> Iterator[Unused]:
     """Yield schedules that another file's schedule with the same guard always precedes.
 
-    Schedules of the kernel's own file are left out: others are meant to precede them,
-    and the next one is for stages that a strategy does not fit.
+    Schedules of the kernel's own file get no hint: other files' schedules are meant to come
+    before them.
     """
     first: dict[tuple[str | None, Expr | None], Schedule] = {}
     for schedule in kernel.schedules:

@@ -31,7 +31,7 @@ def conversion(node: ast.Expr, actual: ValueType, wanted: ValueType) -> str:
 
 
 def _as_count(node: ast.Expr, one: str, zero: str) -> str:
-    """Return the hint for a sum that is compared, where what it adds up is meant."""
+    """Return the hint for `sum[j] x[j] > 0`, if `sum[j when x[j] > 0] 1` was meant, else ""."""
     if not (isinstance(node, ast.Binary) and isinstance(node.left, ast.Reduction)):
         return ""
     added = node.left
@@ -87,7 +87,7 @@ def unification(
 
 
 def _as_float(node: ast.Expr) -> str:
-    """Return the hint that makes an integer a float; a quotient, before it is cut."""
+    """Return the hint to convert an integer to a float; of a quotient, both its sides."""
     if isinstance(node, ast.Binary) and node.op == "/":
         left, right = (_float_text(side) for side in (node.left, node.right))
         return (
@@ -162,4 +162,4 @@ MEANT_BY_OPERATOR: Final[dict[tuple[str, ValueType], str]] = {
     ("&", Scalar.F32): "Conditions are joined by 'and'; only integers have bits.",
     ("|", Scalar.F32): "Conditions are joined by 'or'; only integers have bits.",
 }
-"""What is meant by an operator on a type that it does not work on."""
+"""Hints for an operator of another language, by the operand's type: `&` of bools is `and`."""

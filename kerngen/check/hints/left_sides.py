@@ -1,4 +1,4 @@
-"""Hints for left sides that are no element: the statement that was probably meant.
+"""Hints for left sides with a subscript that is no index: the statement that was meant.
 
 For `y[0] = a;` that is `y[i] = if i == 0 { a } else { y[i] };`, and for a scatter,
 `y[ids[i]] += x[i];`, the gather `y[j] = sum[i when ids[i] == j] x[i];`.
@@ -31,6 +31,7 @@ from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 _LONGEST_TEXT: Final = 80
+"""A longer expression of the user is `...` in a hint."""
 
 _NO_INDEX: Final = "Give the index a name of its own."
 
@@ -41,7 +42,7 @@ _GATHERED: Final[dict[ast.AssignOp, tuple[ast.ReduceKind, str]]] = {
     "*=": ("prod", "1"),
     "/=": ("prod", "1"),
 }
-"""What joins all that one element gets, and what leaves it as it is."""
+"""The reduction that a scatter becomes, by its assignment operator, with the neutral value."""
 
 
 @final
@@ -56,7 +57,7 @@ class FaultyLeftSide:
 
     @cached_property
     def indices(self) -> list[str]:
-        """For each subscript the index to write there."""
+        """The index to write in the place of each subscript: its own name, or a free one."""
         words = {n.name for n in names_in(self.node.target, self.node.value)}
         free = free_names(self.env, self.scope, words)
         found: list[str] = []
@@ -87,7 +88,7 @@ class FaultyLeftSide:
         )
 
     def report_repeated(self, name: ast.Name) -> None:
-        """Report an index that is there twice."""
+        """Report an index that is on the left twice."""
         first = next(s for s in self.node.subscripts if s == name)
         self.env.faults.add(
             diag.RepeatedLeftIndex(
@@ -124,17 +125,18 @@ class FaultyLeftSide:
         return "an expression", f"Write '{self._written} = ...', and {where}."
 
     def _moving(self, subscript: ast.Expr) -> list[str]:
-        """Return the indices in a subscript that the left does not have by itself."""
+        """Return the new names in a subscript that are no bare index on the left."""
         names = (name.name for name in names_in(subscript))
         new = [name for name in names if self.scope.get(name) is None]
         return [name for name in dict.fromkeys(new) if name not in self.indices]
 
-    # What to write instead
+    # The statement to write instead
 
     def _chosen(self, condition: str = "") -> str:
-        """Return the hint that writes every element, as it was where a condition fails.
+        """Return the hint to write every element, with an `if` on the right.
 
-        Without a condition, it is the one of the element that was meant.
+        Of `y[0] = a;` that is `y[i] = if i == 0 { a } else { y[i] };`.  `condition` replaces
+        `i == 0` where the subscript is a condition itself.
         """
         picks = condition or self._conditions
         chosen = f"if {picks} {{ {self._value} }} else {{ {self._rest} }}"
@@ -157,7 +159,7 @@ class FaultyLeftSide:
 
     @property
     def _places(self) -> Iterator[tuple[str, ast.Expr]]:
-        """The indices that the left side may have, with the subscripts there instead."""
+        """The indices to write on the left, each with the subscript that is there now."""
         for index, subscript in zip(self.indices, self.node.subscripts, strict=True):
             if not (isinstance(subscript, ast.Name) and subscript.name == index):
                 yield index, subscript
@@ -195,7 +197,7 @@ class FaultyLeftSide:
 
     @property
     def _factor(self) -> str:
-        """The value as what a reduction takes: in parentheses unless it is a product."""
+        """The value as the body of a reduction: in parentheses unless it is a product."""
         value = self.node.value
         is_open = isinstance(value, ast.Binary) and value.op != "*"
         return f"({self._value})" if is_open else self._value
@@ -241,6 +243,7 @@ def _type_of(symbol: Symbol | None) -> ValueType | Struct:
 
 
 _LONGEST_EXAMPLE = 80
+"""A longer right side is not repeated in a hint."""
 
 
 def free_indices(scope: Scope, node: ast.Assignment) -> tuple[str, ...]:
@@ -255,7 +258,7 @@ def free_indices(scope: Scope, node: ast.Assignment) -> tuple[str, ...]:
 
 
 def as_sum(scope: Scope, node: ast.Assignment) -> str:
-    """Return the hint to write a `sum`, for statements meant as a loop that adds up."""
+    """Return the hint to write a `sum`, for a `+=` that was meant as a loop, else ""."""
     left = {part.name for part in names_in(node.target)}
     free = [name for name in free_indices(scope, node) if name not in left]
     if node.op != "+=" or not free:
@@ -336,7 +339,7 @@ def _members(node: ast.Assignment) -> str:
 
 
 def _is_no_element(env: Environment, scope: Scope, part: ast.Expr) -> bool:
-    """Whether a part has no twin that is about one element: `x.T`, or `zeros(n)`."""
+    """Whether a part can't be rewritten for one element: `x.T`, or `zeros(n)`."""
     match part:
         case ast.Member(base=ast.Name(name=name)):
             return isinstance(scope.get(name), TensorSymbol)

@@ -22,7 +22,10 @@ INDEX_NAMES = "ijklpqrstuvwabcdefghmnoxyz"
 
 
 _MOST_WAYS: Final = 100
-"""To give the subscripts that are there to the axes of a tensor of very many."""
+"""How many assignments of the given subscripts to axes are tried.
+
+For a tensor of very many axes, there are more combinations than can be tried in time.
+"""
 
 
 def free_names(
@@ -58,17 +61,17 @@ def completed(
     if len(subscripts) > tensor.rank:
         return example_read(ex.env, ex.scope, tensor)
     given = [subscript.span.one_line() for subscript in subscripts]
-    # What an index has its range from is not to be this read.
+    # An index that has its range from this faulty read is no evidence.
     own = {subscript.span for subscript in subscripts}
     symbols = {name: ex.scope.get(name) for name in ex.scope.names()}
     indices = (s for s in symbols.values() if isinstance(s, IndexSymbol))
     ranges = {s.index.name: s.index.extent for s in indices if s.origin not in own}
-    # An index that subscripts nothing else is meant for what is left out.
+    # An index that subscripts nothing else was probably meant for the missing subscript.
     lost = ((n, s) for n, s in symbols.items() if isinstance(s, Poison))
     idle = [name for name, symbol in lost if symbol.kind == "an index"]
 
     def filled(axes: tuple[int, ...]) -> tuple[int, list[str]]:
-        """Return how many indices range over their axes, where these get what is given."""
+        """Return how many indices fit if these axes get the given subscripts, and all names."""
         names = [""] * tensor.rank
         for axis, name in zip(axes, given, strict=True):
             names[axis] = name
@@ -88,7 +91,7 @@ def completed(
 
 
 _NOTHING: Final[Mapping[object, str]] = {Scalar.F32: "0.0", Scalar.BOOL: "false"}
-"""What to choose beyond a border, by the type of the elements; else 0."""
+"""The value beyond a border in a hint, by the type of the elements; 0 for other types."""
 
 
 @final

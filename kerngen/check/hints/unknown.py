@@ -31,6 +31,7 @@ from kerngen.syntax.mistakes import foreign
 from kerngen.syntax.mistakes.foreign_types import TYPES
 
 _MOST_SUGGESTED: Final = 30
+"""After so many unknown names of an item, no similar ones are looked for."""
 
 
 def _why_undefined(
@@ -91,7 +92,7 @@ def _name_remedy(ex: Expressions, name: str) -> str:
         return f"It is a function: call it, as in '{name}(x)'."
     if name in CASTS or name in COMPOSITES:
         return f"It is a type: '{name}(x)' makes a value of it."
-    # Comparing takes time, and nobody minds the hints of so many.
+    # Comparing names takes time, and a file with so many unknown ones needs no more hints.
     few = len(ex.env.reported) < _MOST_SUGGESTED
     known = [*ex.scope.names(), *ex.env.later] if few else []
     return did_you_mean(closest(name, known))
@@ -201,7 +202,7 @@ def reduced_by(ex: Expressions, node: ast.Call) -> foreign.Reduced:
 def report_member(
     ex: Expressions, node: ast.Member, type_: ValueType | None = None
 ) -> None:
-    """Report a member of a value that has no members, of a type if that is known."""
+    """Report a member of a value that has no members; `type_` is None if it is unknown."""
     base = node.base
     symbol, remedy = ex.scope.of(base), ""
     if isinstance(type_, Matrix):

@@ -31,7 +31,7 @@ from kerngen.syntax import ast
 from kerngen.syntax.depth import LONGEST_CHAIN, continues
 
 MOST_NESTED = 64
-"""How deep the expressions of functions nest, calls included: within Python's stack."""
+"""The deepest nesting of functions' expressions, calls included: within Python's stack."""
 
 _TAKEN = frozenset([*CASTS, *COMPOSITES, *GEOMETRY, *HALVES, *REDUCE_KINDS, "bool"])
 
@@ -72,6 +72,7 @@ def check_functions(
 def _check_function(
     of_file: Environment, item: ast.FunctionItem, outer: Scope
 ) -> Function | None:
+    """Check the body of a function; return it typed, or None after a fault."""
     ex = inside_function(of_file, item.lets, outer)
     signature = of_file.functions.get(item.name.name)
     known = check_locals(ex, item.parameters, item.lets, signature)
@@ -146,7 +147,7 @@ def _declare(
 
 
 def _check_depth(faults: Faults, ordered: list[ast.FunctionItem]) -> None:
-    """Report functions beyond the limit; those that call them are not reported too."""
+    """Report functions beyond the limit, but not again those that call them."""
     depths: dict[str, _Depth] = {}
     for item in ordered:
         bodies = (*(let.value for let in item.lets), item.body)
@@ -160,7 +161,7 @@ def _check_depth(faults: Faults, ordered: list[ast.FunctionItem]) -> None:
 
 
 class _Depth(NamedTuple):
-    """How deep an expression nests: with chains as one level, and with each operator."""
+    """The depth of an expression: `nesting` has a chain as one level, `height` an operator."""
 
     nesting: int
     height: int
@@ -181,9 +182,10 @@ def _depth(expr: ast.Expr, depths: dict[str, _Depth]) -> _Depth:
 def _callees_first(
     faults: Faults, items: list[ast.FunctionItem]
 ) -> list[ast.FunctionItem]:
-    """Sort functions so that each follows those that it calls; a cycle is a fault.
+    """Sort functions so that each follows those that it calls; report cycles.
 
-    It is reported at one of its functions, whichever it was found from.
+    A cycle is reported at the function whose name is first in the alphabet, so the report is
+    the same whichever function it was found from.
     """
     by_name = {item.name.name: item for item in reversed(items)}
     ordered, cycles = needed_first(
@@ -206,7 +208,7 @@ def _callees_first(
 
 
 def _call_of(item: ast.FunctionItem, called: str) -> Span:
-    """Return where a function calls another one first."""
+    """Return the place of a function's first call of another one."""
     return next(name.span for name in _calls(item) if name.name == called)
 
 
@@ -227,9 +229,10 @@ def check_derivatives(
     own: Signatures,
     outer: Scope,
 ) -> tuple[Function, ...]:
-    """Return all functions: those given with their derivatives, then the derivatives.
+    """Return the given functions with the names of their derivatives, then the derivatives.
 
-    `own` are the signatures of the file's functions.
+    The derivative of `f(x, y)` by x is a function `f_by_x` with the same parameters. `own`
+    are the signatures of the file's functions.
     """
     faults = of_file.faults
     found = {function.name: function for function in functions}
@@ -260,7 +263,7 @@ def check_derivatives(
 def _partials(
     of_file: Environment, outer: Scope, item: ast.DerivativeItem
 ) -> tuple[Function | None, ...] | None:
-    """Return the partial derivatives by parameter, None for one that is no f32."""
+    """Return the partial derivative by each parameter, None for a parameter that is no f32."""
     signature = of_file.functions[item.function.name]
     if not _matches(of_file.faults, item, signature):
         return None
@@ -291,7 +294,7 @@ def _partials(
 
 
 def _matches(faults: Faults, item: ast.DerivativeItem, signature: Signature) -> bool:
-    """Whether a derivative is of a function of numbers, and takes what that takes."""
+    """Whether a derivative is of a function of numbers, with the same parameters."""
     result = signature.result
     types = [p.type for p in signature.parameters if p.type is not None]
     if result is None or len(types) < len(signature.parameters):

@@ -1,6 +1,7 @@
 """Checking gradient items: `kernel g = gradient of f by x given y;`.
 
-The derivation is given by who checks: it comes after the checker in the house.
+The function that derives is passed in, as imports only go forward: `kerngen.gradient` comes
+after `kerngen.check`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Derive(Protocol):
     ) -> ir.Kernel:
         """Return the gradient of a kernel; raise `CompileError` if it has none.
 
-        What the gradient is slow for, though right, goes to `warnings`.
+        A warning is added to `warnings` for each read that makes the gradient slow.
         """
         ...
 
@@ -46,9 +47,9 @@ class Derive(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class _Derivable:
-    """A kernel, and the functions that it may call, by the names that it has for them.
+    """A kernel, and the functions that it may call, by the names that it uses for them.
 
-    These are the names of `file`, if it is not the file that derives it.
+    `file` is None for a kernel of the file itself; else the names are those of that file.
     """
 
     kernel: ir.Kernel
@@ -77,6 +78,7 @@ def with_gradients(
         with faults.collect():
             if source is not None:
                 made = derive(item, source.kernel, source.functions, warnings)
+                # Later diagnostics point at the item, as derived statements have no text.
                 doc = item.doc or made.doc
                 body = tuple(replace(s, span=item.span) for s in made.body)
                 made = replace(made, doc=doc, span=item.span, body=body)
@@ -98,7 +100,11 @@ def with_gradients(
 def _kept(
     faults: Faults, items: Sequence[ast.GradientItem], sources: Mapping[str, _Derivable]
 ) -> Iterator[_Derivable]:
-    """Yield a kernel for each that returns what gradients of it are given of its lets."""
+    """Yield `f_kept` for each kernel f whose gradients are given some of its lets.
+
+    It returns these lets, too: `kernel g = gradient of f by x given top;` makes an `f_kept`
+    with the additional output `top`.
+    """
     wanted: dict[str, dict[str, ast.Identifier]] = {}
     spans: dict[str, Span] = {}
     for item in items:
@@ -121,7 +127,7 @@ def _kept(
 
 
 def _sources(file: CheckedFile, wanted: set[str]) -> dict[str, _Derivable]:
-    """Return the kernels of a file, and those of the files that it uses if wanted."""
+    """Return the kernels that gradients may be of: the file's, and `wanted` ones it uses."""
     own = link(file)
     functions = {function.name: function for function in own.functions}
     found = {k.name: _Derivable(k, functions) for k in own.kernels}
@@ -150,7 +156,10 @@ def _scheduled(
 def _in_order(
     faults: Faults, items: Sequence[ast.GradientItem], known: Iterable[str]
 ) -> list[ast.GradientItem]:
-    """Return items after those that they derive again; report what leads nowhere."""
+    """Return items in an order in which a gradient of a gradient follows that one.
+
+    An item is left out and reported if its kernel is unknown, or derived from itself.
+    """
     by_name = {item.name.name: item for item in items}
 
     def derived(name: str) -> tuple[str, ...]:
@@ -178,7 +187,7 @@ def _in_order(
 
 
 def _declare(scope: Scope, kernel: ir.Kernel) -> None:
-    """Put what a derived kernel introduces into its scope, as its text would."""
+    """Declare the dims, parameters, tensors and hosts of a derived kernel in its scope."""
     span = kernel.span
     for dim in kernel.dims:
         scope.put(dim, ValueSymbol("a dim", ir.DimValue(dim), span))

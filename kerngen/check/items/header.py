@@ -71,9 +71,9 @@ class Header:
             self.env.faults.add(diag.NoResult(span=item.name.span))
 
     def _reserve(self, parameter: ast.Parameter, kind: str) -> None:
-        """Take a name, so that dims and what follows can clash with it.
+        """Declare a parameter's name before its type is known, so that dims can clash with it.
 
-        One that two parameters have means neither of them.
+        A name that two parameters have is poisoned, as it could mean either of them.
         """
         name = parameter.name
         if not self.scope.declare(name, Poison(kind, name.span)):
@@ -83,13 +83,14 @@ class Header:
     def _define(
         self, name: ast.Identifier, symbol: TensorSymbol | ParameterSymbol | ValueSymbol
     ) -> None:
-        """Give a name its meaning, if it is this parameter that has it."""
+        """Give a reserved name its meaning, unless another parameter has the same name."""
         self.env.model.define(name.span, symbol)
         current = self.scope.get(name.name)
         if isinstance(current, Poison) and current.span == name.span:
             self.scope.put(name.name, symbol)
 
     def _declare_dim(self, name: ast.Name) -> None:
+        """Declare the name of an input's axis as a dim, unless it is a constant or known."""
         symbol = self.scope.get(name.name)
         if isinstance(symbol, ValueSymbol) and isinstance(
             symbol.value, ir.DimValue | ir.ConstRef
@@ -127,7 +128,7 @@ class Header:
             self._add_value(parameter, memory, symbol)
 
     def _check_defaults(self, item: ast.KernelItem) -> None:
-        """Add the defaults, once it is known what every name means."""
+        """Add the defaults, after all names of the header are declared."""
         written = {p.name.name: p.default for p in item.parameters}
         for n, parameter in enumerate(self.parameters):
             default = written[parameter.name]
@@ -198,7 +199,7 @@ class Header:
         self._define(name, TensorSymbol(tensor, name.span, axes))
 
     def _extent(self, axis: ast.Expr, role: ir.Role, name: str) -> ir.Extent | None:
-        """Return the length of an axis: a dim, a literal, or what the host computes."""
+        """Return the length of an axis: a dim, a literal, or an expression of the host."""
         if isinstance(axis, ast.Number) and isinstance(axis.value, int):
             if 0 < axis.value <= MAX_EXTENT:
                 return axis.value
@@ -228,7 +229,7 @@ class Header:
     def _computed(self, axis: ast.Expr, role: ir.Role, name: str) -> ir.Extent | None:
         ex = Expressions(self.env, self.scope, KERNEL)
         extent = check_length(ex, axis, f"An axis of {KINDS[role]}", name)
-        # A name that no axis has is reported once, not where it is read again.
+        # A name that is no dim is reported at its first use alone.
         for node in names_in(axis) if role is not ir.Role.OUTPUT else ():
             if extent is None and self.scope.of(node) is None:
                 self.scope.put(node.name, Poison("a dim", node.span))
@@ -237,6 +238,7 @@ class Header:
     def _named_extent(
         self, axis: ast.Name, role: ir.Role, name: str
     ) -> ir.Extent | None:
+        """Return the length of an axis that is a name: a dim, a constant, or a scalar."""
         symbol = self.scope.get(axis.name)
         match symbol:
             case ValueSymbol(value=ir.DimValue(name=name)):
@@ -285,6 +287,7 @@ def _axis_names(inputs: list[ast.Parameter]) -> dict[str, ast.Name]:
 
 
 _LONGEST: Final = 80
+"""A longer condition of a `require` is `...` in the error of a call."""
 
 
 def check_requires(
@@ -296,7 +299,7 @@ def check_requires(
 ) -> Known:
     """Return the facts that a kernel's `require`s prove about every call.
 
-    `a and b` are two conditions, so that a message shows the one that does not hold.
+    `a and b` are two conditions, so that a call's error shows the one that is false.
     """
     unsigned = [p.name for p in parameters if p.memory.spelling == Scalar.U32.value]
     values = (s for s in item.equations if not isinstance(s, ast.Assignment))
@@ -325,6 +328,7 @@ def _conjuncts(node: ast.Expr) -> Iterator[ast.Expr]:
 
 
 def _condition(ex: Expressions, node: ast.Expr) -> Expr | None:
+    """Check one condition of a `require`: true or false, by integers alone."""
     value = ex.check(node)
     if value is None:
         return None
@@ -346,7 +350,7 @@ def _is_contingent(
     node: ast.Expr,
     condition: Expr,
 ) -> bool:
-    """Whether a condition holds of some calls and not of others; report it if not."""
+    """Whether a condition is true for some calls and false for others; report it if not."""
     guard = known.guard(condition)
     found = known.facts.decide(guard)
     if found is None:

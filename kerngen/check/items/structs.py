@@ -36,10 +36,10 @@ MOST_FIELDS: Final = 1023
 """WGSL's limit for the members of a struct."""
 
 MOST_FIELDS_IN_ALL: Final = 8191
-"""Ours for those of a struct and of the structs in it."""
+"""Our own limit for the members of a struct and of the structs in it, together."""
 
 DEEPEST: Final = 15
-"""WGSL's limit for types in types; a tensor of structs is one level of it."""
+"""WGSL's limit for the nesting of types; a tensor of structs is one level of it."""
 
 LARGEST: Final = 2**30
 """The bytes of a struct: naga's limit for a type; NumPy's, 2^31 - 1, is above it."""
@@ -114,7 +114,7 @@ def uniform_size_fault(kernel: Kernel) -> Diagnostic | None:
 
 
 def _members_in_uniform(type_: MemoryType) -> Iterator[tuple[Struct, Member, int]]:
-    """Yield the members of a type with what they take in a uniform buffer."""
+    """Yield the members of a type, each with its struct and its bytes in a uniform buffer."""
     while isinstance(type_, FixedArray):
         type_ = type_.element
     if not isinstance(type_, Struct):
@@ -132,12 +132,13 @@ def _members_in_uniform(type_: MemoryType) -> Iterator[tuple[Struct, Member, int
 def _inner_first(
     faults: Faults, items: Mapping[str, ast.StructItem]
 ) -> list[ast.StructItem]:
-    """Return the items, inner ones first; those in a cycle, a fault, are left out.
+    """Return the items, inner ones first; those in a cycle are left out.
 
-    A cycle is reported once, at the first of its structs.
+    A cycle is reported once, at the struct of it that comes first in the text.
     """
 
     def held(name: str) -> dict[str, ast.StructField]:
+        # Reversed, so that the first field with a struct is the one that is reported.
         fields = reversed(items[name].fields)
         known = ((f.type.name.name, f) for f in fields)
         return {inner: field for inner, field in known if inner in items}
@@ -166,7 +167,7 @@ def _inner_first(
 @final
 @dataclass(frozen=True)
 class _Checker:
-    """Checks one struct; `structs` holds those that it is made of."""
+    """Checks one struct; `structs` has the structs that it may contain, already checked."""
 
     env: Environment
     scope: Scope
@@ -174,7 +175,7 @@ class _Checker:
     path: str
 
     def check(self, item: ast.StructItem) -> Struct | None:
-        """Return a struct, or None after a fault, which may be of a struct in it."""
+        """Return a struct, or None after a fault in it or in a struct that it contains."""
         count = len(self.env.faults)
         self._check_names(item)
         members = complete([self._member(field) for field in item.fields])
@@ -236,7 +237,7 @@ class _Checker:
         return type_
 
     def _holds(self, member: Member, at: Mapping[str, Span]) -> bool:
-        """Whether a member's attributes leave its type what that needs."""
+        """Whether a member's `@align` and `@size` are at least what its type needs."""
         laid = lay_out(member.type, Space.STORAGE)
         spelling = member.type.spelling
         for name, value, needed, fault in (
@@ -252,7 +253,7 @@ class _Checker:
         return True
 
     def _fits(self, struct: Struct, span: Span) -> bool:
-        """Whether a struct is within the limits; if not, that is a fault."""
+        """Whether a struct is within the limits; reports it if not."""
         in_all = _fields_in(struct) - 1
         limits = (
             (len(struct.members), MOST_FIELDS, ""),
@@ -295,7 +296,7 @@ class _Checker:
 
 
 def _fields_in(type_: MemoryType) -> int:
-    """Return how many fields a field of a type has in it, itself included."""
+    """Return the number of fields in a field of this type, itself included."""
     match type_:
         case Leaf():
             return 1

@@ -18,10 +18,10 @@ SCALARS = {scalar.spelling: scalar for scalar in Scalar}
 HALVES: Final[dict[str, ValueType]] = {
     name: leaf.type for name, leaf in LEAVES.items() if leaf.is_half
 }
-"""The types for storage only, and what they are read as."""
+"""The types with f16 components, which are for storage only, and the types of their values."""
 
 Structs: TypeAlias = Mapping[str, Struct | None]
-"""The structs in scope by name; None is one with a fault, whose uses are none."""
+"""The structs in scope by name; None is a struct with a fault: its uses report nothing."""
 
 
 def resolve_type(

@@ -79,7 +79,7 @@ class Body:
                     assert_never(statement)
 
     def _declare(self, name: ast.Identifier, symbol: Symbol) -> None:
-        """Introduce a let or host; indices of other statements share its name space."""
+        """Declare a let or host, which may not have the name of an earlier index."""
         first = self.env.indices.get(name.name)
         self.env.model.define(name.span, symbol)
         self.env.later.pop(name.name, None)
@@ -91,7 +91,7 @@ class Body:
             )
         if not self.scope.declare(name, symbol):
             self.env.written.add(name.name)
-            # It has two meanings now: its uses are no faults.
+            # The name has two meanings now: its uses are not reported.
             self.scope.put(name.name, Poison(symbol.kind, name.span))
 
     def _expressions(self) -> Expressions:
@@ -162,6 +162,7 @@ class Body:
     # Assignments
 
     def _assign(self, node: ast.Assignment) -> None:
+        """Check an assignment: its target, then its value; add a statement for each part."""
         symbol = written_tensor(self.env, self.scope, node)
         if symbol:
             self.env.model.define(node.name.span, symbol)
@@ -169,6 +170,7 @@ class Body:
         place = check_target(inner, self.scope, node, symbol)
         if place is None or not place.is_known:
             _poison_right(inner.scope, node)
+        # The right side is checked in any case, so that its own faults are reported, too.
         parts: list[tuple[Place, ir.Expr]] = []
         if symbol is None or place is None:
             inner.check(node.value)
@@ -185,7 +187,7 @@ class Body:
     def _copied(
         self, inner: Expressions, node: ast.Assignment, place: Place
     ) -> list[tuple[Place, ir.Expr]]:
-        """Return the parts of a struct or an array that another one is copied to."""
+        """Return the parts that `a = b` copies, if these are structs or arrays of one type."""
         faults = len(self.env.faults)
         parts = copied_parts(inner, node, place) if node.op == "=" else None
         if parts is not None:
@@ -197,7 +199,7 @@ class Body:
         return []
 
     def _mark_written(self, tensor: ir.Tensor, place: Place | None) -> None:
-        """Remember what is written; after a fault, all of it counts."""
+        """Mark the parts that a statement writes; after a fault, those of the whole element."""
         if tensor.role is not ir.Role.OUTPUT:
             self.env.written.add(tensor.name)
             return
@@ -213,7 +215,7 @@ class Body:
         symbol: TensorSymbol,
         place: Place,
     ) -> ir.Expr | None:
-        """Check the right side, compound assignments written out."""
+        """Check the right side, and return it; of `x[i] += v` that is `x[i] + v`."""
         tensor, type_ = symbol.tensor, place.type
         updates = node.op != "="
         written = place.memory, place.path, place.components
@@ -222,6 +224,7 @@ class Body:
         value = inner.check(node.value, scalar_of(type_))
         if value is None:
             return None
+        # `v[i] *= 2.0` scales a vector: the sides differ, and the result has the right type.
         scales = updates and composite_type(_OPERATORS[node.op], type_, value.type)
         if type_ not in (value.type, scales):
             if updates and is_composite(type_) and scales is None:
@@ -241,7 +244,11 @@ class Body:
     def _report_unwritten(
         self, inner: Expressions, node: ast.Assignment, symbol: TensorSymbol
     ) -> None:
-        """Record an update of nothing; where a sum was meant, its indices are known."""
+        """Report `y[i] += ...` of an element that has no value yet.
+
+        If a loop that adds up was meant, the hint is a `sum`, and the indices on the right are
+        not reported as unknown.
+        """
         summed = as_sum(self.scope, node)
         if summed:
             _poison_right(inner.scope, node)
@@ -275,9 +282,10 @@ class Body:
 
 
 def _poison_right(scope: Scope, node: ast.Assignment) -> None:
-    """Make poison of what a faulty left side should have explained: indices, and tensors.
+    """Poison names on the right that a correct left side would have explained.
 
-    A whole tensor on the right is what a whole one on the left led to.
+    These are new indices, and whole tensors: `y = x` lacks its subscripts on both sides, and
+    is reported once, at `y`.
     """
     for name in free_indices(scope, node):
         scope.poison(name, "an index", node.span)
@@ -293,12 +301,11 @@ def _text(statement: ast.Statement) -> str:
     return statement.span.collapsed.rstrip("; ") + ";"
 
 
-# Integers of 8 and 4 bits as they are written: of the value, the lower bits are kept.
+# Writes of integers of 8 and 4 bits: the lower bits of the value are kept
 
 
 def narrowed(value: Expr, target: Tensor) -> Expr:
-    """
-    Return the value that a read gives after a write to a narrow tensor.
+    """Return the value that a read gives after a write to a narrow tensor.
 
     Before:  y[i] = x[i];             with y of u4; then of i4
     After:   y[i] = x[i] & 15;        y[i] = x[i] << 28 >> 28;

@@ -1,8 +1,8 @@
 """Left sides: the indices that they introduce, and stores at a position.
 
-In `y[i, j] = ...` both indices range over their axes.  At a position, as in
-`cache[at + i, g] = ...`, the rest of the tensor stays as it is, so that only one that a
-caller passes is stored to in this way.
+In `y[i, j] = ...` both indices range over their axes.  A store at a position, as in
+`cache[at + i, g] = ...`, leaves the rest of the tensor as it is, so it needs a `mut` tensor,
+which the caller passes.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ def check_left(
         report_count(ex, Subscripted.of(symbol), span, count, example)
     if symbol is not None and fits and _has_position(outer, node, symbol):
         return _check_position(ex, outer, node, symbol)
+    # All subscripts are new indices; the first that is not is reported.
     places: list[Subscript] = []
     told = symbol is not None and not fits
     for axis, subscript in enumerate(node.subscripts):
@@ -79,7 +80,10 @@ def check_left(
 
 
 def _calls_foreign(ex: Expressions, node: ast.Assignment) -> bool:
-    """Whether a function of whole tensors is called, which is reported by itself."""
+    """Whether the right side calls another library's function of whole tensors, `mean(x)`.
+
+    Its own report has the right statement in the hint.
+    """
     return any(
         isinstance(part, ast.Call)
         and part.function.name in REDUCTIONS.keys() - ex.env.functions.keys()
@@ -88,9 +92,9 @@ def _calls_foreign(ex: Expressions, node: ast.Assignment) -> bool:
 
 
 def _report_left(ex: Expressions, left: FaultyLeftSide, subscript: ast.Expr) -> None:
-    """Record a subscript of the left side that is no new name.
+    """Report a subscript of the left side that is no new name.
 
-    Only the first is reported: its hint is about all of them.
+    It is called for the first one only: the hint is about all of them.
     """
     symbol = ex.scope.of(subscript)
     if isinstance(symbol, Poison):
@@ -104,7 +108,7 @@ def _report_left(ex: Expressions, left: FaultyLeftSide, subscript: ast.Expr) -> 
 
 
 def _poison_scalar(scope: Scope, subscript: ast.Expr) -> None:
-    """Look no further at the uses of a scalar that seems to be meant for an index."""
+    """Poison a scalar that is meant as an index, so that its other uses report nothing."""
     name = subscript.name if isinstance(subscript, ast.Name) else ""
     symbol = scope.get(name)
     if isinstance(symbol, ValueSymbol) and not is_dim(symbol):
@@ -117,7 +121,7 @@ def _poison_scalar(scope: Scope, subscript: ast.Expr) -> None:
 def _has_position(scope: Scope, node: ast.Assignment, symbol: TensorSymbol) -> bool:
     """Whether a left side stores at a position of a `mut` tensor.
 
-    It is none if all subscripts are bare indices. A subscript that is the axis's own
+    If all subscripts are new bare indices, it does not. A subscript that is the axis's own
     length, or a condition, is a mistake, and no position.
     """
     if symbol.tensor.role is not Role.UPDATE:
@@ -152,7 +156,7 @@ class _Position:
     symbol: TensorSymbol
 
     def introduce(self) -> None:
-        """Introduce the indices: the bare ones over their axes, others by the right side."""
+        """Declare the indices: a bare one ranges over its axis, `i` of `at + i` by reads."""
         for axis, subscript in enumerate(self.node.subscripts):
             if isinstance(subscript, ast.Name) and _is_new(self.outer, subscript):
                 if self.ex.scope.get(subscript.name) is not None:
@@ -171,12 +175,13 @@ class _Position:
                 self._introduce_moving(subscript, name)
 
     def _unknown(self, parts: Iterable[ast.Expr]) -> Iterator[ast.Name]:
-        """Yield the names among parts that mean nothing yet."""
+        """Yield the names among parts that are not declared yet."""
         for part in parts:
             if isinstance(part, ast.Name) and self.ex.scope.get(part.name) is None:
                 yield part
 
     def _introduce_moving(self, subscript: ast.Expr, name: ast.Name) -> None:
+        """Declare `i` of a position `at + i`; it ranges over an axis that it reads."""
         found = ranged_by_reads(self.ex, name, self.node.value)
         if found is None:
             fault = diag.PositionRange(
@@ -202,7 +207,7 @@ class _Position:
         return next(free_names(self.ex.env, self.ex.scope, names))
 
     def checked(self) -> tuple[Subscript, ...] | None:
-        """Return the subscripts, each index in one of them."""
+        """Return the subscripts; report an index that is in two of them."""
         places: list[Subscript] = []
         indices: list[Index] = []
         for axis, subscript in enumerate(self.node.subscripts):

@@ -57,7 +57,7 @@ def check_let_value(
 
 
 def _mentions(node: ast.Expr, name: str) -> bool:
-    """Whether an expression reads elements of what has a name."""
+    """Whether an expression has a subscripted read of this name."""
     return any(
         isinstance(part, ast.Subscript)
         and isinstance(part.base, ast.Name)
@@ -66,11 +66,11 @@ def _mentions(node: ast.Expr, name: str) -> bool:
     )
 
 
-# The type: that of a part which does not read the let
+# The type of a recurrence: that of a part that does not read the let
 
 
 def _type_of(ex: Expressions, node: ast.LetStatement) -> ValueType:
-    """Return the type of a let that reads itself, by where it starts from."""
+    """Return the type of a let that reads itself, by the parts that don't read it."""
     starts = [*_starts(ex, node.value, node.name.name)]
     for start in starts:
         if not isinstance(start, ast.Expr):
@@ -115,12 +115,13 @@ def _starts(
                 parts = subexpressions(node)
         case _:
             pass
+    # Parts that don't read the let first: they are a start themselves.
     for part in sorted(parts, key=lambda part: _mentions(part, name)):
         yield from _starts(ex, part, name)
 
 
 def _result_of(ex: Expressions, function: str) -> ValueType | None:
-    """Return the type of a call, if its arguments don't decide that."""
+    """Return the type of a call, or None if its arguments decide it."""
     signature = ex.env.functions.get(function)
     if signature is not None:
         return signature.result
@@ -129,7 +130,7 @@ def _result_of(ex: Expressions, function: str) -> ValueType | None:
     return CASTS.get(function) or COMPOSITES.get(function)
 
 
-# The order
+# The order of the elements
 
 
 @final
@@ -144,12 +145,16 @@ class _Reads:
     reads: tuple[tuple[Load, tuple[Condition, ...]], ...]
 
     def recurrence(self) -> Recurrence | None:
-        """Return the order that all reads agree on; None is a fault."""
+        """Return the order that all reads agree on; None after a fault.
+
+        Of `h[t - 1]` and `h[t - 2]` that is along t, ascending, with a reach of 2.
+        """
         found = [axis for axis in range(len(self.indices)) if self._direction(axis)]
         if not found:
             self.ex.env.faults.add(self._disorder())
             return None
-        # One along which the other subscripts are bare needs no element but its own.
+        # Preferred: an axis along which all other subscripts are bare, so that an element
+        # needs no other elements of earlier steps.
         axis = min(found, key=lambda axis: not self._is_own(axis))
         shifts = [self._shift(load, axis) or 0 for load, _ in self.reads]
         borders = Borders(Lengths.of(self.ex.env.derived))
@@ -160,7 +165,7 @@ class _Reads:
         return Recurrence(axis, max(map(abs, shifts)), descending=shifts[0] > 0)
 
     def _shift(self, load: Load, axis: int) -> int | None:
-        """Return how far from its own place a read is along an axis, by a literal."""
+        """Return the literal distance of a read along an axis, -1 for `t - 1`, or None."""
         form = affine_form(subscript_value(load.subscripts[axis]))
         index = self.indices[axis]
         if form is None or {*form.terms} != {index} or form.coefficient(index) != 1:
@@ -168,7 +173,7 @@ class _Reads:
         return as_literal(form.offset)
 
     def _direction(self, axis: int) -> int:
-        """Return -1 if all reads are before, along an axis, 1 if all are behind; else 0."""
+        """Return -1 if all reads are at smaller values of an axis, 1 if at greater, else 0."""
         shifts = [self._shift(load, axis) for load, _ in self.reads]
         signs = {(shift > 0) - (shift < 0) if shift else 0 for shift in shifts}
         return signs.pop() if len(signs) == 1 else 0

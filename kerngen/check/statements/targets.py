@@ -75,10 +75,10 @@ def written_tensor(
 
 
 def _report_unknown(env: Environment, scope: Scope, node: ast.Assignment) -> None:
-    """Record a misspelt target; what was meant then counts as written."""
+    """Report an unknown target; the tensor that was probably meant counts as written."""
     name = node.name
     suggestion = closest(name.name, scope.names())
-    # Whatever was meant is not missed: with nothing alike, it may be any output.
+    # So it is not reported as never written.  If no name is similar, it may be any output.
     outputs = (t.name for t in env.tensors if t.role is ir.Role.OUTPUT)
     env.written.update((suggestion,) if suggestion else outputs)
     env.reported.add(name.name)
@@ -130,9 +130,9 @@ def report_whole(ex: Expressions, node: ast.Assignment, place: Place) -> None:
 @final
 @dataclass(frozen=True)
 class _Target(Walk):
-    """A walk to what a statement writes.
+    """A walk to the place that a statement writes.
 
-    Subscripts of fixed arrays are literals, or new indices that range over the whole
+    Here subscripts of fixed arrays are literals, or new indices that range over the whole
     array.
     """
 
@@ -205,7 +205,7 @@ class _Target(Walk):
         return super().component(base, node)
 
     def read(self, place: Place, node: ast.Expr) -> ir.Expr:
-        """Return the value of a place that has no parts, which need not be written."""
+        """Return the value of a place, written or not: it is read for its type alone."""
         del node
         return place.value()
 
@@ -221,7 +221,7 @@ class _Target(Walk):
 
 
 MOST_COPIED: Final = 8192
-"""The values that the copies of a file may move: one of the largest struct does fit."""
+"""The most values that the copies of a file may move: one copy of the largest struct fits."""
 
 
 def copied_parts(
@@ -229,8 +229,8 @@ def copied_parts(
 ) -> list[tuple[Place, ir.Expr]] | None:
     """Return the parts that an assignment of whole structs copies, with their values.
 
-    None if the right side is not a place of the target's type. Empty after a fault: if
-    something of it is not written before, or the file's statements copy too many values.
+    None if the right side is not a place of the target's type. Empty after a fault: if a
+    part of it was never written, or the file's statements copy too many values.
     """
     source = find_place(ex, node.value)
     if source is None or source.memory != target.memory:
@@ -240,7 +240,7 @@ def copied_parts(
     copied = ex.env.copied
     if copied.values > MOST_COPIED:
         return []
-    # Arrays are in one another to a depth that is limited.
+    # A name for an index over each array on the way: arrays nest no deeper than `DEEPEST`.
     levels = list(islice(unused_names(ex), DEEPEST))
     values = [*_values(target.memory, levels)]
     copied.values += len(values)

@@ -1,4 +1,7 @@
-"""Conditions of terms: negated, simplified, and used as facts."""
+"""Conditions of terms: negated, simplified, and used as facts.
+
+The condition `j < n` gives the fact that the polynomial `n - j - 1` is never negative.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,7 @@ def _is_false(form: Form, facts: IntegerFacts) -> bool:
 
 
 def facts_of(condition: ir.Expr) -> tuple[Form, ...]:
-    """Return forms that are never negative where a condition holds."""
+    """Return forms that are never negative where a condition is true; () if it gives none."""
     if not isinstance(condition, ir.Binary) or not condition.left.type.is_integer:
         return ()
     difference = combined("-", form_of(condition.left), form_of(condition.right))
@@ -126,8 +129,8 @@ def without_known(
 ) -> tuple[ir.Expr, ...]:
     """Return conditions without those that are always true, or follow from others.
 
-    Conditions on tensors' elements prove nothing about indices: indices' conditions
-    protect their reads.
+    A condition on elements is no proof of one on indices: `x[i - 1] > 0` is only read inside
+    of its axis because `i > 0` comes before it, so `i > 0` must stay.
     """
     kept = dict.fromkeys(conditions)
     forms = {c: facts_of(c) for c in kept}
@@ -156,7 +159,7 @@ def without_known(
 
 
 def chosen(expr: ir.Expr, known: tuple[ir.Expr, ...]) -> ir.Expr:
-    """Return an expression without the branches that known conditions rule out."""
+    """Return an expression with the branches taken that known conditions decide."""
     if isinstance(expr, ir.Select):
         if all(c in known for c in conjuncts(expr.condition)):
             return chosen(expr.then, known)

@@ -29,7 +29,10 @@ _I32: Final = Scalar.I32
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Equation:
-    """The equation `value == place`: of a read's subscript and the adjoint's position."""
+    """The equation `value == place` of a read's subscript and the adjoint's index on an axis.
+
+    Of `x[2 * i + u]`, whose adjoint is at K, that is `2 * i + u == K`.
+    """
 
     value: ir.Expr
     place: ir.Expr
@@ -38,10 +41,10 @@ class Equation:
 @final
 @dataclass(frozen=True)
 class Replacement:
-    """Puts a solution in the place of an index.
+    """Replaces an index by its solution.
 
-    Where an integer holds the left side of the solved equation, that is its right
-    side: `i * step + u` becomes K, and not `(K - u) / step * step + u`.
+    Where an integer has the left side of the solved equation `by` as a part, this becomes
+    the right side: `i * step + u` becomes K, and not `(K - u) / step * step + u`.
     """
 
     index: ir.Index
@@ -83,7 +86,7 @@ class Replacement:
         return self.reduced(map_children(expr, self))
 
     def equation(self, equation: Equation) -> Equation:
-        """Return an equation at the solution, itself if it has not the index."""
+        """Return an equation at the solution; the same object if it lacks the index."""
         value, place = self(equation.value), self(equation.place)
         if value is equation.value and place is equation.place:
             return equation
@@ -100,9 +103,10 @@ class Replacement:
         )
 
     def _moved(self, subscript: ir.Subscript, extent: ir.Extent) -> ir.Subscript:
-        """Return a subscript at the solution; what was clamped stays inside of its axis.
+        """Return a subscript at the solution; one that was clamped is still kept inside.
 
-        `i / 2` is clamped, as it is not affine; the index that it is equal to is not.
+        `i / 2` is clamped, as it is not affine; the affine value that replaces it would not
+        be, so its clamp is written out.
         """
         old = subscript_value(subscript)
         value = self(old)
@@ -133,7 +137,7 @@ def _sides(form: Form) -> tuple[ir.Expr, ir.Expr]:
 
 
 def _ratio(form: Form, by: Form) -> int | None:
-    """Return the whole number that a form is a multiple of another by."""
+    """Return how many times a form is another one, None if it is no whole number of times."""
     if form.keys() != by.keys():
         return None
     ratios = {form[m] // by[m] if form[m] % by[m] == 0 else None for m in form}

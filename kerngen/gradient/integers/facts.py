@@ -1,4 +1,8 @@
-"""Proofs about integers: whether a polynomial is never negative, or never 0."""
+"""Proofs about integers: whether a polynomial is never negative, or never 0.
+
+`2 * r - j` is never negative where `j < 2 * r`: that fact, `2 * r - j - 1`, is taken away, and
+1 is left.  A proof takes facts away until no term is negative, or no fact fits.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from kerngen.ir.walk import map_children
 
 _I32: Final = Scalar.I32
 _DEEPEST: Final = 3
-"""How many facts a proof combines; each multiplies its time by the number of facts."""
+"""How many facts a proof combines at most: each multiplies its time by the number of facts."""
 
 
 @final
@@ -34,10 +38,11 @@ _DEEPEST: Final = 3
 class IntegerFacts:
     """The known facts about the integers of a kernel.
 
-    `defined` are the values of derived dims and hosts, and multiples: c is 4 * (c / 4)
-    where `c % 4 == 0` is required; `positive` are known to be at least 1, and `nonzero`
-    wherever an element is read; `assumed` are forms that are never negative, by the
-    kernel's requirements.
+    - `defined`: the values of derived dims and hosts, and of multiples: c is 4 * (c / 4)
+      where `c % 4 == 0` is required
+    - `positive`: integers that are at least 1
+    - `nonzero`: integers that are not 0 wherever an element is read
+    - `assumed`: forms that are never negative, by the kernel's requirements
     """
 
     defined: dict[ir.Expr, ir.Expr]
@@ -63,6 +68,7 @@ class IntegerFacts:
         return total
 
     def _resolved(self, variable: PolyVariable) -> Form:
+        """Return a variable's definition as a form, or the variable with its parts resolved."""
         if variable not in self._whole:
             self._whole[variable] = {(variable,): 1}
             value = self.defined.get(variable.expr)
@@ -77,7 +83,7 @@ class IntegerFacts:
         return value_of(self.whole(form_of(expr))) if expr.type.is_integer else expr
 
     def is_nonzero(self, form: Form) -> bool:
-        """Whether what a subscript is divided by is surely not 0 where it is used."""
+        """Whether a divisor in a subscript is surely not 0 where the subscript is used."""
         whole = self.whole(form)
         if set(whole) == {()}:
             return True
@@ -91,7 +97,7 @@ class IntegerFacts:
             return True
         match expr:
             case ir.Binary(op="/", left=left, right=right):
-                # What divides a length leaves at least 1 of it.
+                # A number that divides a positive length fits in it at least once.
                 rest = ir.Binary("%", left, right, Scalar.I32)
                 divides = self.is_never_negative(scaled(form_of(rest), -1))
                 return divides and self._is_positive(left)
@@ -99,9 +105,10 @@ class IntegerFacts:
                 return False
 
     def reduced(self, expr: ir.Expr, known: tuple[Form, ...] = ()) -> ir.Expr:
-        """Return a quotient or remainder without what is divided exactly.
+        """Return a quotient or remainder without the terms that are divided exactly.
 
-        `(4 * q + u) / 4` is q, and `(4 * q + u) % 4` is u, where u is below 4.
+        `(4 * q + u) / 4` is q, and `(4 * q + u) % 4` is u, where u is below 4.  Both parts
+        must be at least 0, as division truncates.
         """
         if not isinstance(expr, ir.Binary) or expr.op not in {"/", "%"}:
             return expr
@@ -123,7 +130,7 @@ class IntegerFacts:
         """Whether a form is at least 0, if the forms in `facts` are."""
         key = _key(form), tuple(map(_key, facts))
         if key not in self._known:
-            # What is asked again on the way is not known by itself.
+            # A proof must not rest on itself: asked again on the way, the answer is no.
             self._known[key] = False
             deep = tuple(map(self.whole, facts))
             own = self.whole(form)
@@ -133,16 +140,17 @@ class IntegerFacts:
         return self._known[key]
 
     def has_elements(self, extent: ir.Extent, around: ir.Extent) -> bool:
-        """Whether an axis has elements wherever another one has; all may be empty."""
+        """Whether an axis has elements if the axis `around` has some; lengths may be 0."""
         ranged = plus(self.whole(form_of(length(around))), -1)
         own = IntegerFacts(self.defined, assumed=(*self.assumed, ranged))
         return own.is_never_negative(plus(form_of(length(extent)), -1))
 
     def _proves(self, form: Form, facts: tuple[Form, ...], depth: int) -> bool:
+        """Whether a form is at least 0, by taking away up to `depth` facts."""
         negative = next((m for m, factor in form.items() if factor < 0), None)
         if negative is None:
             return self._proves_sum(form, facts, depth)
-        # Facts taken away in another order leave the same.
+        # Facts that are taken away in another order leave the same form: it is tried once.
         tried, key = self._tried[-1], _key(form)
         before, proved = tried.get(key, (-1, False))
         if not proved and before < depth:
@@ -152,7 +160,7 @@ class IntegerFacts:
         return proved
 
     def _proves_sum(self, form: Form, facts: tuple[Form, ...], depth: int) -> bool:
-        """Whether what has no negative part is at least 0: by facts about its variables."""
+        """Whether a form without negative factors is at least 0: no variable is negative."""
         doubtful = (
             monomial
             for monomial in form
@@ -170,6 +178,7 @@ class IntegerFacts:
     def _proves_by(
         self, form: Form, negative: Monomial, facts: tuple[Form, ...], depth: int
     ) -> bool:
+        """Whether a form is at least 0 by ranges of indices, or by a fact about `negative`."""
         for index in _indices_in(form):
             bounded = self._bounded(form, index, facts)
             if bounded is not None:
@@ -180,8 +189,8 @@ class IntegerFacts:
             return True
         if depth == 0:
             return False
-        # A fact must make up for each part that is taken away; of numbers it may take
-        # more: 't - 2 >= 0' proves 't - 1 >= 0'.
+        # A fact must have the negative part, no more often than the form has it.  A number
+        # may be greater in the fact: 't - 2 >= 0' proves 't - 1 >= 0'.
         return any(
             self._proves(combined("-", form, scaled(fact, times)), facts, depth - 1)
             for fact in (*facts, *self._relations(form), *self._scaled(negative))
@@ -216,7 +225,7 @@ class IntegerFacts:
     def _bounded(
         self, form: Form, index: ir.Index, facts: tuple[Form, ...]
     ) -> Form | None:
-        """Return the least that a form is over the range of an index."""
+        """Return the least value of a form over an index's range, None if it is at no end."""
         parts = coefficient(form, ir.IndexValue(index))
         if parts is None:
             return None
@@ -235,7 +244,8 @@ class IntegerFacts:
             least += factor * all(v.expr in self.positive for v in monomial)
         above = [m for m, factor in form.items() if factor > 0]
         for monomial, factor in form.items():
-            # What is taken away must be part of something that is added.
+            # `m n - m` is never negative where n is at least 1: a product that is taken away
+            # must be part of one that is added.
             if factor < 0 and not any(set(monomial) <= set(m) for m in above):
                 return False
         if least < 0:
@@ -274,7 +284,7 @@ class IntegerFacts:
                 return variable.type is Scalar.U32
 
     def _relations(self, form: Form) -> Iterator[Form]:
-        """Yield forms that are never negative by what the variables are."""
+        """Yield forms that are never negative by definition: `c - 1 - a % c`, `a - a / c`."""
         for variable in dict.fromkeys(v for monomial in form for v in monomial):
             own: Form = {(variable,): 1}
             match variable.expr:
@@ -301,7 +311,7 @@ class IntegerFacts:
 
 
 def _multiples(factor: int, of: int, monomial: Monomial) -> tuple[int, ...]:
-    """Return how often a fact can be taken away: as often as it fits, or once."""
+    """Return how often to take a fact away: as often as it fits, else once."""
     whole = factor // of if monomial else 1
     return (whole, 1) if whole > 1 else (1,) * whole
 

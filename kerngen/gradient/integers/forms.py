@@ -1,7 +1,7 @@
-"""Polynomials over indices and lengths.
+"""Polynomials over indices and lengths, the normal form of integer expressions.
 
-`(i + edge) - u * skip` is `{(i,): 1, (edge,): 1, (skip, u): -1}`.  What is no sum or
-product, `i / 2` or `ids[t]`, is a variable.
+`(i + edge) - u * skip` is `{(i,): 1, (edge,): 1, (skip, u): -1}`.  An expression that is no
+sum, difference or product, as `i / 2` or `ids[t]`, is a variable.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class PolyVariable:
 
 
 Monomial: TypeAlias = tuple[PolyVariable, ...]
+"""A product of variables in a fixed order, each as often as its power; () is the number 1."""
 Form: TypeAlias = Mapping[Monomial, int]
+"""A polynomial: each product with its factor, which is never 0."""
 
 _I32: Final = Scalar.I32
 
@@ -87,7 +89,7 @@ def form_of(expr: ir.Expr) -> Form:
 
 
 def _quotient(expr: ir.Binary, above: Form, below: Form) -> Form:
-    """Return a quotient or remainder with operands in their own canonical form."""
+    """Return a quotient or remainder as a variable, with its operands in canonical form."""
     if below == {(): 1}:
         return above if expr.op == "/" else {}
     operands = value_of(above), value_of(below)
@@ -130,7 +132,7 @@ def plus(form: Form, value: int) -> Form:
 
 
 def value_of(form: Form) -> ir.Expr:
-    """Return a polynomial as an expression, positive terms first."""
+    """Return a polynomial as an expression, positive terms first: `i + 1 - u`."""
     result: ir.Expr | None = None
     for monomial, factor in sorted(form.items(), key=_place):
         part = _product(monomial, abs(factor))
@@ -173,7 +175,7 @@ def variables(form: Form) -> set[ir.Expr]:
 
 
 def as_variable(expr: ir.Expr) -> ir.Expr | None:
-    """Return the one variable that an expression is, None if it is something else."""
+    """Return the variable if an expression is one by itself, else None."""
     match [*form_of(expr).items()]:
         case [((variable,), 1)]:
             return variable.expr

@@ -1,4 +1,4 @@
-"""The facts about a kernel's integers: by its lengths, hosts and requirements."""
+"""The facts about a kernel's integers that follow from its lengths, hosts and requirements."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _at_least_one(assumed: tuple[Form, ...]) -> Iterator[Expr]:
 def _multiples(
     required: Iterable[Expr], lengths: IntegerFacts
 ) -> Iterator[tuple[Expr, Expr, Expr]]:
-    """Yield c, c / g and g * (c / g), which are c, from `c % g == 0`; of each c once."""
+    """Yield (c, c / g, g * (c / g)) for each requirement `c % g == 0`, the first of each c."""
     found: set[Expr] = set()
     for condition in required:
         match condition:
@@ -78,7 +78,7 @@ def _multiples(
 
 
 def _factors_of_lengths(kernel: Kernel, facts: IntegerFacts) -> frozenset[Expr]:
-    """Return the factors of lengths: where one is 0, nothing is read."""
+    """Return the factors of computed lengths: where one is 0, the axis has no elements."""
     found: set[Expr] = set()
     for dim in kernel.derived:
         length = facts.whole(form_of(dim.value))

@@ -48,9 +48,12 @@ _I32: Final = Scalar.I32
 class Solver:
     """Solves the equations of one read's subscripts for the indices around it.
 
-    `own` are the statement's indices, which are solved for first; `bound` are those of
-    reductions and all others that stay summed. `fresh` makes a new index with a
-    computed range.
+    - `own`: the statement's indices, which are solved for first
+    - `bound`: the indices of reductions, and new ones; unsolved indices of both are summed over
+    - `fresh`: makes a new index with a computed range
+    - `conditions`: the term's, and those under which a solution is whole and in range;
+      `solved` has the latter
+    - `terms`: each factor of the term, and that factor at the solutions so far
     """
 
     facts: IntegerFacts
@@ -67,14 +70,14 @@ class Solver:
         return frozenset((*self.own, *self.bound))
 
     def add(self, subscript: ir.Subscript, place: ir.Index, extent: ir.Extent) -> None:
-        """Add the equation of one axis."""
+        """Add the equation of one axis: the subscript of the read is the adjoint's place."""
         value = subscript_value(subscript)
         if isinstance(subscript, ir.Clamped):
             value = self._clamped(self._chosen(value), extent)
         self.equations.append(Equation(value, ir.IndexValue(place)))
 
     def _chosen(self, value: ir.Expr) -> ir.Expr:
-        """Return the argument that a minimum or maximum is, where that is known."""
+        """Return the argument that a minimum or maximum is equal to, if facts prove which."""
         match value:
             case ir.BuiltinCall(
                 builtin="min" | "max" as name, arguments=both, type=t
@@ -105,6 +108,7 @@ class Solver:
         return _call("clamp", value, number(0), last)
 
     def _known(self) -> tuple[Form, ...]:
+        """Return the forms that are never negative where the conditions are true."""
         known = tuple(form for c in self.conditions for form in facts_of(c))
         unequal = [form for c in self.conditions for form in unequal_to_zero(c)]
         # 'i != 0' and 'i != 1' in any order: each may have to wait for the others.
@@ -119,8 +123,8 @@ class Solver:
 
     def solve(self) -> None:
         """Solve as many equations as possible; the others become conditions."""
-        # The statement's own indices first: those of a reduction are often a window,
-        # and what is left of both is what is summed over.
+        # The statement's own indices first: those of a reduction are often a window, which
+        # is short, and the indices that are left are summed over.
         steps: tuple[Callable[[Equation], bool], ...] = (
             self._settled,
             self._radix,
@@ -134,19 +138,20 @@ class Solver:
         failed: set[tuple[int, Equation]] = set()
         while self.equations:
             for place, step in enumerate(steps):
+                # After a success, the cheap steps are tried again first.
                 waiting = [e for e in self.equations if (place, e) not in failed]
                 if any(step(equation) for equation in waiting):
                     break
                 failed |= {(place, equation) for equation in waiting}
             else:
                 self._give_up(self.equations[0])
-                # What is known by then is more than at first.
+                # The equation is a condition now, so more is known: all steps get another try.
                 failed.clear()
         while any(self._fixed(condition) for condition in self.conditions):
             pass
 
     def _fixed(self, condition: ir.Expr) -> bool:
-        """Put one number in the place of an index that a condition of the program fixes.
+        """Replace an index that a condition of the program fixes by its one value.
 
         Before:  sum[k when ids[i] == u32(k)] dy[k]      sum[t when 2 * i + u == t] dy[t]
         After:   if ids[i] < u32(m) { dy[ids[i]] }       if 2 * i + u < n { dy[2 * i + u] }
@@ -166,7 +171,7 @@ class Solver:
         return False
 
     def _give_up(self, equation: Equation) -> None:
-        """Leave an equation to be a condition of what is summed over all it may be."""
+        """Make a condition of an equation: the sum is over all values of its indices."""
         self.equations.remove(equation)
         place = equation.place
         if equation.value.type is Scalar.U32:
@@ -174,7 +179,7 @@ class Solver:
         self.conditions.append(ir.Binary("==", equation.value, place, BOOL))
 
     def _settled(self, equation: Equation) -> bool:
-        """Make a condition of an equation without unknowns."""
+        """Make a condition of an equation that has no unknowns left."""
         if mentions(equation.value, self._unknown):
             return False
         self._give_up(equation)
@@ -183,7 +188,7 @@ class Solver:
     def _linear(
         self, equation: Equation, of: Sequence[ir.Index]
     ) -> Iterator[tuple[ir.Index, Form, Form]]:
-        """Yield the unknowns that a value is linear in, with (g, r) of `g i + r`."""
+        """Yield each index i of `of` in which a value is `g i + r`, with the forms g and r."""
         form = form_of(equation.value)
         plain = {v.index for v in variables(form) if isinstance(v, ir.IndexValue)}
         inside = frozenset(
@@ -201,7 +206,7 @@ class Solver:
     def _radix(self, equation: Equation) -> bool:
         """Solve `g a + r == K` where r counts from 0 to g - 1: a = K / g, r = K % g.
 
-        `a` is an index, or something else of unknowns: `i % 2`.
+        `a` is an index, or another expression with unknowns: `i % 2`.
         """
         form = form_of(equation.value)
         for part in self._parts(form):
@@ -211,6 +216,7 @@ class Solver:
             factor, rest = split
             if not mentions(value_of(rest), self._unknown):
                 continue
+            # Only if 0 <= r < g are quotient and remainder unique.
             room, known = plus(combined("-", factor, rest), -1), self._known()
             if not self.facts.is_never_negative(rest, known):
                 continue
@@ -228,7 +234,7 @@ class Solver:
         return False
 
     def _parts(self, form: Form) -> Iterator[ir.Expr]:
-        """Yield the terms of a form with unknowns, indices of the statement first."""
+        """Yield the variables of a form that have unknowns in them, bare indices first."""
         found = dict.fromkeys(v.expr for monomial in form for v in monomial)
         own = [ir.IndexValue(index) for index in (*self.own, *self.bound)]
         yield from (index for index in own if index in found)
@@ -248,7 +254,7 @@ class Solver:
         return False
 
     def _multiple(self, of: Sequence[ir.Index], equation: Equation) -> bool:
-        """Solve `g i + r == K` where g divides what is left."""
+        """Solve `g i + r == K`: i is `(K - r) / g`, under the condition `(K - r) % g == 0`."""
         for index, factor, rest in self._linear(equation, of):
             if not self.facts.is_nonzero(factor):
                 continue
@@ -262,7 +268,10 @@ class Solver:
         return False
 
     def _pair(self, equation: Equation) -> bool:
-        """Solve `e / c == K` beside `e % c == L`: e = K c + L."""
+        """Merge the equations `e / c == K` and `e % c == L` into `e == K c + L`.
+
+        L is 0 if the program has the condition `e % c == 0`.
+        """
         match equation.value:
             case ir.Binary(op="/", left=whole, right=by):
                 rest = ir.Binary("%", whole, by, _I32)
@@ -298,12 +307,15 @@ class Solver:
         )
 
     def _splits(self, whole: ir.Expr, by: ir.Expr) -> bool:
-        """Whether a quotient counts from 0, by something that is no unknown."""
+        """Whether `whole / by` is a plain division: of no negative number, by a known one."""
         known = not mentions(by, self._unknown) and self.facts.is_nonzero(form_of(by))
         return known and self.facts.is_never_negative(form_of(whole), self._known())
 
     def _quotient(self, equation: Equation) -> bool:
-        """Solve `e / c == K`, e = K c + u, and `e % c == K`, e = u c + K, by a new u."""
+        """Replace `e / c == K` by `e == K c + u`, or `e % c == K` by `e == u c + K`.
+
+        u is a new index, which stays summed: it ranges over the c remainders, or the quotients.
+        """
         match equation.value:
             case ir.BuiltinCall(builtin="mod", arguments=(whole, by)):
                 return self._wrapped(equation, whole, by)
@@ -330,7 +342,7 @@ class Solver:
                 return False
         self.equations.remove(equation)
         self.bound.append(index)
-        # What is solved for now must not be the new index.
+        # `e` is solved for an older index: u is in `bound`, behind all others.
         self.equations.append(Equation(whole, place))
         return True
 
@@ -352,7 +364,7 @@ class Solver:
         return False
 
     def _define(self, index: ir.Index, solution: ir.Expr, by: Equation | None) -> None:
-        """Put a solution in the place of an index, which must be in its range."""
+        """Replace an index by its solution, under the conditions that this is in its range."""
         self._put(index, solution, by)
         self._require(">=", solution, number(0))
         self._require("<", solution, length(index.extent))
@@ -375,7 +387,7 @@ class Solver:
 
 
 def _index_of(expr: ir.Expr) -> ir.Index | None:
-    """Return the index that an expression is, as it is or as a u32."""
+    """Return the index of `i` or `u32(i)`, None for any other expression."""
     match expr:
         case ir.IndexValue(index=index):
             return index
@@ -405,7 +417,11 @@ def solved(
     facts: IntegerFacts,
     fresh: Callable[[str, ir.Expr], ir.Index],
 ) -> Term:
-    """Return the term that a read adds to the adjoint at given positions."""
+    """Return the term that a read adds to the adjoint of its tensor.
+
+    `subscripts` has for each axis the read's subscript, the adjoint's index, and the length:
+    of `x[2 * i + u]`, `2 * i + u`, K and n.  `own` are the statement's indices.
+    """
     factors = list(term.factors)
     solver = Solver(
         facts,
@@ -418,6 +434,7 @@ def solved(
     )
     for subscript, place, extent in subscripts:
         solver.add(subscript, place, extent)
+    # The usual case, x[i, j], needs no proofs: the adjoint has the same indices.
     if _is_renaming(solver.equations, frozenset(own)):
         return _renamed(term, own, solver.equations)
     solver.solve()
@@ -437,9 +454,10 @@ def solved(
 def with_fixed(
     term: Term, own: Sequence[ir.Index]
 ) -> tuple[Term, Sequence[ir.Index], Mapping[ir.Index, ir.Expr]]:
-    """Return a term with indices of known value replaced, and these values.
+    """Return a term with indices of known value replaced, the other indices, and the values.
 
-    A read `v[k]` gives each component of v a term in which k is fixed.
+    The read `v[k]` of a vector gives each component of v a term of its own, under `k == 0`,
+    `k == 1` and so on.
     """
     by: dict[ir.Index, ir.Expr] = {}
     for condition in term.conditions:
@@ -452,6 +470,7 @@ def with_fixed(
                 pass
     if not by:
         return term, own, by
+    # In the place of `k == 2` there is `2 < n`, where the range of k is no literal.
     fixed = {ir.Binary("==", ir.IndexValue(i), place, BOOL) for i, place in by.items()}
     limits = tuple(
         ir.Binary("<", place, length(index.extent), BOOL)

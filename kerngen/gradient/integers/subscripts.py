@@ -1,4 +1,8 @@
-"""Normalise subscripts: bare indices, affine, or clamped, as the checker does."""
+"""Normalise subscripts as the checker does: bare, affine, or clamped.
+
+`i` is an `IndexValue`; `2 * i + u` is `Affine`, and checked at the call; `i / 2`, or `i - 1`
+in a branch of an `if`, is `Clamped`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ def formed(expr: ir.Expr) -> ir.Expr:
 
 
 def _subscripted(expr: ir.Expr, *, is_guarded: bool) -> ir.Expr:
-    """Return an expression with formed subscripts; a condition may guard what it reads."""
+    """Return an expression with normalised subscripts; `is_guarded` in a condition's branch."""
     if isinstance(expr, ir.Load):
         moved = tuple(
             _formed(subscript, extent, is_guarded=is_guarded)
@@ -44,6 +48,7 @@ def _subscripted(expr: ir.Expr, *, is_guarded: bool) -> ir.Expr:
         isinstance(expr, ir.Binary) and expr.op in {"and", "or"}
     )
     guards = guards and len(parts) > 1
+    # The first part, of a choice its condition, is evaluated in any case.
     first = next(iter(parts))
 
     def visit(child: ir.Expr) -> ir.Expr:
@@ -67,6 +72,7 @@ def _path_subscripted(path: ir.Path, *, is_guarded: bool) -> ir.Path:
 def _formed(
     subscript: ir.Subscript, extent: ir.Extent, *, is_guarded: bool
 ) -> ir.Subscript:
+    """Return a subscript in the form that the checker would give it."""
     value = _subscripted(subscript_value(subscript), is_guarded=is_guarded)
     if isinstance(value, ir.IndexValue):
         if value.index.extent == extent or not is_guarded:

@@ -1,1 +1,1 @@
-"""Sums in adjoints whose terms are at computed places: what is a let before them."""
+"""Sums in adjoints whose terms are at computed places, and the lets before them."""

@@ -1,9 +1,10 @@
 """Adjoints at clamped places: inside of the axis a gather, at its ends sums.
 
     Before:  dx[i] = sum[k when clamp(k - 1, 0, n - 1) == i] dy[k];
-    After:   dx[i] = (if i + 1 < n { dy[i + 1] } else { 0.0 }) + (if i == 0 { dy[0] } else { 0.0 });
+    After:   dx[i] = (if i + 1 < n { dy[i + 1] } else { 0.0 })
+                 + (if i == 0 { dy[0] } else { 0.0 });
 
-No element is compared with each other one.  Of several axes, all but the last are lets.
+So no element is compared with each other one.  Of several axes, all but the last are lets.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Border:
 
 def border_of(key: ir.Binary, term: Term, facts: IntegerFacts) -> Border | None:
     """Return the clamp that a key of a sum is, or None if it is something else."""
+    # One side is an index of the result; the other side has one index of the sum.
     sides = (key.left, key.right)
     place = next((side for side in sides if isinstance(side, ir.IndexValue)), None)
     used = [index for index in term.bound if index in free_indices(key)]
@@ -61,11 +63,13 @@ def border_of(key: ir.Binary, term: Term, facts: IntegerFacts) -> Border | None:
     split = coefficient(form, ir.IndexValue(index))
     if split is None or index in free_indices(value_of(split[1])):
         return None
+    # The bounds of the clamp are 0 and the last element of the result's axis.
     last = facts.whole(plus(form_of(length(place.index.extent)), -1))
     if not facts.is_nonzero(split[0]) or any(map(form_of, lows)):
         return None
     if not (lows or highs) or any(facts.whole(form_of(h)) != last for h in highs):
         return None
+    # No other condition may read the index.
     others = (c for c in term.conditions if c is not key)
     if any(index in free_indices(c) for c in others):
         return None
@@ -75,7 +79,7 @@ def border_of(key: ir.Binary, term: Term, facts: IntegerFacts) -> Border | None:
 def _limits(
     expr: ir.Expr, index: ir.Index
 ) -> tuple[ir.Expr, tuple[ir.Expr, ...], tuple[ir.Expr, ...]]:
-    """Return the clamped value, with its lower and its upper bounds."""
+    """Return the value that a clamp keeps inside, its lower bounds, and its upper bounds."""
     match expr:
         case ir.BuiltinCall(builtin="clamp", arguments=(inner, low, high)):
             value, lows, highs = _limits(inner, index)
@@ -114,6 +118,7 @@ class ClampedSums:
             bound=(first.index,),
             solved=term.solved,
         )
+        # A let of the first axis, folded, is summed over the axes that are left.
         folded = rendered(self._of_axis(axis, first))
         own = {border.place: border.index for border in others}
         in_order = (own.get(index, index) for index in indices)
@@ -128,7 +133,7 @@ class ClampedSums:
         return self.parts(rest, indices, others, let)
 
     def _of_axis(self, term: Term, border: Border) -> list[Term]:
-        """Return a sum's terms inside of an axis, and those beyond each clamped end of it."""
+        """Return the gather inside of an axis, and the sum of what lies beyond each end."""
         kept = tuple(c for c in term.conditions if c is not border.key)
         bound = tuple(index for index in term.bound if index != border.index)
         rest = replace(term, conditions=kept, bound=bound)
@@ -154,8 +159,12 @@ class ClampedSums:
         return self.facts.whole(plus(form_of(length(index.extent)), -1))
 
     def _beyond(self, rest: Term, border: Border, end: ir.Expr, beyond: Form) -> Term:
-        """Return the term of an end of the axis: all places whose `beyond` is positive."""
+        """Return the term of an end of the axis, a sum over the places beyond it.
+
+        `beyond` is how far a place lies beyond the end: positive, or the place is not summed.
+        """
         is_end = ir.Binary("==", ir.IndexValue(border.place), end, BOOL)
+        # A padding of one element is no sum, but a read: `if i == 0 { dy[0] }`.
         only = self._only(border.index, beyond)
         if only is not None:
             found = over_renamed(rest, {border.index: only}).under(is_end)
@@ -173,7 +182,7 @@ class ClampedSums:
         return replace(found.under(*both), solved=found.solved | {*both})
 
     def _only(self, index: ir.Index, beyond: Form) -> ir.Expr | None:
-        """Return the one value of an index that lies beyond an end, if it is but one."""
+        """Return the one value of an index beyond an end, None if there may be several."""
         factor, shift = self._split(index, beyond)
         last = self._last(index)
         if factor not in ({(): 1}, {(): -1}) or not self.facts.is_never_negative(last):

@@ -1,4 +1,4 @@
-"""Sums by keys in adjoints: what is summed for each key is a let before them.
+"""Sums by keys in adjoints: the terms that a key sums are a let before it.
 
     Before:  dt[i, p] = sum[j, l when ids[j] == u32(i)] dy[j, l] * w[p, l];
     After:   let terms[j, p] = sum[l] dy[j, l] * w[p, l];
@@ -50,10 +50,10 @@ from kerngen.ir.walk import children
 @final
 @dataclass(frozen=True)
 class Keys:
-    """Makes lets of what sums by keys add up.
+    """Makes lets of the terms that sums by key add up.
 
-    `fresh` makes an index with a new range. The program may have several outputs, of which
-    some are empty and others not.
+    `fresh` makes an index with a computed range.  `several`: the program has several outputs,
+    so some may be empty where others are not.
     """
 
     facts: IntegerFacts
@@ -62,7 +62,8 @@ class Keys:
 
     def parts(self, term: Term, indices: tuple[Index, ...], let: Let) -> list[Term]:
         """Return a term, over the `indices` of the result, as terms of lets."""
-        # A gather from an axis that is empty is refused, unless all of them are empty.
+        # A gather from an empty axis is refused at the call, unless all axes are empty: of
+        # several outputs, some may be empty and others not.
         doubtful = frozenset(term.bound if self.several else ())
         term = self._with_let(with_quotients(term, indices, let), indices, let)
         borders = [border_of(key, term, self.facts) for key in _keys(term)]
@@ -78,7 +79,7 @@ class Keys:
         return ClampedSums(self.facts, self.fresh).parts(term, indices, known, let)
 
     def _with_let(self, term: Term, indices: tuple[Index, ...], let: Let) -> Term:
-        """Return a term with a let for what it sums by keys."""
+        """Return a term with a let for the inner sum that its keys add up."""
         padded = self._padded(term)
         keys = _keys(padded)
         outer = frozenset[Index]().union(*map(free_indices, keys))
@@ -95,6 +96,8 @@ class Keys:
             window = self._window(key, term.bound)
             if window is not None:
                 first, value, low, count = window
+                # A new index s counts the places of the window from its least one on; the
+                # equation `value - low == s` is solved for the window's first index.
                 index = self.fresh("s", value_of(count))
                 place = value_of(combined("-", value, low))
                 axis = (Affine(place, ""), index, index.extent)
@@ -106,9 +109,10 @@ class Keys:
     def _window(
         self, key: Binary, bound: tuple[Index, ...]
     ) -> tuple[Index, Form, Form, Form] | None:
-        """Return the sum of several indices that a key is of.
+        """Return the window that a key is of, a sum of indices such as `i + u - 1`, or None.
 
-        It is given as the index to solve for, the form of the sum, its least, its range.
+        The window is the index to solve for, the form of the sum, its least value, and the
+        number of its values.
         """
         used = [index for index in bound if index in free_indices(key)]
         form = _common(key, frozenset(used)) if len(used) > 1 else None
@@ -123,7 +127,7 @@ class Keys:
         return used[0], form, low, plus(combined("-", high, low), 1)
 
     def _ends(self, low: Form, high: Form, index: Index) -> tuple[Form, Form] | None:
-        """Return the least and the most that two forms are over an index."""
+        """Return the least value of `low` and the greatest of `high` over an index's range."""
         least, most = (coefficient(form, IndexValue(index)) for form in (low, high))
         if least is None or most is None:
             return None
@@ -137,7 +141,10 @@ class Keys:
 
 
 def _common(expr: Expr, indices: frozenset[Index]) -> Form | None:
-    """Return the sum by which alone an integer depends on indices: of clamp(i + u, 0, n)."""
+    """Return the one sum through which an integer depends on indices, or None.
+
+    Of `clamp(i + u, 0, n)` that is `i + u`.
+    """
     used = [part for part in children(expr) if free_indices(part) & indices]
     if len(used) != 1 or not free_indices(used[0]) >= indices:
         return None
@@ -149,7 +156,10 @@ def _common(expr: Expr, indices: frozenset[Index]) -> Form | None:
 
 
 def _keys(term: Term) -> tuple[Binary, ...]:
-    """Return the conditions that compare a value of each term with an index of the result."""
+    """Return the conditions that compare a value of each term with an index of the result.
+
+    `ids[j] == u32(i)` is one, if the sum is over j and the result over i.
+    """
     return tuple(
         condition
         for condition in term.conditions
@@ -173,7 +183,7 @@ def _is_place(expr: Expr, term: Term) -> bool:
 @final
 @dataclass(frozen=True)
 class _Split:
-    """A sum by keys taken apart: what reads the rest of its indices is summed before."""
+    """A sum by keys in two steps: first over the `rest` of its indices, then by key."""
 
     term: Term
     indices: tuple[Index, ...]
@@ -193,7 +203,7 @@ class _Split:
 
     @property
     def is_product(self) -> bool:
-        """Whether two inner factors have each an index that the other one has not."""
+        """Whether the inner sum is a matrix product: two factors each have an own index."""
         return any(
             free_indices(one) - free_indices(other)
             and free_indices(other) - free_indices(one)
@@ -203,6 +213,8 @@ class _Split:
     def joined(self, let: Let) -> Term:
         """Return the sum by keys of the inner sum, which becomes a let."""
         term = self.term
+        # Conditions on the rest of the indices belong to the let.  So do those that may keep
+        # its reads inside of their axes, unless it reads at bare indices.
         own = [c for c in term.conditions if free_indices(c) & self.rest]
         others = [c for c in term.conditions if c not in own]
         if not all(map(is_bare, self.inner)):
@@ -219,7 +231,7 @@ class _Split:
         )
 
     def _places(self, inside: Term) -> tuple[Index, ...]:
-        """Return the let's indices: those of the result, with what sets it for each key."""
+        """Return the let's indices: the result's, each followed by the indices of its key."""
         used = indices_of((*inside.factors, *inside.conditions)) - self.rest
         by_key = (
             [i for k in self.keys if index in free_indices(k) for i in self.term.bound]

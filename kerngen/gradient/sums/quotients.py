@@ -26,7 +26,11 @@ _Parts: TypeAlias = Mapping[ir.Expr, ir.Index]
 
 
 def with_quotients(term: Term, indices: tuple[ir.Index, ...], let: Let) -> Term:
-    """Return a term over the `indices` of the result; its sum is a let, if it is such."""
+    """Return a term over the `indices` of the result, with a sum at a quotient as a let.
+
+    A term without such a sum is returned as it is.
+    """
+    # The let: each `i / 2` and `i % 2` in the sum becomes an index of its own.
     outside, inside = split(term)
     own = {index: _parts(index, inside) for index in indices}
     back = {part: value for parts in own.values() for value, part in parts.items()}
@@ -38,13 +42,14 @@ def with_quotients(term: Term, indices: tuple[ir.Index, ...], let: Let) -> Term:
     in_order = (part for i in indices for part in own[i].values() or (i,))
     places = tuple(index for index in in_order if index in used)
     found = let(places, rendered([replace(inside, factors=factors)]))
+    # Its read: at the quotient and remainder again.
     at = (as_subscript(back.get(index, ir.IndexValue(index))) for index in places)
     whole = replace(found, subscripts=tuple(at))
     return replace(outside.times(Term(factors={whole: ONE})), solved=term.solved)
 
 
 def _parts(index: ir.Index, inside: Term) -> _Parts:
-    """Return the parts of an index, if some factors read its quotient, others its remainder."""
+    """Return the quotient and remainder of an index if the factors read only these, else {}."""
     atoms = [atom for atom in inside.factors if index in free_indices(atom)]
     found = [part for part in (_part_in(atom, index) for atom in atoms) if part]
     quotient_first = sorted(set(found), key=lambda part: part[0].op, reverse=True)
@@ -57,7 +62,7 @@ def _parts(index: ir.Index, inside: Term) -> _Parts:
 
 
 def _part_in(atom: ir.Expr, index: ir.Index) -> tuple[ir.Binary, ir.Index] | None:
-    """Return the part of an index at which a factor is read, if it has nothing else of it."""
+    """Return the quotient or remainder through which alone a factor has an index, or None."""
     read = ir.IndexValue(index)
     nodes = [*walk(atom)]
     found = {
@@ -73,7 +78,7 @@ def _part_in(atom: ir.Expr, index: ir.Index) -> tuple[ir.Binary, ir.Index] | Non
 
 
 def _at(expr: ir.Expr, parts: _Parts) -> ir.Expr:
-    """Return a factor that is read at indices in the place of quotients and remainders."""
+    """Return a factor with the quotients and remainders in its subscripts as indices."""
     if not isinstance(expr, ir.Load):
         return map_children(expr, lambda child: _at(child, parts))
     values = map(subscript_value, expr.subscripts)

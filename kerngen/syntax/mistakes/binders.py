@@ -17,7 +17,7 @@ _TYPE = re.compile(r"\s*\w+\s*(?:\[[^\[\]]*\])?")
 _SEPARATORS: Final = frozenset(
     {"if", "|", "and", "where", "while", "such", "with", "given"}
 )
-"""What a reduction's condition follows elsewhere: `sum[j | j <= i]`, `sum[j where ...]`."""
+"""Words and signs before a condition in other notations: `sum[j | j <= i]`."""
 
 
 def separates_condition(mistake: Mistake) -> bool:
@@ -28,7 +28,10 @@ def separates_condition(mistake: Mistake) -> bool:
 
 
 def _bar(mistake: Mistake) -> Lexeme | None:
-    """Find the `|` that the range before a comparison has: `sum[j < n | j <= i]`."""
+    """Return the `|` of `sum[j < n | j <= i]`, where the error is at the comparison after it.
+
+    Up to there, `n | j` is a range.
+    """
     if mistake.kind not in COMPARISONS or mistake.opening is None:
         return None
     inside = mistake.preceding[mistake.preceding.index(mistake.opening) :]
@@ -36,7 +39,7 @@ def _bar(mistake: Mistake) -> Lexeme | None:
 
 
 def _with_when(mistake: Mistake) -> str:
-    """Return the hint that has the user's own indices and condition."""
+    """Return the hint `sum[j when j <= i] ...`, with the user's own indices and condition."""
     opening, text = mistake.opening, mistake.source.text
     assert opening is not None, "a reduction's"
     bar = _bar(mistake)

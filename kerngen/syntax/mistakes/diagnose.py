@@ -48,7 +48,7 @@ _IN_A_NUMBER = re.compile(r"[\w.]|(?<=[0-9][eE])[+-](?=[0-9])")
 
 
 _MORE = re.compile(r"[ \t]*[^\s)\];,]")
-"""What follows a closing bracket that is one too many, and closes nothing else."""
+"""Text that follows a closing bracket on its line: then the bracket is one too many."""
 
 _WORD_NEXT = re.compile(r"[ \t]+(\w+)")
 
@@ -74,14 +74,14 @@ def _of(
     pattern: Pattern,
     place: Callable[[Mistake], Span] = attrgetter("span"),
 ) -> _Recogniser:
-    """Recognise a fault that has no values by the pattern of its mistakes."""
+    """Return a recogniser of a fault that has a span and no other fields, by a pattern."""
     return lambda mistake: (
         fault(span=place(mistake)) if pattern.matches(mistake) else None
     )
 
 
 def _when(pattern: Pattern, recogniser: _Recogniser) -> _Recogniser:
-    """Ask a recogniser only about the mistakes of a pattern."""
+    """Return a recogniser that is asked only about the mistakes that match a pattern."""
     return lambda mistake: recogniser(mistake) if pattern.matches(mistake) else None
 
 
@@ -100,7 +100,7 @@ def _from_before(mistake: Mistake) -> Span:
 def _hinted(
     fault: Callable[..., Diagnostic], patterns: tuple[Pattern, ...], where: Pattern
 ) -> _Recogniser:
-    """Recognise a fault that has a hint by a table of them."""
+    """Return a recogniser of a fault whose hint is in a table; no row, no fault."""
 
     def recognise(mistake: Mistake) -> Diagnostic | None:
         remedy = hint(patterns, mistake) if where.matches(mistake) else ""
@@ -124,7 +124,7 @@ def _unexpected(mistake: Mistake) -> Diagnostic:
 
 
 def _expected(mistake: Mistake) -> tuple[str, ...]:
-    """Describe what is expected; of a name, what it would be the name of."""
+    """Return the expected terminals in words; for a name, its kind: 'a type' after ':'."""
     name = _NAMED_AFTER.get(mistake.text_before(1))
     if name and "NAME" in mistake.accepts <= {"NAME", "REDUCE"}:
         return (name,)
@@ -157,7 +157,7 @@ def _unclosed(mistake: Mistake) -> Lexeme | None:
     if stray and mistake.bracket == "{" and _MORE.match(*mistake.rest):
         return None
     closer, ends = _CLOSING[mistake.bracket]
-    # A group holds one value: a ',' belongs to what is around it.
+    # Parentheses around a value have just one: a ',' belongs to the list around them.
     if mistake.follows_value and "COMMA" not in mistake.accepts:
         ends = ends | {"COMMA"}
     return (
@@ -186,7 +186,7 @@ def _misplaced_doc(mistake: Mistake) -> Diagnostic | None:
 
 
 def _stray_doc(mistake: Mistake) -> Diagnostic | None:
-    """Find a doc comment directly before what it can't document."""
+    """Recognise a doc comment directly before something that can't have one."""
     if mistake.before and mistake.before.is_doc and mistake.kind != "CHARACTER":
         return faults.MisplacedDoc(span=mistake.lexeme_span(mistake.before))
     return None
@@ -202,6 +202,8 @@ def _documents_item(mistake: Mistake) -> bool:
 
 
 def _malformed_number(mistake: Mistake) -> Diagnostic | None:
+    """Recognise a number that the lexer split: `1e5.0`, `.5`, `0b101` or `1_000`."""
+    # The error may be at any piece of the number, so it is looked for around the token.
     pieces = [mistake.span]
     if mistake.before and not mistake.before.is_doc:
         pieces.insert(0, mistake.lexeme_span(mistake.before))
@@ -256,6 +258,7 @@ def _inner_struct_remedy(mistake: Mistake) -> str:
 
 
 def _index_not_bare(mistake: Mistake) -> Diagnostic | None:
+    """Recognise a `let` or reduction with an index that is no name: `sum[2 * i]`."""
     if mistake.kind in wording.CLOSERS | {"SEMICOLON", "COMMA", "CHARACTER"}:
         return None
     if mistake.bracket != "[" or (mistake.kind == "ASSIGN" and mistake.in_target):
@@ -268,6 +271,7 @@ def _index_not_bare(mistake: Mistake) -> Diagnostic | None:
     return None
 
 
+# In this order: a recogniser that comes later may fit mistakes of an earlier one.
 RECOGNISERS: tuple[_Recogniser, ...] = (
     _unterminated_string,
     _of(faults.MisplacedFileDoc, Pattern(found="FILE_DOC")),

@@ -66,10 +66,10 @@ DIRECTIVES = {
         "version pragma extension if ifdef ifndef endif", "nothing: remove the line"
     ),
 }
-"""What is written here for a C compiler's directives, by what follows the `#`."""
+"""Directives of a C preprocessor, by the word after `#`, and how to write them here."""
 
 MODULES = frozenset({"np", "numpy", "jnp", "math", "torch", "tl", "std", "metal", "ti"})
-"""What other languages' functions and constants are members of."""
+"""Modules whose functions and constants are written as members: `np.exp`, `math.pi`."""
 
 _CHOICE = "'if c { a } else { b }'"
 _LOOP = "an index on the left, as in 'y[i] = ...;', which ranges over its axis"
@@ -128,7 +128,7 @@ ADDRESS_SPACES = {
     "storage": "a parameter of the kernel: 'x: f32[n]', or 'mut x: f32[n]'",
     "uniform": "a parameter of the kernel: 'x: f32'",
 }
-"""What is declared by `var<space>` in WGSL."""
+"""Address spaces of WGSL's `var<space>`, and how to write such a variable here."""
 
 EXPRESSION_WORDS = {**each("for in", "a reduction: 'sum[j] x[j]'")}
 
@@ -178,7 +178,7 @@ REDUCTIONS = {
         "'top{left} + log(sum[{i}] exp({x} - top{left}))'"
     ),
 }
-"""What works on whole tensors elsewhere, as templates over a `Reduced`."""
+"""Functions of whole tensors in other libraries, as templates over a `Reduced`."""
 
 
 @final
@@ -251,7 +251,7 @@ FUNCTIONS = {
     "zeros": "'y[i] = 0.0;'",
     "ones": "'y[i] = 1.0;'",
 }
-"""What works on numbers elsewhere."""
+"""Functions of numbers in other languages and libraries, and how to write them here."""
 
 _PARAMETER = re.compile(r"\b(?!if\b|else\b|not\b)[a-z]+\b(?!\()")
 _ALONE = re.compile(r".?[({,f] ?\w+ ?[,)}{]")
@@ -298,7 +298,7 @@ OF_VECTORS = {
     "lerp": "'mix(a, b, t)'",
     "outerProduct": "'mat3x3f(a * b.x, a * b.y, a * b.z)'",
 }
-"""What works on vectors and matrices elsewhere."""
+"""Functions of vectors and matrices in other languages, and how to write them here."""
 
 VALUES = {
     "True": "'true'",
@@ -316,4 +316,4 @@ VALUES = {
     "blockDim": "a dim",
     **each("np math torch jnp tl", "the function's name alone"),
 }
-"""Words that are values elsewhere."""
+"""Words that are values in other languages, and how to write them here."""

@@ -31,28 +31,42 @@ _TYPE_FIRST = re.compile(
     r"(\w+)\s*(\[[^\[\]]*\])?([\s*&]*)(?:__restrict__\s+|restrict\s+|const\s+)?(\w*)"
     r"(\[[^\[\]]*\])?"
 )
+"""A parameter in C's order: the type, its axes, pointer signs, the name, the name's axes."""
 _TYPE = re.compile(r"(?:<(?:[^<>;(){}=]|<[^<>;(){}=]*>)*>|[^,;(){}=])*")
+"""A type with all its arguments: `array<vec3<f32>, 4>`."""
 _PLAIN_TYPE = re.compile(r"\w+(?:\[[^\[\]]*\])?")
 _FIXED = re.compile(r"\[\s*(\w+)\s*;\s*(\w+)\s*\]")
+"""Rust's array type: `[f32; 4]`."""
 _AXES_FIRST = re.compile(r"((?:\[\w*\]\s*)+)(\w+)")
+"""A type behind its axes: `[m][n]f32`."""
 _DIVIDED = re.compile(r"\s*(//)\s*[\w(][^\n]*[\]);{]\s*$")
+"""A `//` whose line ends like code, as in `x[i // 2];`: a division was meant."""
 _AXES = re.compile(r"\s*\[[^\[\]]*\]")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]\s*\[([^\[\]]*)\]")
+"""Subscripts in separate brackets: `[i][j]`."""
 _REDUCTION = re.compile(r"(?:sum|prod|max|min|argmax|argmin)_?")
+"""The name of a reduction, also as in TeX: `sum_{j}`."""
 _CALLED = re.compile(r"[A-Za-z_]\w*")
 _NAMED_INDEX = re.compile(r"\s*(?:\(\s*(\w+)\s*\)(?=\s*\w)|_?\{\s*(\w+)\s*\}|\[\s*\])?")
+"""A reduction's index in another form: `sum(j) x[j]`, `sum_{j} x[j]`, or `sum[] x`."""
 _INDEX = re.compile(r"\s*\[\s*(\w+)\s*\]")
 _OPENERS, _CLOSERS = frozenset("([{"), frozenset(")]}")
 _ENDS = frozenset([*";,/+-%<>=", "<=", ">=", "==", "!="])
+"""Tokens that end the factors of a reduction."""
 _READ = re.compile(r"(\w+)\s*\[([^\[\]]*)\]")
 _RECEIVER = re.compile(r"\w+(?:\[[^\[\]\n]{0,80}\])?\Z")
+"""The object of a method call, before its point: `x[i]` of `x[i].exp()`."""
 _IN_PARENTHESES = re.compile(r"\(([^()\n]{0,80})\)")
 _OUTER_COMMA = re.compile(r",\s*(?![^\[\]]*\])")
+"""A comma between arguments, not between subscripts."""
 _LONGEST = 100
+"""How many characters before its point the object of a method call is looked for."""
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
 _FLOAT = re.compile(r"\b(?!0[xX])\d+(?:\.\d|[eE]|\.\B)|\B\.\d")
+"""The beginning of a float literal, another language's included: `1.5`, `1e5`, `1.`, `.5`."""
 _CASTS = frozenset({"f32", "i32", "u32"})
 _TARGET = re.compile(r"(?:let\s+)?\w+\s*(\[[^\[\]]*\])?\s*=.*", re.DOTALL)
+"""A statement up to some place, with the brackets of its left side: `let m[i] = 2.0 *`."""
 
 
 # Names and their types
@@ -88,7 +102,7 @@ def _declared(mistake: Mistake) -> tuple[str, str]:
 
 
 def _type_of_constant(mistake: Mistake) -> str:
-    """The type that the value of a constant has, as far as its text shows that."""
+    """Return the type of a constant's value, guessed from the text after the '='."""
     value = mistake.source.text[mistake.span.end :].split(";", 1)[0].split("\n", 1)[0]
     words = _WORD.findall(value)
     if {"true", "false"} & {*words}:
@@ -142,7 +156,7 @@ def _generic_type(mistake: Mistake, name: Lexeme) -> Diagnostic:
 
 
 def _lengths(mistake: Mistake) -> str:
-    """An example of how an array has its lengths there."""
+    """Return an example of an array's length: a number in a struct, else a dim."""
     return "[4]" if mistake.item == "struct" else "[n]"
 
 
@@ -257,7 +271,7 @@ def _foreign_reduction(mistake: Mistake, named: Lexeme) -> Diagnostic:
 
 
 def _reduced_by(mistake: Mistake, named: Lexeme) -> Reduced:
-    """Read off what `mean[j] x[i, j]` reduces, and what is left of its axes."""
+    """Return the parts of a reduction such as `mean[j] x[i, j]`, in the user's words."""
     text = mistake.source.text
     match = _INDEX.match(text, named.end)
     value = " ".join(_factors(text, match.end()).split()) if match else ""
@@ -283,7 +297,7 @@ def _factors(text: str, begin: int) -> str:
 
 
 def _length(before: str, index: str, value: str) -> str:
-    """Find the length of the axis that an index subscripts, by what was declared."""
+    """Return the length of the axis that an index subscripts, by the tensor's declaration."""
     for read in _READ.finditer(value):
         subscripts = [part.strip() for part in read[2].split(",")]
         declaration = rf"\b{read[1]}\s*:\s*\w+\s*\[([^\[\]]*)\]"

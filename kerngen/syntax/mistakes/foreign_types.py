@@ -38,7 +38,7 @@ TYPES = {
     "mat4": "mat4x4f",
     **each("tensor Tensor ndarray array", "f32[n]"),
 }
-"""What other languages call our types."""
+"""Types of other languages, with ours."""
 
 _SIZED: Final = re.compile(
     r"(bf|bfloat|f|float|i|int|u|uint|complex)_?(8|16|64|128|256)(?:_t)?", re.IGNORECASE
@@ -75,7 +75,7 @@ _ON_NO_DEVICE: Final = {
 
 
 def _no_such_type(name: str) -> str:
-    """Return the hint for a type that no device has, or nothing."""
+    """Return the hint for a type that WGSL lacks, such as `f64`, or ""."""
     if name in _ON_NO_DEVICE:
         return _ON_NO_DEVICE[name]
     match = _SIZED.fullmatch(_BITS.get(name, name))

@@ -38,7 +38,7 @@ INDICES: Final = (
             word="in for"),
     Pattern("Write a name, with a range if needed: 'sum[i]', 'sum[i < n]'."),
 )
-"""What is no bare name where a `let` or reduction introduces an index."""
+"""Tokens other than a bare name where a `let` or reduction introduces an index."""
 
 IFS: Final = (
     Pattern("Assign it: 'y[i] = if c { a } else { b };'.",
@@ -280,4 +280,4 @@ UNEXPECTED: Final = (
     Pattern("An operator is missing between the two values; a product is written with '*'.",
             is_="follows_value begins_value"),
 )
-"""What no recogniser knows."""
+"""Any other unexpected token, which no recogniser takes."""

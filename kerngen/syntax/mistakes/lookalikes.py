@@ -1,4 +1,4 @@
-"""Characters that look like those of the language, and which were meant."""
+"""Characters that look like one of the language: a Cyrillic letter that is meant as 'x'."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CYRILLIC: Final = str.maketrans(
     "\N{CYRILLIC CAPITAL LETTER HA}",
     "aeijopcsyxABEIJKMHOPCSTYX",
 )
-"""Letters of another alphabet that look like ours."""
+"""Cyrillic letters that look like Latin ones, with these."""
 
 _MEANT: Final = {
     "\N{LEFT DOUBLE QUOTATION MARK}": '"',

@@ -24,9 +24,11 @@ _CLOSERS = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET", "CLOSE_BRACE"})
 class Mistake:
     """A token that the parser refused, and the parser's state before it.
 
-    `kind` is the terminal found, `accepts` those expected, `preceding` the tokens
-    before it, from the item before its own on, `opening` the innermost bracket that is
-    still open, and `item` the keyword of the item that is not complete.
+    - `kind`: the terminal found, "CHARACTER" if no token begins there
+    - `accepts`: the terminals expected
+    - `preceding`: the tokens before it, from the previous item on
+    - `opening`: the innermost bracket that is still open
+    - `item`: the keyword of the item that is not complete, or ""
     """
 
     kind: str
@@ -48,7 +50,7 @@ class Mistake:
 
     @property
     def rest(self) -> tuple[str, int]:
-        """The text and the offset of the error, for `re.Pattern.match`."""
+        """The source's text and the offset after the token, arguments of `Pattern.match`."""
         return self.source.text, self.span.end
 
     @property
@@ -105,7 +107,7 @@ class Mistake:
 
     @property
     def in_target(self) -> bool:
-        """Whether a bracket of a statement's left side is open: `y[i = 1`."""
+        """Whether the open bracket is on a statement's left side: `y[i = 1`."""
         starts = {"", ";", "{", "}", "let"}
         return self.bracket == "[" and self.before_opening(2) in starts
 
@@ -205,9 +207,9 @@ def find_mistake(source: Source, error: UnexpectedError, begin: int) -> Mistake:
 
 
 def _preceding(stack: Stack, opening: Lexeme | None) -> tuple[Lexeme, ...]:
-    """Return the tokens of the last two items: an error per item must not take a file's time.
+    """Return the tokens of the last two items, and further back to the innermost open bracket.
 
-    The innermost open bracket is one of them.
+    All tokens of the file would take too long, if each of its items has an error.
     """
     found: list[Lexeme] = []
     items = 0

@@ -76,11 +76,11 @@ CONDITIONS: Final[Mapping[str, Callable[[Mistake], bool]]] = {
 class Pattern:
     """A pattern of syntax errors; a condition that is left out is always met.
 
-    `Pattern("...", found="COMMA", takes="SEMICOLON")` is for a ',' where a ';' could be.
+    `Pattern("...", found="COMMA", takes="SEMICOLON")` matches a ',' where a ';' is allowed.
     """
 
     hint: str = ""
-    """What to do about such a mistake."""
+    """The hint for a mistake that matches."""
     _: KW_ONLY
     found: Words = ""
     """The token has one of these kinds."""

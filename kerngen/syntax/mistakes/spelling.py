@@ -18,11 +18,13 @@ from kerngen.syntax.mistakes.foreign_types import OWN_TYPE, TYPES
 from kerngen.syntax.mistakes.mistake import Mistake
 
 _LIKE_A_NAME: Final = re.compile(r"\w+(?:[-.']\w+)*'*", re.ASCII)
+"""A name with signs that names can't have: `my-kernel`, `x'`."""
 _BEGINS_WITH_DIGIT: Final = re.compile(r"\d+[A-Za-z_]\w*", re.ASCII)
 _WORD: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _SHORTEST: Final = 3
+"""The fewest letters of a word that may be a misspelt keyword: a shorter one is a name."""
 
-# Words of the language that introduce a name, by what may be before them.
+# Words of the language that introduce a name, by the token before them, "" for none.
 _BEFORE_NAMES: Final = {
     "": ("let", "host", "require"),
     ";": ("let", "host", "require"),
@@ -66,6 +68,7 @@ def misspelt_reduction(mistake: Mistake) -> Diagnostic | None:
 def _misspelt(
     mistake: Mistake, lexeme: Lexeme, known: Iterable[str]
 ) -> Diagnostic | None:
+    """Report a word that is similar to a known one, but to none exactly equal."""
     words = sorted(known)
     is_word = _WORD.fullmatch(lexeme.text) and len(lexeme.text) >= _SHORTEST
     suggestion = closest(lexeme.text, words) if is_word else ""
@@ -111,9 +114,10 @@ def _not_a_name(mistake: Mistake, start: int, name: str) -> Diagnostic | None:
 _ITEM_NEXT = re.compile(r"[ \t]+(fn|kernel|struct|const)\b")
 """The item's keyword behind `def` in `def kernel f(...)`."""
 _ADDRESS_SPACE = re.compile(r"\s*<\s*(\w+)[^<>\n]*>")
-"""What follows `var` in WGSL's `var<workgroup> tile: ...`."""
+"""The address space after `var` in WGSL's `var<workgroup> tile: ...`."""
 _DIRECTIVE = re.compile(r"#\s*(\w+)")
 _LONGEST_OPERATOR = 3
+"""The characters of the longest operators in `foreign.OPERATORS`, `<<=`."""
 _DECLARING = frozenset({"var", "auto"})
 # Words before a name of the user's own.
 _INTRODUCE = {"fn", "kernel", "struct", "const", "schedule", "let", "host"}
@@ -124,6 +128,7 @@ def foreign_operator(mistake: Mistake) -> Diagnostic | None:
     at, text = mistake.span.start, mistake.source.text
     is_operator = mistake.kind == "AT" and mistake.follows_value
     alone = mistake.kind == "CHARACTER" or is_operator
+    # The lexer may have split it, `&` and `&`: try each text around the token, longest first.
     for length in range(_LONGEST_OPERATOR, 0 if alone else 1, -1):
         for start in range(max(at - length + 1, 0), at + 1):
             found = text[start : start + length]
@@ -193,11 +198,13 @@ def _foreign_variable(mistake: Mistake, word: Lexeme, instead: str) -> Diagnosti
 
 # Numbers of other languages
 
+# A decimal number with any exponent and suffix: `1.`, `.5f`, `10UL`, `1.0d`.
 _OTHERS: Final = re.compile(
     r"(?P<whole>\d*)(?:(?P<point>\.)(?P<fraction>\d*))?(?P<exponent>[eE][+-]?\d+)?"
     r"(?P<suffix>(?:[fiuFIUhHlLdD]|[fiu]\d+|[lLuU]{2,3})?)"
 )
 _SUFFIXED: Final = re.compile(r"(0[xX][0-9a-fA-F]+)[uUlLi]+")
+"""A hexadecimal number with a suffix: `0xFFu`."""
 _PRODUCT: Final = re.compile(r"(?!0[xXbBoO])(\d+(?:\.\d+)?)(?![eE]$)([A-Za-z_]\w*)")
 
 
