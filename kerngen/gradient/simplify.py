@@ -54,7 +54,6 @@ from kerngen.ir.walk import map_children, subscript_value, walk
 _F32: Final = Scalar.F32
 _MOST_TERMS: Final = 48
 """The most terms of a sum that is multiplied out; a longer one counts as not 0."""
-_MOST_STEPS: Final = 200
 
 
 @final

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import isfinite
 from typing import Final, TypeAlias, final
 
 from kerngen.gradient.indices import free_indices, indices_in
@@ -94,7 +95,7 @@ def product_of(expr: ir.Expr) -> Term:
     `exp(x - top) / total` is exp(x - top)^1 total^-1.
     """
     match expr:
-        case ir.Constant(value=value):
+        case ir.Constant(value=value) if isfinite(value):
             return Term(exact(value))
         case ir.Binary(op="*", left=left, right=right) if _scales(left, right):
             return product_of(left).times(product_of(right))
@@ -130,8 +131,8 @@ def _root(inside: ir.Expr, power: Fraction) -> Term:
 
 
 def exact(value: float) -> Fraction:
-    """Return a literal as an exact fraction: 0.044715 is 44715 / 1000000; infinity is 0."""
-    return Fraction(repr(float(value))) if abs(value) < float("inf") else Fraction(0)
+    """Return a finite literal as an exact fraction: 0.044715 is 44715 / 1000000."""
+    return Fraction(repr(float(value)))
 
 
 def sum_of(expr: ir.Expr) -> list[Term]:

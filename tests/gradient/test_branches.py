@@ -291,3 +291,16 @@ def test_what_is_read_behind_a_condition_is_clamped_in_gradients_too() -> None:
     x, m = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 9.0, 0.0, 1.0])
     (dx,) = results_of(text, ("x",), x=x, m=m, k=np.arange(4, dtype=np.int32))
     np.testing.assert_allclose(dx, weights_of(text, 4) * [1, 0, 1, 1])
+
+
+def test_infinity_is_a_factor_like_another() -> None:
+    text = """
+    kernel f(x: f32[n], m: f32[n]) -> y: f32[n] {
+        y[i] = x[i] * inf + x[i] * m[i] + x[i] / inf;
+    }
+    """
+    x, m = np.ones(3), np.array([1.0, -1.0, -math.inf])
+    with np.errstate(all="ignore"):
+        (dx,) = results_of(text, ("x",), x=x, m=m)
+        slopes = [math.inf, math.inf, NAN]
+        np.testing.assert_array_equal(dx, weights_of(text, 3) * slopes)

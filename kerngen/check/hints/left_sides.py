@@ -242,7 +242,6 @@ def _type_of(symbol: Symbol | None) -> ValueType | Struct:
             return Scalar.I32
 
 
-_LONGEST_EXAMPLE = 80
 """A longer right side is not repeated in a hint."""
 
 
@@ -265,7 +264,7 @@ def as_sum(scope: Scope, node: ast.Assignment) -> str:
         return ""
     symbol = scope.get(node.name.name)
     is_output = isinstance(symbol, TensorSymbol) and symbol.tensor.role is Role.OUTPUT
-    value = node.value.span.one_line(limit=_LONGEST_EXAMPLE)
+    value = node.value.span.one_line(limit=_LONGEST_TEXT)
     if isinstance(node.value, ast.Binary) and node.value.op != "*":
         value = f"({value})"
     written = f"{'' if is_output else 'let '}{node.target.span.one_line()}"
@@ -282,7 +281,7 @@ def elementwise(
         example += named.text
     start, source = node.value.span.start, node.span.source.text
     text = source[start : node.value.span.end]
-    if node.subscripts or len(text) > _LONGEST_EXAMPLE or "\n" in text:
+    if node.subscripts or len(text) > _LONGEST_TEXT or "\n" in text:
         return example
     parts = [*walk_syntax(node.value)]
     if any(_is_no_element(env, scope, part) for part in parts):
