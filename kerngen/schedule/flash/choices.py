@@ -1,4 +1,4 @@
-"""Candidates of strategy `flash`: tiles by the numbers of columns and of queries."""
+"""Default schedules of `flash`: tile sizes by the numbers of columns and of queries."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ PARTS_AT_ONCE: Final = 4
 @final
 @dataclass(frozen=True)
 class PartsJoin:
-    """Writes the shader that joins the parts of a split."""
+    """Builds the shader that joins the results of the parts that the keys were cut into."""
 
     task: Task
     found: Attention

@@ -57,7 +57,7 @@ def wide_tensors(found: Attention) -> set[str]:
 
 @final
 class FlashShader(KeyPass):
-    """Writes the shader of attention."""
+    """Builds the shader of attention."""
 
     def __init__(
         self, task: Task, found: Attention, tiling: FlashTiling, *, whole: bool

@@ -66,7 +66,7 @@ def counting_shader(task: Task, chunks: Chunks, *, first: int) -> DispatchShader
 
 @final
 class StoredSumShader(KeyPass):
-    """Writes the shader of a sum whose weights are stored: a product for a chunk's queries."""
+    """Builds the shader of dq: the product of a chunk's stored gradients and the keys."""
 
     def __init__(
         self, task: Task, chunks: Chunks, tiling: FlashTiling, *, whole: bool
