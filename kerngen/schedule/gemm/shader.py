@@ -87,7 +87,7 @@ _SIDES: Final = ("row", "column")
 @final
 @dataclass
 class GemmShader:
-    """Writes the shader of a product.
+    """Builds the shader of a product.
 
     A `whole` shader is for lengths that are multiples of 4, so that no vector is cut.  If its
     override PADDED is 1, the number of terms may be no multiple of `k`: the first turn is

@@ -88,7 +88,7 @@ class _Reading:
 
 
 def lower_columnwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
-    """Yield the variants of a product along the result: reads in vectors first, then any size."""
+    """Yield the variants of a product along the result: vectors first, any size last."""
     split = _split_of(task, shape)
     for reading in _readings(task, _contraction(task), one_part=split is None):
         first = _Columnwise(task, shape, reading, split).shader()

@@ -163,7 +163,7 @@ def _reads_narrow(task: Task) -> bool:
 
 
 def lower_rowwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
-    """Yield the variants of a product along the reduction: longest runs first, any size last."""
+    """Yield the variants of a product along the reduction: long runs first, any size last."""
     before: Guard = NEVER
     for block in _blocks(task, shape):
         when = rows_divide(task, block.names, block.width)

@@ -64,7 +64,7 @@ def suits_ragged(task: Task, options: Options) -> str:
 
 
 def ragged_options(options: Options) -> Hashable:
-    """Return what options mean, with defaults: schedules for which it is equal share shaders."""
+    """Return what options mean, with defaults; schedules with equal ones share shaders."""
     return ragged_lanes(options)
 
 

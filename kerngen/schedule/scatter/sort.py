@@ -50,7 +50,7 @@ def sort_scratch(found: Scatter) -> tuple[Scratch, ...]:
 
 
 def sorting(found: Scatter, passes: int) -> Iterator[DispatchShader]:
-    """Yield the dispatches of `passes` radix passes; `sorted_into` has their result's buffers."""
+    """Yield the dispatches of `passes` radix passes; `sorted_into` names the last buffers."""
     return sort_passes(partial(_terms, found), (FIRST, SECOND), passes)
 
 

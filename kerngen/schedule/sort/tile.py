@@ -71,7 +71,7 @@ class TileSort:
         return t.Ident(self._shader.fresh(wanted))
 
     def each(self, body: Callable[[t.Expr], Iterable[t.Stmt]]) -> Iterator[t.Stmt]:
-        """Yield the statements that `body` returns for each of a lane's terms, numbers 0 to 7."""
+        """Yield the statements that `body` returns for each of a lane's terms, 0 to 7."""
         yield from written_out(EACH, "term", body)
 
     def declare(self) -> Iterator[t.Stmt]:
