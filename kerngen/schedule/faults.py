@@ -43,7 +43,7 @@ class StrategyDoesNotFit(Diagnostic, code="KG0751"):
 
 
 class BadTiling(Diagnostic, code="KG0752"):
-    """Options of a strategy that make no tiling."""
+    """The options of a schedule are tile sizes that do not fit together."""
 
     MESSAGE = "These options don't fit together: {fault}."
     HELP = "The default is '{default}'."
@@ -52,7 +52,7 @@ class BadTiling(Diagnostic, code="KG0752"):
 
     @property
     def default(self) -> str:
-        """The options of a schedule that gives none, as text."""
+        """The options of the strategy's default tiling, as they are written in a schedule."""
         return {
             "gemm": "tile(128, 128, 16) micro(8, 16) pad(0) lanes(8, 4)",
             "flash": "tile(64, 64, 64) micro(8, 8) depth(16, 16)",

@@ -110,7 +110,7 @@ class Across:
         return Cut(self.scan.index, AT_ONCE, most)
 
     def variants(self, when: host.Guard) -> Iterator[Variant]:
-        """Yield the variants for calls with `when`: few and long rows in parts, others whole."""
+        """Yield the variants for calls with `when`: few, long rows in parts, others not."""
         whole = self.cut.is_needless(LONG, self.rows, ENOUGH // 2 * self.width)
         if (wanted := host.all_of(when, whole)) != host.NEVER:
             yield Variant(self.name, wanted, (self._scanned(None),))
