@@ -18,7 +18,7 @@ from kerngen.schedule.task import Task
 @final
 @dataclass(frozen=True)
 class Candidate:
-    """A strategy with its options for the task's stage, which is the first stage that it runs."""
+    """A strategy with its options for the task's stage, the first of those that it runs."""
 
     task: Task
     choice: ScheduleChoice

@@ -201,7 +201,7 @@ def memory_axis(factor: ir.Expr, over: ir.Index, own: ir.Index) -> ir.Index | No
 
 
 def tile_axis(factor: ir.Expr, over: ir.Index, own: ir.Index) -> ir.Index:
-    """Return the index along which a factor is loaded in vectors: its memory axis, or `over`."""
+    """Return the index along which a factor is loaded in vectors: its memory axis or `over`."""
     return memory_axis(factor, over, own) or over
 
 

@@ -16,7 +16,7 @@ class StrategyDoesNotFit(Diagnostic, code="KG0751"):
 
     @property
     def wrong(self) -> str:
-        """Return the first sentence of the message: which schedule fits no stage."""
+        """The sentence of the message: the strategy does not fit a stage, or fits none."""
         what = f"Strategy '{self.strategy}'"
         if self.by_options:
             what = f"With these options, strategy '{self.strategy}'"
@@ -26,12 +26,12 @@ class StrategyDoesNotFit(Diagnostic, code="KG0751"):
 
     @property
     def why(self) -> str:
-        """Return the reason for each stage."""
+        """For each stage, the reason why the strategy does not fit it."""
         return "; ".join(f"{stage}: {reason}" for stage, reason in self.reasons)
 
     @property
     def help(self) -> str:
-        """Return the hint: schedules that would fit."""
+        """The hint: which schedules would fit, or what to remove."""
         if self.by_options:
             return "Without them it fits: remove the options that don't suit the stage."
         if self.strategy == "generic":  # It refuses recurrences alone.

@@ -91,7 +91,7 @@ class _Packing:
     body: list[t.Stmt] = field(default_factory=list)
 
     def shader(self) -> DispatchShader:
-        """Return the shader of the variant."""
+        """Build and return the shader."""
         task, count = self.task, _per_word(self.task)
         names = _vectors(task) if self.width > 1 else set[str]()
         self.builder = s = ShaderBuilder(task, dict.fromkeys(names, LANES))

@@ -44,7 +44,7 @@ class _Place:
 
 
 def shared(programs: Sequence[KernelProgram], origin: str) -> tuple[KernelProgram, ...]:
-    """Return the programs with a file and an entry point for each shader: equal code shares one.
+    """Return the programs with a file and an entry point for each shader, one for equal code.
 
     An entry point is named after the first shader with its code; `origin` is the name of the
     source, for a comment.

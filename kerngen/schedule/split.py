@@ -13,7 +13,7 @@ from kerngen.schedule.sizes import domain_size
 @final
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Parts of a reduction over `indices`: one for every `size` terms, `most` of them at most."""
+    """Parts of a reduction over `indices`: one for every `size` terms, at most `most` parts."""
 
     indices: tuple[Index, ...]
     size: int

@@ -89,7 +89,7 @@ class Task:
         return replace(self, end=self._number + count)
 
     def scratch_name(self, wanted: str) -> str:
-        """Return a name for a scratch buffer, like `wanted`, that no tensor of the kernel has."""
+        """Return a name for a scratch buffer, like `wanted`, that no kernel's tensor has."""
         tensors = (*self.kernel.tensors, *self.staged.temporaries)
         taken = {tensor.name for tensor in tensors}
         while wanted in taken:

@@ -51,7 +51,7 @@ class PartsJoin:
     split: KeySplit
 
     def shader(self) -> DispatchShader:
-        """Return the whole shader."""
+        """Build and return the shader."""
         found = self.found
         task = replace(self.task, label=f"{self.task.label}.join")
         s = ShaderBuilder(task, {})

@@ -179,7 +179,7 @@ class _Remade(KeyPass):
     def finished_shader(
         self, columns: Sequence[Index], variant: str, summary: str
     ) -> DispatchShader:
-        """Return the whole shader."""
+        """Return the finished shader, with `columns` as those of the sums."""
         t_ = self.tiling
         terms = [domain_size(each.found.over) for each in self.products]
         turns = (ceil_div(each, t_.terms) for each in terms)
@@ -231,7 +231,7 @@ class NumbersShader(_Remade):
         self.name_places()
 
     def shader(self) -> DispatchShader:
-        """Return the whole shader."""
+        """Build and return the shader."""
         s, found, t_ = self.builder, self.found, self.tiling
         self.place((), KeyBounds.of(found.score, self.row_index, self.key_index))
         part = self.let("share", share(s, self.key_index.extent))
@@ -330,7 +330,7 @@ class SumShader(_Remade):
         return _Part(found, values, totals)
 
     def shader(self) -> DispatchShader:
-        """Return the whole shader."""
+        """Build and return the shader."""
         t_, columns = self.tiling, [each.found.column for each in self.parts]
         self.place(columns, self._bounds())
         if self.chunks:

@@ -47,9 +47,9 @@ class FlashTiling:
 
     @property
     def values(self) -> Tiling:
-        """The tiles of the product of weights and values, on the same invocations.
+        """The tiles of the product of weights and values, by the same invocations as `scores`.
 
-        An invocation has its rows of the scores, and its part of the columns of values.
+        An invocation has the rows of its scores, and a part of the columns of values.
         """
         across = max(self.keys // self.micro_keys, 1)
         return _tiling(

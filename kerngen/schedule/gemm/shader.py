@@ -167,7 +167,7 @@ class GemmShader:
         )
 
     def shader(self) -> DispatchShader:
-        """Return the whole shader."""
+        """Build and return the shader."""
         t_ = self.tiling
         shares, terms = self.shares, counted_terms(reduction_of(self.task))
         if t_.stream:

@@ -83,7 +83,7 @@ class Rowwise:
         )
 
     def shader(self) -> DispatchShader:
-        """Return the whole shader."""
+        """Build and return the shader."""
         at = self._place()
         self._accumulate(at)
         self._finish(at)
