@@ -53,6 +53,6 @@ def either(one: Expr, other: Expr) -> Expr:
 
 
 def compare(left: Extent | Expr, op: BinaryOp, right: int) -> Expr:
-    """Return the guard that a length, or an expression, compares with a number as `op` says."""
+    """Return the guard that compares a length, or an expression, with a number by `op`."""
     side = extent_of(left) if isinstance(left, int | str) else left
     return Binary(op, side, Constant(right, Scalar.I32), Scalar.BOOL)

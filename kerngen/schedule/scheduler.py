@@ -63,12 +63,12 @@ class _Known:
         return any(g in asked and n.within(needs) for g, n in self.passed)
 
     def running(self, guard: Expr | None, needs: Needs) -> _Known:
-        """Return what is known where a case with this guard and these needs runs."""
+        """Return the knowledge where a case with this guard and these needs runs."""
         holding = self.holding if guard is None else self.holding | {guard}
         return replace(self, holding=holding, adapter=self.adapter.joined(needs))
 
     def passing(self, guard: Expr | None, needs: Needs) -> _Known:
-        """Return what is known where a case with this guard and these needs was passed over."""
+        """Return the knowledge where a case with this guard and these needs was passed over."""
         asked = NOTHING if needs.within(self.adapter) else needs
         return replace(self, passed=self.passed | {(guard, asked)})
 

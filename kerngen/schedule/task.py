@@ -51,8 +51,8 @@ class Task:
     ) -> DispatchShader:
         """Return a shader that several variants or schedules of the stage run, made only once.
 
-        `write` makes it, at the first call.  `key` stands for all that the shader depends on
-        besides stage, stem and label.
+        `write` makes it, at the first call.  `key` has all that the shader depends on besides
+        stage, stem and label.
         """
         whole = (self.stage, self.stem, self.label, key)
         if whole not in self._written:

@@ -373,8 +373,8 @@ class AttentionTerm:
 
     - `factors`: the factors that depend on the key, such as the value
     - `outer`: the operations that are the same for all keys, such as `/ TOTAL`, in the order in
-      which they are applied to the sum; "if" and "unless" stand for a condition of the whole
-      row, where the sum is 0 unless it is true ("if") or false ("unless")
+      which they are applied to the sum; "if" and "unless" have a condition of the whole row:
+      the sum is 0 where the condition of an "if" is false, or of an "unless" true
     """
 
     score: ir.Expr

@@ -52,7 +52,7 @@ from kerngen.schedule.task import Task
 
 
 def product(number: int) -> ir.LocalValue:
-    """Return the local value that stands for product `number` of a tile in expressions."""
+    """Return the local value by which expressions use product `number` of a tile."""
     return ir.LocalValue(f"product {number}", Scalar.F32)
 
 

@@ -74,8 +74,8 @@ class KeyBounds:
         """Return the bounds of a mask; `is_turned` if the keys are the softmax's rows.
 
         Parts of the mask that are no linear bound are left out, as the score itself is computed
-        with the mask.  If masked scores are finite, a mask with such a part sets no bounds: one
-        could not tell whether a row has keys.
+        with the mask.  If masked scores are finite, a mask with such a part sets no bounds:
+        whether a row has keys can't be found out.
         """
         none = cls((), needs_keys=False, row=row, key=key)
         if mask is None:

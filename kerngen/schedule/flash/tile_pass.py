@@ -93,7 +93,7 @@ class Weights:
 
         var<workgroup> weight_tile: array<array<vec4f, 16>, 16>;      // key, vector of rows
 
-    A register tile multiplies it with the values: here it stands for the left `Operand`.
+    A register tile multiplies it with the values: it is used in place of the left `Operand`.
     """
 
     builder: ShaderBuilder

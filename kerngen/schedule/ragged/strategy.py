@@ -64,7 +64,7 @@ def suits_ragged(task: Task, options: Options) -> str:
 
 
 def ragged_options(options: Options) -> Hashable:
-    """Return what options mean, with defaults; schedules with equal ones share shaders."""
+    """Return the option `lanes` or its default: schedules with the same share shaders."""
     return ragged_lanes(options)
 
 

@@ -59,9 +59,9 @@ def fits_scan(task: Task) -> str:
 
 
 def scan_options(options: Options) -> Hashable:
-    """Return what options mean, with defaults: `lanes`, `subgroups` and `redo`.
+    """Return the options `lanes`, `subgroups` and `redo`, or their defaults.
 
-    Schedules for which they are equal share their shaders.
+    Schedules for which these are equal share their shaders.
     """
     return options.get("lanes"), by_subgroups(options), _redoes(options)
 

@@ -59,7 +59,7 @@ class Level:
 
     @property
     def stride(self) -> int:
-        """The most terms that an item stands for: 1 on level 0, 8 on level 1."""
+        """The most terms that are joined in an item: 1 on level 0, 8 on level 1."""
         return RUN if self.number else 1
 
     @property

@@ -62,9 +62,9 @@ def _refused(found: Scatter, sorts: int) -> str:
 
 
 def scatter_options(options: Options) -> Hashable:
-    """Return what the options mean, with defaults: the flags `lists` and `private`.
+    """Return the options `lists` and `private`, or their defaults.
 
-    Schedules for which they are equal share their shaders.
+    Schedules for which these are equal share their shaders.
     """
     return _flag(options, "lists", 0), _flag(options, "private", 1)
 
