@@ -199,11 +199,11 @@ class RegisterTile:
     def accumulate(
         self, p: int, buffer: t.Expr | None, left_over: t.Expr | None
     ) -> t.Stmt:
-        """Add term `p` of a turn to the accumulators, unless it is beyond `left_over`.
+        """Return the block that adds term `p` of a turn to the accumulators.
 
-        Rows go there and back over the columns, so that neighbouring statements share
-        a factor.  In row order, a product on an H200 took 43.9 TFLOP/s and not 47 (decision
-        11).
+        With `left_over`, the number of terms that are left, it adds none beyond these.  Rows go
+        there and back over the columns, so that neighbouring statements share a factor.  In row
+        order, a product on an H200 took 43.9 TFLOP/s and not 47 (decision 11).
 
             {  // p = 0
                 let a_0 = a_tile[0u][0u][row];

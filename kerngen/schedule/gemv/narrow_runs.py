@@ -70,7 +70,7 @@ def codes_of(
     """Return the reads of narrow integers that are contiguous along the index of a sum.
 
     `right` is the sum's right factor, and `names` are the tensors that can be read as vectors.
-    None are returned if the sum has several indices.
+    The list is empty if the sum has several indices.
     """
     if len(over) != 1:
         return []
@@ -143,8 +143,8 @@ Reads: TypeAlias = Callable[[Lowerer], t.Expr]
 class RunReader:
     """Builds reads of a right factor at `run` places from `to.at[index]`, a multiple of `run`.
 
-    - `held`: given a name and a read of memory, returns a variable of what was read; a subclass
-      of `Rowwise` can so read a turn ahead
+    - `held`: given a name and a function that builds a read, returns a variable with the value
+      that was read, maybe a turn ahead
     - `powers`: returns a variable of `power_bits` for a type of integers
     - `_same`: the local values that are the same for the whole run
     - `_codes`: for each local value of narrow integers their type, their words, and what is

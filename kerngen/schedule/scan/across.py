@@ -195,7 +195,7 @@ class _Lane:
 
     @classmethod
     def named(cls, of: Across, cut: Cut | None) -> _Lane:
-        """Start a shader, and write the numbers that a lane needs.
+        """Begin a shader, and emit the numbers that a lane needs.
 
         For parts of rows, lanes are numbered by outer rows, parts, and places in memory:
 

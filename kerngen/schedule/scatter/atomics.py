@@ -65,9 +65,9 @@ Each one adds all of its bins to those in storage, so more would not be free.
 
 
 def lower_atomics(found: Scatter, *, private: bool) -> Iterator[Variant]:
-    """Yield the variants: for few bins, by bins in workgroup memory; then by bins in storage.
+    """Yield the variants: bins in workgroup memory if they are few; last, bins in storage.
 
-    Without `private`, only the last one is there.
+    Without `private`, only the last variant is there.
     """
     first, last = _clearing(found), _finishing(found)
     bins = found.result_count

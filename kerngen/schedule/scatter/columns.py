@@ -37,7 +37,7 @@ CARRIES: Final = 128
 @final
 @dataclass(frozen=True)
 class Level:
-    """The items that a dispatch joins, in parts of an invocation each.
+    """A level of joining: the items that a dispatch joins, a part of them in each invocation.
 
     Level 0 joins the sorted terms, 8 to a part; level 1 joins what those parts carry, 128
     to a part.

@@ -83,7 +83,7 @@ class Scatter:
 
     @cached_property
     def body(self) -> Expr:
-        """The value that is reduced: the neutral one where a condition on the column fails."""
+        """The value of a term; the neutral value where a condition on the column fails."""
         own = self.found.reduce
         rest = [part for part in conjuncts(own.condition) if part not in self.guards]
         condition = fold(_and, rest) if rest else None
