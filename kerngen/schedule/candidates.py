@@ -1,4 +1,4 @@
-"""Candidates for a stage: the user's schedules that fit, and the compiler's own."""
+"""Candidates for a stage: the user's schedules that fit, then the compiler's defaults."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from kerngen.schedule.task import Task
 @final
 @dataclass(frozen=True)
 class Candidate:
-    """A strategy with its options for the stage of a task, which begins a run of stages."""
+    """A strategy with its options for the task's stage, the first of those that it runs."""
 
     task: Task
     choice: ScheduleChoice
 
     @cached_property
     def stages(self) -> tuple[str, ...]:
-        """The names of the stages that it runs."""
+        """The names of the stages that the candidate runs together."""
         run = STRATEGIES[self.choice.strategy].runs(self.task)
         return tuple(stage.name for stage in run)
 
@@ -39,7 +39,7 @@ def refusal(schedule: Schedule, task: Task) -> str:
 @final
 @dataclass(frozen=True)
 class Candidates:
-    """Finds the candidates of each stage of a kernel, in order of preference."""
+    """The candidates of each stage of a kernel, found when they are asked for."""
 
     tasks: tuple[Task, ...]
     _found: dict[int, tuple[Candidate, ...]] = field(
@@ -47,7 +47,11 @@ class Candidates:
     )
 
     def of(self, number: int) -> tuple[Candidate, ...]:
-        """Return the user's schedules that fit stage `number`, then the compiler's own."""
+        """Return the candidates of stage `number`, best first.
+
+        The user's schedules that fit the stage come first, then the compiler's defaults; those
+        whose guard holds in no call are left out.
+        """
         if number not in self._found:
             self._found[number] = tuple(self._possible(number))
         return self._found[number]

@@ -13,10 +13,10 @@ from kerngen.schedule.task import Options
 @final
 @dataclass(frozen=True, slots=True)
 class ScheduleChoice:
-    """A strategy with its options, the guard under which it applies, and the reason.
+    """A strategy with its options, the guard under which it applies, and the reason for it.
 
-    It applies to any call if the guard is None.  It runs up to `together` stages, the first
-    one included.
+    If the guard is None, it applies to every call.  It runs up to `together` stages, the
+    first one included.
     """
 
     strategy: str
@@ -27,7 +27,7 @@ class ScheduleChoice:
 
 
 def size_of(indices: tuple[Index, ...]) -> Expr:
-    """Return the number of elements of a domain that has an index."""
+    """Return the number of elements of a domain with an index or more, for a guard."""
     first, *rest = (index.extent for index in indices)
     total = extent_of(first)
     for extent in rest:
@@ -36,23 +36,23 @@ def size_of(indices: tuple[Index, ...]) -> Expr:
 
 
 def extent_of(extent: Extent) -> Expr:
-    """Return a length as an expression of a guard."""
+    """Return an axis length as an expression, for a guard."""
     if isinstance(extent, int):
         return Constant(extent, Scalar.I32)
     return DimValue(extent)
 
 
 def both(one: Expr, other: Expr) -> Expr:
-    """Return the guard that both of two guards hold."""
+    """Return the guard that holds where both of two guards hold."""
     return Binary("and", one, other, Scalar.BOOL)
 
 
 def either(one: Expr, other: Expr) -> Expr:
-    """Return the guard that at least one of two guards holds."""
+    """Return the guard that holds where at least one of two guards holds."""
     return Binary("or", one, other, Scalar.BOOL)
 
 
 def compare(left: Extent | Expr, op: BinaryOp, right: int) -> Expr:
-    """Return the guard that compares a length, or an expression, with a number."""
+    """Return the guard that compares a length, or an expression, with a number by `op`."""
     side = extent_of(left) if isinstance(left, int | str) else left
     return Binary(op, side, Constant(right, Scalar.I32), Scalar.BOOL)

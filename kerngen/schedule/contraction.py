@@ -68,22 +68,22 @@ class Contraction:
 
     @property
     def is_product(self) -> bool:
-        """Whether it is a sum of products: a factor of 0 adds nothing."""
+        """Whether it is a sum of products, so that a factor of 0 adds nothing."""
         return self.kind == "sum" and self.term == _term(self.type)
 
     @property
     def last(self) -> ir.Index:
-        """The reduction index along which the factors may lie contiguously in memory."""
+        """The last reduction index, along which the factors may be contiguous in memory."""
         return self.over[-1]
 
     @property
     def right_axis(self) -> ir.Index | None:
-        """The index along which the right factor lies in memory, if any."""
+        """The index along which the right factor is contiguous: `last`, `column` or None."""
         return memory_axis(self.right, self.last, self.column)
 
 
 def contraction_of(task: Task) -> Contraction | str:
-    """Return the contraction of a stage, or the reason why it has none."""
+    """Return the contraction that a stage computes, or the reason why it computes none."""
     reduce = task.reduction
     if reduce is None:
         return "the stage holds no reduction"
@@ -96,9 +96,10 @@ def contraction_of(task: Task) -> Contraction | str:
 def contraction_over(
     domain: tuple[ir.Index, ...], reduce: ir.Reduce
 ) -> Contraction | str:
-    """Return the contraction of a reduction; its column is the domain's last index.
+    """Return the contraction that a reduction is, or the reason why it is none.
 
-    The result is cached, as each schedule and variant of a stage asks for it in a row.
+    Its column is the last index of the domain.  The result is cached, as all schedules and
+    variants of a stage ask for it.
     """
     if reduce.finds_place:
         return "its reduction finds a place"
@@ -115,9 +116,9 @@ def contraction_over(
 
 
 def bounded_contraction_of(task: Task) -> Contraction | str:
-    """Return a stage's contraction, also one under bounds, or why it has none.
+    """Return a stage's contraction as `contraction_of` does, but also one with bounded terms.
 
-    An example with a bound is `sum[p when p <= i] a[i, p] * b[p, j]`.
+    An example is `sum[p when p <= i] a[i, p] * b[p, j]`.
     """
     found = contraction_of(task)
     if not isinstance(found, str) or task.reduction is None or not task.domain:
@@ -164,11 +165,10 @@ def product_of(task: Task) -> tuple[Contraction, ir.Index]:
 
 
 def sides_of(task: Task) -> tuple[tuple[ir.Index, ...], tuple[ir.Index, ...]]:
-    """Return the indices of a product's rows, and of its columns.
+    """Return the indices of a product's rows, and those of its columns.
 
-    For matrices, each side has one index. In a convolution, a side has all indices of
-    the result on which only its factor depends, so that images of any width fill the
-    tiles.
+    For matrices, each side has one index.  In a convolution, a side has all indices of the
+    result on which only its own factor depends, so that images of any width fill the tiles.
     """
     found, row = product_of(task)
     factors = found.left, found.right
@@ -181,7 +181,7 @@ def sides_of(task: Task) -> tuple[tuple[ir.Index, ...], tuple[ir.Index, ...]]:
 
 
 def is_plain(factor: ir.Expr) -> bool:
-    """Whether a factor reads one element whose subscripts are bare indices: `a[i, p]`."""
+    """Whether a factor is one element whose subscripts are bare indices, such as `a[i, p]`."""
     while isinstance(factor, ir.Cast):
         factor = factor.operand
     return isinstance(factor, ir.Load) and all(
@@ -190,7 +190,7 @@ def is_plain(factor: ir.Expr) -> bool:
 
 
 def memory_axis(factor: ir.Expr, over: ir.Index, own: ir.Index) -> ir.Index | None:
-    """Return the index along which most reads of a factor are contiguous in memory."""
+    """Return along which of two indices most reads of a factor are contiguous, or None."""
 
     # Reads of tensors of higher rank count more, as those of matrices beside vectors.
     def weight(index: ir.Index) -> int:
@@ -201,7 +201,7 @@ def memory_axis(factor: ir.Expr, over: ir.Index, own: ir.Index) -> ir.Index | No
 
 
 def tile_axis(factor: ir.Expr, over: ir.Index, own: ir.Index) -> ir.Index:
-    """Return the index along which the factor's tile has vectors of four."""
+    """Return the index along which a factor is loaded in vectors: its memory axis or `over`."""
     return memory_axis(factor, over, own) or over
 
 
@@ -288,11 +288,11 @@ def _with_row(
 
 
 def all_parts(condition: Expr, *, holds: bool) -> Iterator[tuple[Expr, bool]]:
-    """Yield the parts of a condition, each with its outcome where the condition `holds`.
+    """Yield the parts of a condition that is true (`holds`) or false, each with its outcome.
 
     `a and b` is true where a is true and b is true; `a or b` is false where a is false and b
-    is false; `not a` is true where a is false.  What is yielded for True: (a, True), (b, True)
-    of `a and b`.
+    is false; `not a` is true where a is false.  So of `a and b` with `holds` the parts are
+    (a, True) and (b, True).
     """
     match condition:
         case Unary("not", operand):

@@ -37,8 +37,8 @@ def bytes_moved(
 ) -> Polynomial:
     """Return how many bytes the stages of one dispatch read and write, each byte once.
 
-    A tensor that one stage writes and a later one reads is not read from memory.  The tensors
-    `kept` stay in registers, and are not written either.
+    A tensor that one stage writes and a later one reads counts as written, not as read.  The
+    tensors `kept` stay in registers and are not counted as written either.
     """
     read: set[_Touched] = set()
     written: set[_Touched] = set()
@@ -97,7 +97,7 @@ def _written(write: Write) -> _Touched:
 def operations(
     stages: Iterable[Stage], functions: Mapping[str, ir.Function]
 ) -> Polynomial:
-    """Return the operations on numbers of stages; a built-in counts as one.
+    """Return how many operations on numbers the stages do; a call of a built-in counts as one.
 
     A keyed reduction counts each term once, not once for each result.
     """

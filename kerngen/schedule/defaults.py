@@ -132,7 +132,7 @@ with 1024 lanes and subgroups instead of 26.5, of 4096 x 32768 262 instead of 51
 
 
 def default_choices(task: Task) -> Iterator[ScheduleChoice]:
-    """Yield the compiler's own schedules, best first; the last has no guard.
+    """Yield the compiler's own schedules of a stage, best first; the last has no guard.
 
     All of them stay within WebGPU's default limits, unless a guard asks for more.
     """

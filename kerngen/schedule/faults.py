@@ -16,7 +16,7 @@ class StrategyDoesNotFit(Diagnostic, code="KG0751"):
 
     @property
     def wrong(self) -> str:
-        """Return the first sentence of the message: which schedule fits no stage."""
+        """The sentence of the message: the strategy does not fit a stage, or fits none."""
         what = f"Strategy '{self.strategy}'"
         if self.by_options:
             what = f"With these options, strategy '{self.strategy}'"
@@ -26,12 +26,12 @@ class StrategyDoesNotFit(Diagnostic, code="KG0751"):
 
     @property
     def why(self) -> str:
-        """Return the reason for each stage."""
+        """For each stage, the reason why the strategy does not fit it."""
         return "; ".join(f"{stage}: {reason}" for stage, reason in self.reasons)
 
     @property
     def help(self) -> str:
-        """Return the hint: schedules that would fit."""
+        """The hint: which schedules would fit, or what to remove."""
         if self.by_options:
             return "Without them it fits: remove the options that don't suit the stage."
         if self.strategy == "generic":  # It refuses recurrences alone.
@@ -43,7 +43,7 @@ class StrategyDoesNotFit(Diagnostic, code="KG0751"):
 
 
 class BadTiling(Diagnostic, code="KG0752"):
-    """Options of a strategy that make no tiling."""
+    """The options of a schedule are tile sizes that do not fit together."""
 
     MESSAGE = "These options don't fit together: {fault}."
     HELP = "The default is '{default}'."
@@ -52,7 +52,7 @@ class BadTiling(Diagnostic, code="KG0752"):
 
     @property
     def default(self) -> str:
-        """The options of a schedule that gives none, as text."""
+        """The options of the strategy's default tiling, as they are written in a schedule."""
         return {
             "gemm": "tile(128, 128, 16) micro(8, 16) pad(0) lanes(8, 4)",
             "flash": "tile(64, 64, 64) micro(8, 8) depth(16, 16)",

@@ -13,7 +13,7 @@ def is_columnwise(task: Task) -> bool:
     """Whether more reads are contiguous along the domain than along the reduction.
 
     `sum[i] x[i, j]` is columnwise: neighbours along j, the domain's last index, are neighbours
-    in memory.
+    in memory.  Reads count by the ranks of their tensors.
     """
     if not task.domain:
         return False

@@ -1,7 +1,7 @@
-"""Stages that write integers of 8 or 4 bits: an invocation computes the elements of a word.
+"""Stages that write integers of 8 or 4 bits: an invocation computes all elements of a word.
 
-So no two invocations write one word.  Four neighbours are computed at once where the results,
-or their rows, are whole words.  Eight elements of 4 bits, in two turns of four:
+So no two invocations write to the same word.  Four neighbours are computed at once where the
+results, or their rows, are whole words.  Eight elements of 4 bits, in two turns of four:
 
     var y_word = 0u;
     for (var place = 0u; place < 2u; place += 1u) {
@@ -46,7 +46,7 @@ WORKGROUP: Final = 256
 
 
 def lower_packed(task: Task) -> Iterator[Variant]:
-    """Yield a shader of four elements at once where it applies, and one for any size."""
+    """Yield the variants: four elements at once, where sizes allow, and one for any size."""
     when = _in_fours(task)
     if when != NEVER:
         yield Variant("aligned", when, (_Packing(task, LANES).shader(),))
@@ -91,7 +91,7 @@ class _Packing:
     body: list[t.Stmt] = field(default_factory=list)
 
     def shader(self) -> DispatchShader:
-        """Return the whole shader."""
+        """Build and return the shader."""
         task, count = self.task, _per_word(self.task)
         names = _vectors(task) if self.width > 1 else set[str]()
         self.builder = s = ShaderBuilder(task, dict.fromkeys(names, LANES))

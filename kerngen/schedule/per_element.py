@@ -39,18 +39,22 @@ GENERIC_SIZE: Final = 64
 
 
 def fits_generic(task: Task) -> str:
-    """Return "": `generic` fits every stage."""
+    """Return "", as `generic` fits every stage."""
     del task
     return ""
 
 
 def by_neighbours(options: Options) -> bool:
-    """Whether a schedule has the option `neighbours`: four at a time."""
+    """Whether a schedule has the option `neighbours`: an invocation computes four elements."""
     return "neighbours" in options
 
 
 def lower_generic(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield serial loops per element, of four neighbours where elements are many."""
+    """Yield the variants: a serial loop for each element.
+
+    With the option `neighbours`, there is one first that computes four neighbouring elements
+    at once, where sizes allow and they share reads.
+    """
     shares = shares_reads(task)
     if not by_neighbours(options):
         shader = _scalar_shader(task, GENERIC_SIZE, variant="", named=shares)
@@ -62,7 +66,7 @@ def lower_generic(task: Task, options: Options) -> Iterator[Variant]:
 
 
 def shares_reads(task: Task) -> bool:
-    """Whether the sums of neighbours along the last index read an element in common."""
+    """Whether neighbours along the last index have sums that read a common element."""
     if task.reduction is None or not task.domain:
         return False
     last = task.domain[-1]
@@ -92,7 +96,7 @@ def fits_map(task: Task) -> str:
 
 
 def lower_map(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield a shader for four elements at once where it applies, and one for any."""
+    """Yield the variants: four elements at once, where sizes allow, and one for any size."""
     del options
     if aligned := _vector_variant(task):
         yield aligned
@@ -194,9 +198,9 @@ def _row_vector_shader(task: Task, names: set[str]) -> DispatchShader:
 def start_invocation(
     shader: ShaderBuilder, size: t.Operand, total: t.Expr
 ) -> tuple[list[t.Stmt], t.Ident]:
-    """Write the invocation's number; an invocation past the last element ends there.
+    """Return the first statements of a shader, and the variable of the invocation's number.
 
-    Returned are the statements so far, and the variable of the number.
+    Workgroups have `size` lanes; invocations from number `total` on return.
     """
     name = shader.fresh("element")
     first = linear_group(shader) * size
@@ -211,12 +215,15 @@ def start_invocation(
 def position_name(
     shader: ShaderBuilder, indices: tuple[Index, ...], wanted: str
 ) -> str:
-    """Return an unused name for a position in a domain, after its index if it has one."""
+    """Return an unused name for a position in a domain.
+
+    If the domain has a single index, it is named after this, else `wanted`.
+    """
     return shader.name(indices[0].name) if len(indices) == 1 else shader.fresh(wanted)
 
 
 def linear_group(shader: ShaderBuilder) -> t.Expr:
-    """Return the number of this workgroup in a grid folded into two dimensions.
+    """Return the number of this workgroup among all, as WGSL.
 
     A dimension has at most 65,535 workgroups in WebGPU: more are folded into rows.
     """
@@ -230,7 +237,10 @@ def unravel(
     indices: tuple[Index, ...],
     position: t.Expr,
 ) -> dict[Index, t.Expr]:
-    """Write a `let` for each index of a row-major position, and return their names."""
+    """Append a `let` for the value of each index at a row-major position; return the values.
+
+    If there is one index, and the position has a name, nothing is appended.
+    """
     if len(indices) == 1 and isinstance(position, t.Ident):
         return {indices[0]: position}
     named = {index: t.Ident(shader.name(index.name)) for index in indices}
@@ -242,7 +252,7 @@ def unravel(
 def places(
     shader: ShaderBuilder, indices: tuple[Index, ...], position: t.Expr
 ) -> dict[Index, t.Expr]:
-    """Return the value of each index of a row-major position.
+    """Return the value of each index at a row-major position.
 
     Position p of indices i, j and k is `p / n_k / n_j`, `p / n_k % n_j` and `p % n_k`.
     """

@@ -31,14 +31,14 @@ class ShaderFile:
 class DispatchShader:
     """One dispatch: its WGSL, its bindings and its number of workgroups.
 
-    - `stem`, `title`: the name of its file, after kernel, stage and schedule; the file's
-      first line
-    - `equations`: those that it computes, for a comment
-    - `variant`, `summary`: the name of its entry point, "" for `main`, and a comment above it
-    - `code`: the module; `file`: that of all shaders of the file, which `entry_points`
-      makes
-    - `bindings`: numbered from 1; binding 0 is the kernel's uniform struct, if it has
-      fields and `uses_uniform`
+    - `stem`: the name of its file, from kernel, stage and schedule; `title`: the file's first
+      line
+    - `equations`: the equations that it computes, for a comment
+    - `variant`: the name of its entry point, "" for `main`; `summary`: the comment above it
+    - `code`: its WGSL, as a module of its own; `file`: the file that it is in, with the name
+      `entry`, together with other shaders; None until `shared` has assigned one
+    - `bindings`: numbered from 1; binding 0 is the kernel's uniform struct, if it has fields
+      and `uses_uniform`
     - `groups`: the number of workgroups
     - `trips`: how often the loops of an invocation run: some adapters end loops after a limit
     - `terms`: what a 32-bit counter of the shader counts up to, where that may overflow; the
@@ -68,7 +68,7 @@ class DispatchShader:
 
     @property
     def name(self) -> str:
-        """The file and the entry point, as plans name them."""
+        """The names of the file and of the entry point in one, as plans have them."""
         assert self.file, "shaders get files when all of a module are there"
         return shader_name(self.file.name, self.entry)
 
@@ -76,9 +76,9 @@ class DispatchShader:
 @final
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Dispatches that compute a stage where the condition `when` holds, one after the other.
+    """Dispatches that compute a stage, one after the other, in calls for which `when` holds.
 
-    The last `repeated` dispatches run `again` times, if that is given: once for each chunk,
+    If `again` is given, the last `repeated` dispatches run so many times: once for each chunk,
     or step of a recurrence.
     """
 
@@ -93,7 +93,7 @@ class Variant:
 @final
 @dataclass(frozen=True, slots=True)
 class ScheduledStage:
-    """A schedule with its variants; the last variant has no condition.
+    """A schedule, lowered to variants; the last variant has no condition.
 
     `stages` are the names of the stages that it runs together.
     """
@@ -114,7 +114,7 @@ class ScheduledStage:
 
     @property
     def needs(self) -> Needs:
-        """The adapter features and limits that all of its variants need."""
+        """The adapter features and limits that are enough for all of its variants."""
         return Needs(
             max(shader.workgroup_bytes for shader in self._shaders),
             max(shader.workgroup_size for shader in self._shaders),
@@ -129,9 +129,9 @@ class ScheduledStage:
 @final
 @dataclass(frozen=True, slots=True)
 class ScheduledCase:
-    """A case of a choice: a schedule, and the choices for the stages after it.
+    """A case of a choice: a schedule, and the choices for the stages that it leaves (`rest`).
 
-    It is chosen if its guard holds, or always if that is None. `rank` is the schedule's
+    It is chosen if its guard holds, or always if that is None.  `rank` is the schedule's
     place among all candidates of the stage.
     """
 
@@ -146,7 +146,7 @@ class ScheduledCase:
 class StageChoice:
     """A choice between schedules for some stages; `otherwise` runs if no case applies.
 
-    Softmax is one shader for all its stages, or one for each:
+    For softmax, the choice is between one shader for all its stages, and one for each:
 
         top, total, y:  reduce (top), then a choice for total, then one for y
                         rows (top, total and y)
@@ -160,7 +160,7 @@ class StageChoice:
 
 
 def cases_in(choices: Iterable[StageChoice]) -> Iterator[ScheduledCase]:
-    """Yield every case of some choices, nested ones included."""
+    """Yield every case of the choices, and those of the choices inside of them."""
     for choice in choices:
         for case in choice.cases:
             yield case
@@ -177,8 +177,8 @@ Reasons: TypeAlias = tuple[tuple[str, str], ...]
 class StageProgram:
     """The schedules of one stage, in order of preference.
 
-    `schedules` are those that begin with the stage, the last one without a guard; it has
-    none if it always runs with earlier ones.
+    `schedules` are those whose first stage this is, the last one without a guard; there are
+    none if the stage always runs together with earlier ones.
     """
 
     name: str
@@ -187,14 +187,14 @@ class StageProgram:
 
     @property
     def others(self) -> Reasons:
-        """The strategies that do not run the stage, each with the reason."""
+        """The strategies that do not run the stage, each with the reason why not."""
         return self.find_others()
 
 
 @final
 @dataclass(frozen=True)
 class KernelProgram:
-    """A kernel's choices, stage by stage: ready to be emitted.
+    """A kernel's choices between schedules, with their shaders: ready to be emitted.
 
     `find_others` returns, for the number of a stage, why other strategies don't run it.  It
     takes time, and only reports call it.
@@ -227,7 +227,7 @@ class KernelProgram:
 
     @property
     def shaders(self) -> Iterator[DispatchShader]:
-        """All shaders, in order; those of several schedules repeat."""
+        """The shaders of all schedules, in order; a shader of several schedules is repeated."""
         for stage in self.stages:
             for schedule in stage.schedules:
                 for variant in schedule.variants:
@@ -235,13 +235,13 @@ class KernelProgram:
 
     @property
     def files(self) -> tuple[ShaderFile, ...]:
-        """The files of its shaders."""
+        """The files of its shaders, each once; none before `shared` has assigned files."""
         files = (shader.file for shader in self.shaders)
         return tuple(dict.fromkeys(file for file in files if file))
 
     @property
     def temporaries(self) -> tuple[Tensor, ...]:
-        """The tensors that live between dispatches."""
+        """The tensors between stages that some schedule stores in memory."""
         bound = (case.schedule.bound for case in cases_in(self.choices))
         names = frozenset[str]().union(*bound)
         return tuple(x for x in self.staged.temporaries if x.name in names)

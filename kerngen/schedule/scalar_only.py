@@ -1,4 +1,4 @@
-"""Stages that compute with scalars alone, so that four elements fit a vector.
+"""Stages that compute with scalars alone, so that four of their elements fit a vector.
 
 Vectors, matrices and structs may occur where they are the same for all elements: a
 component of a parameter is a number like any other.
@@ -26,7 +26,7 @@ def is_packed(stage: Stage) -> bool:
 
 
 def why_not_scalar_only(stage: Stage) -> str:
-    """Return why elements can't be computed four at a time, or "" if they can."""
+    """Return why a stage can't compute four elements as a vector, or "" if it can."""
     if is_packed(stage):
         return PACKED
     return "" if has_scalars_alone(stage) else WITH_VECTORS
@@ -39,7 +39,7 @@ def is_scalar_only(stage: Stage) -> bool:
 
 
 def has_scalars_alone(stage: Stage) -> bool:
-    """Whether no element of a stage is a vector or struct, and it is no recurrence."""
+    """Whether a stage computes with scalars alone, and is no recurrence; it may be packed."""
     if stage.loop:
         return False
     for step in stage.steps:
@@ -62,9 +62,9 @@ def _is_scalar(expr: ir.Expr) -> bool:
 
 
 def plain_functions(functions: Iterable[ir.Function]) -> frozenset[str]:
-    """Return the names of the functions that compute with scalars alone.
+    """Return the names of the functions that compute with scalars alone, calls included.
 
-    Callees come before callers.
+    `functions` have callees before callers.
     """
     plain: set[str] = set()
     for function in functions:

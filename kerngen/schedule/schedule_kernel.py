@@ -1,4 +1,7 @@
-"""Lower a staged kernel to shaders: the user's schedules first, then the compiler's."""
+"""Lower a staged kernel to shaders, by the user's schedules and the compiler's defaults.
+
+Where a schedule of the user fits a stage and its guard holds, it is preferred to the defaults.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ from kerngen.source.text import Span
 
 
 def lower(staged: StagedKernel, module: Module) -> KernelProgram:
-    """Lower a kernel's stages to shaders; raise CompileError as `check_fit` does."""
+    """Return the program of a kernel: the shaders of its stages, and the choices between them.
+
+    It raises CompileError where `check_fit` does.
+    """
     staged = _without_conditions(staged)
     tasks = _checked_tasks(staged, module)
     choices = Scheduler(tasks, Candidates(tasks)).choices()
@@ -41,10 +47,10 @@ def lower(staged: StagedKernel, module: Module) -> KernelProgram:
 
 
 def check_fit(staged: StagedKernel, module: Module) -> None:
-    """Raise CompileError where `lower` would, without making shaders.
+    """Raise CompileError for the faults for which `lower` would, without making shaders.
 
-    It is raised if a user's schedule does not fit, or if the kernel has too many
-    stages.
+    These are user's schedules that fit no stage, too many stages, and stages with too many
+    terms.
     """
     _checked_tasks(_without_conditions(staged), module)
 

@@ -58,17 +58,17 @@ class _Known:
     passed: frozenset[tuple[Expr | None, Needs]] = frozenset()
 
     def excludes(self, guard: Expr | None, needs: Needs) -> bool:
-        """Return whether a case can't run, as one that asks for no more was passed over."""
+        """Whether a case can't run here, as one that asks for no more was passed over."""
         asked = (None, guard)
         return any(g in asked and n.within(needs) for g, n in self.passed)
 
     def running(self, guard: Expr | None, needs: Needs) -> _Known:
-        """Return the knowledge with that of a case that runs added."""
+        """Return the knowledge where a case with this guard and these needs runs."""
         holding = self.holding if guard is None else self.holding | {guard}
         return replace(self, holding=holding, adapter=self.adapter.joined(needs))
 
     def passing(self, guard: Expr | None, needs: Needs) -> _Known:
-        """Return the knowledge with that of a case that was passed over added."""
+        """Return the knowledge where a case with this guard and these needs was passed over."""
         asked = NOTHING if needs.within(self.adapter) else needs
         return replace(self, passed=self.passed | {(guard, asked)})
 
@@ -97,7 +97,7 @@ class _Option:
 @final
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """Chooses schedules for a kernel's stages, and lowers each of them once."""
+    """Chooses schedules for a kernel's stages, and lowers each schedule of a stage once."""
 
     tasks: tuple[Task, ...]
     candidates: Candidates
@@ -107,7 +107,7 @@ class Scheduler:
     _met: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
 
     def choices(self) -> tuple[StageChoice, ...]:
-        """Return the choices, in sequence, that compute all stages."""
+        """Return the choices that, one after another, compute all stages."""
         return tuple(self._sequence(0, len(self.tasks), _Known()))
 
     def _sequence(self, first: int, end: int, known: _Known) -> Iterator[StageChoice]:

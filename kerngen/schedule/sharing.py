@@ -44,9 +44,10 @@ class _Place:
 
 
 def shared(programs: Sequence[KernelProgram], origin: str) -> tuple[KernelProgram, ...]:
-    """Return the programs with files assigned; equal code becomes one entry point.
+    """Return the programs with a file and an entry point for each shader, one for equal code.
 
-    An entry point is named after its first user; `origin` is the source's name.
+    An entry point is named after the first shader with its code; `origin` is the name of the
+    source, for a comment.
     """
     users: dict[str, list[DispatchShader]] = {}
     for program in programs:
@@ -160,7 +161,7 @@ def _mapped(
 
 @final
 class FileWriter:
-    """Writes a WGSL file: entry point after entry point, shared declarations once."""
+    """Builds the text of a WGSL file: entry point by entry point, equal declarations once."""
 
     def __init__(self, codes: Sequence[str]) -> None:
         """Start a file for shaders with these codes.
@@ -176,7 +177,7 @@ class FileWriter:
 
     @property
     def text(self) -> str:
-        """The declarations so far; bindings and constants are lines of one paragraph."""
+        """The text of the file so far; bindings and constants are lines of one paragraph."""
         return "".join(self._spaced())
 
     def _spaced(self) -> Iterator[str]:
@@ -188,7 +189,7 @@ class FileWriter:
         yield "\n"
 
     def entry_point(self, wanted: str) -> str:
-        """Return a name for an entry point that no declaration has."""
+        """Claim and return a name for an entry point, like `wanted`, that nothing else has."""
         shown = wanted.replace(".", "_")
         names = (f"{shown}{'_' * number}" for number in count())
         declared = chain.from_iterable(code.texts for code in self._parts.values())
@@ -198,10 +199,9 @@ class FileWriter:
         return name
 
     def add(self, code: str, entry: str, comment: str) -> dict[str, str]:
-        """Add an entry point under a comment, with the declarations that it uses.
+        """Add the entry point of `code` as `entry`, under a comment, with what it uses.
 
-        Returns the names that these declarations have in the file, by their
-        names in `code`.
+        Return the names in the file of the declarations that it uses, by their names in `code`.
         """
         found = self._parts[code]
         kept = found.reached(MAIN) - {MAIN}

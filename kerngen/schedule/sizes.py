@@ -30,12 +30,12 @@ def domain_size(indices: Iterable[Index]) -> host.Size:
 
 
 def all_divisible(extents: Iterable[Extent], by: int) -> host.Guard:
-    """Return the condition that every axis length is a multiple of `by`."""
+    """Return the guard that every axis length is a multiple of `by`."""
     return host.all_of(*(host.divides(by, extent_size(extent)) for extent in extents))
 
 
 def at_most(indices: Iterable[Index], most: int) -> host.Guard:
-    """Return the condition that a domain has at most `most` elements."""
+    """Return the guard that a domain has at most `most` elements."""
     return host.compare("<=", domain_size(indices), most)
 
 
@@ -46,7 +46,7 @@ def to_wgsl(
 ) -> t.Expr:
     """Return a size as a WGSL expression, in u32.
 
-    `named` maps sizes to variables of the shader.
+    `named` has variables of the shader for some sizes, which are used for these.
     """
     known = named or {}
     if size in known:
@@ -88,7 +88,7 @@ def _apply(function: str, operands: list[t.Expr]) -> t.Expr:
 
 
 def ceil_division(value: t.Expr, by: t.Expr) -> t.Expr:
-    """Return a quotient rounded up."""
+    """Return the WGSL of `value / by`, rounded up."""
     number = t.as_int(by)
     above = t.Binary("-", value + by, t.ONE) if number is None else value + (number - 1)
     return above // by
@@ -99,7 +99,7 @@ def ceil_division(value: t.Expr, by: t.Expr) -> t.Expr:
 
 
 def loop_trips(task: Task, shared: Mapping[Reduce, Size]) -> Size:
-    """Return how many loop trips an invocation takes in a stage.
+    """Return how many trips the loops of an invocation take in a stage, all added up.
 
     `shared` has the trips of reductions whose terms several invocations share; all other
     reductions are serial loops over all terms.
@@ -108,12 +108,12 @@ def loop_trips(task: Task, shared: Mapping[Reduce, Size]) -> Size:
 
 
 def serial_trips(exprs: Iterable[Expr]) -> Size:
-    """Return how many trips the serial loops in some expressions take."""
+    """Return how many trips the loops for reductions in some expressions take, if serial."""
     return add(*(_trips(expr, {}) for expr in exprs))
 
 
 def nested_trips(outermost: Size, inner: tuple[Index, ...]) -> Size:
-    """Return the trips of a loop and of the serial loops over `inner` inside it."""
+    """Return the trips of a loop of `outermost` turns and of the loops over `inner` in it."""
     if not inner:
         return outermost
     first, *rest = inner

@@ -13,7 +13,7 @@ from kerngen.schedule.sizes import domain_size
 @final
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Parts of a reduction: one for every `size` terms, but at most `most` parts."""
+    """Parts of a reduction over `indices`: one for every `size` terms, at most `most` parts."""
 
     indices: tuple[Index, ...]
     size: int

@@ -1,6 +1,6 @@
 """The table of strategies: one row each.
 
-The scheduler, the checker of schedules and reports look strategies up here; their options are
+The scheduler, the checks of schedules and reports look strategies up here; their options are
 in `kerngen/ir/strategies.py`.
 """
 
@@ -106,13 +106,13 @@ class Strategy:
     """A strategy: a row of the table that the scheduler chooses from.
 
     - `in_order`: whether it runs recurrences (True), other stages (False), or both (None)
-    - `fits`: returns why it can't run a stage, or ""
-    - `suits`: returns why it can't run a stage that fits with some options, or ""
+    - `fits`: returns why it can't run a stage, or "" if it can
+    - `suits`: returns why it can't run a stage that fits with the options given, or ""
     - `lower`: yields the variants for a stage that fits, the last of which takes any size
-    - `runs`: returns the stages that those variants run, the given one first
+    - `runs`: returns the stages that the variants run together, the given one first
     - `shader_key`: returns the options completed by their defaults; schedules of a stage with
       equal keys share their shaders
-    - `faults`: yields what is wrong with options, for any stage
+    - `faults`: yields what is wrong with options whatever the stage is
     """
 
     name: str

@@ -49,9 +49,9 @@ class Task:
     def once(
         self, key: Hashable, write: Callable[[], DispatchShader]
     ) -> DispatchShader:
-        """Return a shader that several variants or schedules of the stage run.
+        """Return a shader that several variants or schedules of the stage run, made only once.
 
-        `write` is called the first time.  `key` has all that the shader depends on besides
+        `write` makes it, at the first call.  `key` has all that the shader depends on besides
         stage, stem and label.
         """
         whole = (self.stage, self.stem, self.label, key)
@@ -71,12 +71,12 @@ class Task:
 
     @cached_property
     def facts(self) -> Facts:
-        """The facts that hold in every call, from the kernel's requirements."""
+        """The facts that hold in every call, as the kernel requires them."""
         return facts_of(self.kernel)
 
     @property
     def following(self) -> tuple[Stage, ...]:
-        """The stages that may run together with this one, which is the first of them."""
+        """The stages that may run together: this one, and those after it with scalars alone."""
         stages = self.staged.stages[self._number : self.end]
         return tuple(takewhile(is_scalar_only, stages)) or (self.stage,)
 
@@ -85,11 +85,11 @@ class Task:
         return self.staged.stages.index(self.stage)
 
     def at_most(self, count: int) -> Task:
-        """Return the task with at most `count` stages in a run, its own included."""
+        """Return the task with at most `count` stages to run together, its own included."""
         return replace(self, end=self._number + count)
 
     def scratch_name(self, wanted: str) -> str:
-        """Return a name for a scratch buffer that no tensor of the kernel has."""
+        """Return a name for a scratch buffer, like `wanted`, that no kernel's tensor has."""
         tensors = (*self.kernel.tensors, *self.staged.temporaries)
         taken = {tensor.name for tensor in tensors}
         while wanted in taken:
@@ -103,7 +103,7 @@ class Task:
 
     @property
     def values(self) -> tuple[Expr, ...]:
-        """The value of each step of the stage."""
+        """The value of each step of the stage, in order."""
         return tuple(step.value for step in self.stage.steps)
 
     @property

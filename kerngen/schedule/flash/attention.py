@@ -47,14 +47,14 @@ _LOWEST: Final = identity_of("max", Scalar.F32)
 @final
 @dataclass(frozen=True)
 class Attention:
-    """Attention: stages that one pass over the keys computes for each row and column.
+    """Attention that was recognised: stages that one pass over the keys computes together.
 
     - `product`: the product of queries and keys; its column is the key
-    - `score`: the score of a row and a key, as a function of `DOT`, their product
+    - `score`: the score of a row and a key, as a function of `DOT`, the value of `product`
     - `value`: the value of a key and a column
     - `finish`: the steps of the last stage, which use `SUM`, `MEAN`, `TOP` and `TOTAL`
-    - `beside`: the writes that are made once per row, as of the largest score, each with
-      its domain
+    - `beside`: writes of other results that have one value per row, such as the largest score;
+      each with the indices that it is written for
 
     All expressions use the indices of the first stage.
     """
@@ -72,7 +72,7 @@ class Attention:
 
     @property
     def key(self) -> ir.Index:
-        """The index that the softmax is over."""
+        """The index of the keys, which the softmax is over."""
         return self.product.column
 
     @property
@@ -86,7 +86,7 @@ class Attention:
 
     @property
     def batch(self) -> tuple[ir.Index, ...]:
-        """The result's indices besides row and column: each value has its own keys."""
+        """The result's indices besides row and column; each value of them has its own keys."""
         own = (self.row, self.column)
         return tuple(index for index in self.finish.domain if index not in own)
 
@@ -96,7 +96,7 @@ class _NoAttention(Exception):  # noqa: N818 - an answer, not an error
 
 
 def attention_of(task: Task) -> Attention | str:
-    """Return the attention that begins with a stage, or why none does."""
+    """Return the attention whose first stage is the task's, or the reason why there is none."""
     found = contraction_of(task)
     if isinstance(found, str):
         return found
@@ -131,7 +131,7 @@ class _Reader:
         self._written: list[tuple[tuple[ir.Index, ...], Write]] = []
 
     def read(self) -> Attention:
-        """Return the attention."""
+        """Return the attention; raise `_NoAttention` with the reason if the stages are none."""
         first, *following = self._task.following
         self._take(first, {index: index for index in first.domain})
         for number, stage in enumerate(following):
@@ -357,7 +357,7 @@ def _tensors(*values: ir.Expr) -> Iterator[ir.Tensor]:
 
 
 def with_locals(expr: ir.Expr, values: Mapping[str, ir.Expr]) -> ir.Expr:
-    """Return an expression with its local values replaced by the expressions given."""
+    """Return `expr` with the local values that `values` names replaced by what it gives."""
     if isinstance(expr, ir.LocalValue) and expr.name in values:
         return values[expr.name]
     return map_children(expr, lambda part: with_locals(part, values))
@@ -372,8 +372,9 @@ class AttentionTerm:
     """A term of a sum over keys: `exp(score - TOP)` times factors and a constant.
 
     - `factors`: the factors that depend on the key, such as the value
-    - `outer`: operations that are the same for all keys, such as `/ TOTAL`, in their order;
-      "if" and "unless" are conditions of the whole row
+    - `outer`: the operations that are the same for all keys, such as `/ TOTAL`, in the order in
+      which they are applied to the sum; "if" and "unless" have a condition of the whole row:
+      the sum is 0 where the condition of an "if" is false, or of an "unless" true
     """
 
     score: ir.Expr
@@ -384,8 +385,9 @@ class AttentionTerm:
 
 
 def weighted(expr: ir.Expr, key: ir.Index) -> AttentionTerm | None:
-    """Split a term into weight and factors, or return None; its condition goes into the score.
+    """Split a term into weight, factors and outer operations; None if it has no such weight.
 
+    A condition on the key becomes a part of the score.  For example
     `if j <= i { exp(s - TOP) / TOTAL * v[j, c] } else { 0.0 }` has the score
     `if j <= i { s } else { -inf }`, the factor `v[j, c]` and the outer operation `/ TOTAL`.
     """
@@ -461,11 +463,10 @@ def _is_of_row(condition: ir.Expr, key: ir.Index) -> bool:
 def scaled(
     total: ir.LocalValue, mean: ir.LocalValue, term: AttentionTerm, keys: ir.Extent
 ) -> ir.Expr:
-    """Return a sum with its outer operations: the local value `total`, times and divided.
+    """Return the sum over the keys, `total`, with the outer operations of its term applied.
 
-    `mean`, the sum of values divided by the total of weights, is taken where the terms are
-    divided by `TOTAL`, as a pass has it without overflow (`scale.py`).  Without any key the
-    result is 0, and not 0 divided by a total of 0.
+    Where these divide by `TOTAL`, `mean` is used instead of `total / TOTAL`: the pass computes
+    it without overflow (`scale.py`).  Without any key the result is 0, and not 0 / 0.
     """
     if not term.outer:
         return total

@@ -22,11 +22,11 @@ _COMPARISONS: Final[Mapping[ir.BinaryOp, ir.BinaryOp]] = {
 
 
 class NoSumsError(Exception):
-    """Raised inside recognition: the reason why stages are no gradient of attention."""
+    """Raised while stages are recognised: the reason why they are no gradient of attention."""
 
 
 def moved(expr: ir.Expr, places: Mapping[ir.Index, ir.Subscript]) -> ir.Expr:
-    """Return an expression with indices replaced by other subscripts."""
+    """Return `expr` with each index in `places` replaced by the subscript there."""
     match expr:
         case ir.IndexValue(index):
             return _value_at(places[index], index) if index in places else expr
@@ -65,16 +65,17 @@ def _moved_subscript(
 
 
 def replaced(expr: ir.Expr, old: ir.Expr | None, new: ir.Expr) -> ir.Expr:
-    """Return a value with each part that equals `old` replaced by `new`."""
+    """Return `expr` with each part that equals `old` replaced by `new`."""
     if expr == old:
         return new
     return map_children(expr, lambda part: replaced(part, old, new))
 
 
 def ordered(score: ir.Expr | None) -> ir.Expr | None:
-    """Return a score with its conditions in normal form, as gradients write them anew.
+    """Return a score with its conditions in normal form, so that equal scores compare equal.
 
-    `s + j <= t + i` and `j <= i + (t - s)` are both `j - i + s - t <= 0`.
+    Gradients write conditions differently: `s + j <= t + i` and `j <= i + (t - s)` are both
+    `j - i + s - t <= 0`.
     """
     match score:
         case ir.Select(condition, then, otherwise):
@@ -85,7 +86,7 @@ def ordered(score: ir.Expr | None) -> ir.Expr | None:
 
 
 def ordered_condition(condition: ir.Expr) -> ir.Expr:
-    """Return a condition with its comparisons in one form."""
+    """Return a condition with each `<`, `<=`, `>`, `>=` of i32 as `... < 0` or `... <= 0`."""
     match condition:
         case ir.Binary(op, left, right) if (
             op in _COMPARISONS and left.type is Scalar.I32 and right.type is Scalar.I32

@@ -52,7 +52,7 @@ from kerngen.schedule.task import Task
 
 
 def product(number: int) -> ir.LocalValue:
-    """Return the local value for product `number` of a tile, as its functions name it."""
+    """Return the local value by which expressions use product `number` of a tile."""
     return ir.LocalValue(f"product {number}", Scalar.F32)
 
 
@@ -70,12 +70,12 @@ class AttentionTiles:
 @final
 @dataclass(frozen=True)
 class Statistics:
-    """One pass over the keys of each row: the largest score, and sums of weights.
+    """The pass over the keys that finds each row's statistics: a maximum, and sums of weights.
 
-    - `factors`: for each sum the factor of its weights, as `dweight` of `along`
-    - `numbers`: the statistics of each row, as `top`, `total` and `along`, in terms of `TOP`,
-      `TOTAL` and the sums
-    - `stored`: those of them that other stages or the caller read, with their tensors
+    - `factors`: for each sum the factor of its weights, such as `dweight` of `along`
+    - `numbers`: the statistics of a row, such as `top`, `total` and `along`, as expressions of
+      `TOP`, `TOTAL` and the sums
+    - `stored`: the statistics that other stages or the caller read, each with its tensor
     """
 
     tiles: AttentionTiles
@@ -87,7 +87,7 @@ class Statistics:
 
     @property
     def tensors(self) -> frozenset[ir.Tensor]:
-        """All tensors that the pass reads, and those that it stores."""
+        """The tensors that the pass reads, and those in which it stores statistics."""
         read = _read(self.tiles, (self.score, *self.factors, *self.numbers))
         return frozenset((*read, *(tensor for tensor, _ in self.stored)))
 
@@ -106,11 +106,11 @@ class TileSum:
 @final
 @dataclass(frozen=True)
 class SumPass:
-    """One pass over the keys for each row: sums whose weights are of the same tiles.
+    """One pass over the keys that computes several sums, whose weights are of the same tiles.
 
-    - `outer`: indices that it sums over besides the keys, as heads that share their keys
-    - `is_turned`: whether its keys are the rows of the softmax, as the queries that dk and dv
-      are summed over
+    - `outer`: indices that it sums over besides the keys, such as heads that share their keys
+    - `is_turned`: whether rows and keys are exchanged: the keys of this pass are the rows of
+      the softmax, as for dk and dv, which are sums over queries
     """
 
     tiles: AttentionTiles
@@ -130,11 +130,12 @@ class SumPass:
 @final
 @dataclass(frozen=True)
 class AttentionSums:
-    """Stages that run together: first the statistics of each row, then the sums.
+    """The gradients of attention: stages that run together, first statistics, then sums.
 
-    - `statistics`: the pass over the keys that computes the numbers of rows; or a plain stage
-      if the caller has kept what takes such a pass; or None if the sums need no numbers
-    - `numbers`: the tensor of all numbers of rows
+    - `statistics`: the pass over the keys that computes the statistics of rows; or a plain
+      stage if the caller has kept those that need such a pass; or None if the sums use no
+      statistics
+    - `numbers`: the tensor in which the statistics of all rows are stored
     """
 
     stages: tuple[Stage, ...]
@@ -144,7 +145,7 @@ class AttentionSums:
 
 
 def attention_sums_of(task: Task) -> AttentionSums | str:
-    """Return the gradient sums that begin with this stage, or why there are none."""
+    """Return the gradients of attention that begin with the task's stage, or why none do."""
     found = contraction_of(task)
     if isinstance(found, str):
         return found

@@ -1,4 +1,4 @@
-"""Candidates of strategy `flash`: tiles by the numbers of columns and of queries."""
+"""Default schedules of `flash`: tile sizes by the numbers of columns and of queries."""
 
 from __future__ import annotations
 
@@ -109,7 +109,10 @@ table."""
 
 
 def attention_choices(task: Task) -> Iterator[ScheduleChoice]:
-    """Yield attention in one pass, or its gradients, in tiles for the number of columns."""
+    """Yield the default schedules of attention, or of its gradients; none for other stages.
+
+    Each is a tiling with the guard that the number of columns suits it.
+    """
     found = flash_of(task)
     if isinstance(found, str):
         return

@@ -1,8 +1,9 @@
 """The place of a workgroup in a chunk of stored gradients: heads, queries and addresses.
 
 A chunk is an array [head, key, query] with the queries contiguous: `chunks.heads` heads, of
-`chunks.lines` keys and `chunks.queries` queries each.  Chunk number c has the queries of round
-c % rounds of the heads of part c / rounds.
+`chunks.lines` keys and `chunks.queries` queries each.  All heads are cut into parts of
+`chunks.heads`, and the queries of a head into `rounds`: chunk number c has the queries of
+round c % rounds, of the heads of part c / rounds.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from kerngen.shader import tree as t
 class ChunkPlace:
     """The WGSL variables of a workgroup's place in a chunk.
 
-    - `buffer`, `numbers`: the bindings of the chunk, and of the numbers of rows
+    - `buffer`, `numbers`: the bindings of the chunk, and of the statistics of rows
     - `head`: the workgroup's head within the chunk
-    - `first`, `queries`: the chunk's first query, and how many queries it has
+    - `first`, `queries`: the number of the chunk's first query, and how many queries it has
     """
 
     chunks: Chunks
@@ -39,7 +40,7 @@ class ChunkPlace:
 
     @classmethod
     def of(cls, shader: ShaderBuilder, chunks: Chunks, *, written: bool) -> ChunkPlace:
-        """Bind the buffers, and claim names for the variables."""
+        """Bind the buffers, and choose names; `written` if the shader stores the chunk."""
         buffer = shader.scratch(chunks.name, Scalar.F32, written=written)
         head, first, queries = (
             t.Ident(shader.fresh(x)) for x in ("head", "first_query", "queries")
@@ -54,17 +55,19 @@ class ChunkPlace:
 
     @property
     def is_first(self) -> t.Expr:
-        """Whether its queries are the first of their heads."""
+        """The WGSL condition that the chunk has the first queries of its heads."""
         return self.first.equals(0)
 
     def place(self, shader: ShaderBuilder, body: list[t.Stmt], head: t.Expr) -> t.Expr:
-        """Write the variables of the chunk; return the workgroup's head among all heads.
+        """Append the variables of the chunk to `body`; return the number among all heads.
+
+        `head` is the workgroup's head within the chunk.  In WGSL:
 
             let chunk = u32(row_numbers[...]);
             let first_query = chunk % rounds * queries;
             let whole_head = chunk / rounds * heads + head;
 
-        Workgroups past the last head return.
+        The WGSL returns early in workgroups past the last head.
         """
         chunk, rounds, heads, whole = (
             t.Ident(shader.fresh(x)) for x in ("chunk", "rounds", "heads", "whole_head")
@@ -92,7 +95,10 @@ class ChunkPlace:
         body: list[t.Stmt],
         ends: tuple[t.Expr, t.Expr],
     ) -> tuple[t.Expr, t.Expr]:
-        """Name the begin and end of the queries that are in the chunk, of a range of them."""
+        """Append variables for the part of the queries `ends[0]` to `ends[1]` in the chunk.
+
+        Return the begin and the end of that part.
+        """
         begin, end = (t.Ident(shader.fresh(x)) for x in ("chunk_begin", "chunk_end"))
         first: t.Expr = self.first
         if ends[0] != t.ZERO:
@@ -104,7 +110,7 @@ class ChunkPlace:
     def store(
         self, shader: ShaderBuilder, key: t.Expr, query: t.Expr, value: t.Ident
     ) -> tuple[t.Stmt, ...]:
-        """Return statements that store four neighbouring queries' gradients for a key."""
+        """Return statements that store a key's gradients for four queries, from `query` on."""
         line = self.head * to_wgsl(self.chunks.lines, shader) + key
         within = t.Binary("-", query, self.first)
         if self.buffer.lanes > 1:

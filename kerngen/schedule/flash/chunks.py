@@ -1,23 +1,23 @@
-"""Gradients of scores that are stored, some at a time: one pass makes them for two.
+"""Gradients of scores that are stored a chunk at a time: one pass computes them for two.
 
     dk[j, p] = scale * sum[i] dscore[i, j] * q[i, p];
     dq[i, p] = scale * sum[j] dscore[i, j] * k[j, p];
 
 The pass over the queries that sums dk and dv (the *maker*) has every `dscore[i, j]` in
-registers.  It stores those of a chunk: some queries of some heads.  dq of these is then a
-plain product (the *taker*), and neither the scores nor the gradients of the weights are
-computed for it again: that makes five products instead of seven.
+registers.  It stores those of a chunk: some queries of some heads.  dq of these queries is
+then a plain product (the *taker*), and neither the scores nor the gradients of the weights
+are computed for it again: that makes five products instead of seven.
 
-The next chunk takes the same memory.  dk and dv of the queries so far are read and added to,
-so that a chunk has workgroups for all keys: a chunk of fewer heads with all of their queries
-would have too few workgroups for a device.  The dispatches of a call:
+The next chunk takes the same memory.  The maker reads the dk and dv of the queries so far and
+adds to them, so that a chunk has workgroups for all keys: a chunk of fewer heads with all of
+their queries would have too few workgroups for a device.  The dispatches of a call:
 
-    numbers of rows
+    statistics of rows (`row_numbers`)
     count = 0
     for each chunk:   maker (dscore, dk, dv)   taker (dq)   count += 1
 
-One invocation counts the chunks, in a dispatch of its own; the count is in the tensor of the
-numbers of rows, behind these.
+One invocation counts the chunks, in a dispatch of its own; the count is in the tensor
+`row_numbers`, behind the statistics.
 """
 
 from __future__ import annotations
@@ -84,12 +84,14 @@ IS_FIRST: Final = ir.LocalValue("is of the first chunk", Scalar.BOOL)
 class Chunks:
     """The chunks in which gradients of scores are stored, and the passes that use them.
 
-    - `name`: the buffer; `numbers`: the numbers of rows, with that of the chunk behind them
+    - `name`: the buffer of a chunk
+    - `numbers`: the tensor of the statistics of rows, with the current chunk's number behind
+      them
     - `most`: how many queries of each head a chunk has at most
-    - `step`, `tile_keys`: what the numbers of queries and keys are multiples of: those that
-      a workgroup has at a time divide them
-    - `maker`: the pass that makes them, as the weights of its sum number `number`; `taker`:
-      the pass of the sum that reads them
+    - `step`, `tile_keys`: the numbers of queries and of keys in a chunk are multiples of these,
+      themselves multiples of what a workgroup handles at a time
+    - `maker`: the pass that computes the gradients, as the weights of its sum number `number`
+    - `taker`: the pass that reads them, for dq
     """
 
     name: str
@@ -113,15 +115,16 @@ class Chunks:
 
     @property
     def sum(self) -> TileSum:
-        """The sum that reads them."""
+        """The sum that reads the stored gradients: dq."""
         return self.taker.sums[0]
 
     @property
     def bound(self) -> Size:
-        """How many elements a chunk may have: in proportion to the tensors of the call.
+        """The most elements that a chunk may have: in proportion to the tensors of the call.
 
-        That is rows * width * 4, where the queries and keys of all heads are the rows, and the
-        columns of q and dy the width; at least `LEAST_STORED`, at most `MOST_STORED`.
+        That is rows * width * 4, where the rows are the queries and keys of all heads, and the
+        width is the number of columns of q and dy; at least `LEAST_STORED`, at most
+        `MOST_STORED`.
         """
         batch, tiles = domain_size(self.taker.tiles.batch), self.taker.tiles
         rows = multiply(
@@ -135,40 +138,40 @@ class Chunks:
 
     @property
     def lines(self) -> Size:
-        """How many lines a head has, one for each key of its tiles."""
+        """How many lines a head has: one per key, rounded up to a multiple of `tile_keys`."""
         keys = maximum(extent_size(self.key.extent), 1)
         return multiply(ceil_div(keys, self.tile_keys), self.tile_keys)
 
     @property
     def queries(self) -> Size:
-        """How many queries of each head a chunk has: all, if they are not too many."""
+        """How many queries of each head a chunk has: all, or what `bound` and `most` admit."""
         fitting = Apply("/", (self.bound, multiply(self.lines, self.step)))
         rows = minimum(ceil_div(self._rows, self.step), self.most // self.step)
         return multiply(minimum(rows, maximum(fitting, 1)), self.step)
 
     @property
     def heads(self) -> Size:
-        """How many heads a chunk has: the heads are divided evenly among the parts."""
+        """How many heads a chunk has: all heads are cut into parts of this many."""
         return ceil_div(domain_size(self.taker.tiles.batch), maximum(self._parts, 1))
 
     @property
     def rounds(self) -> Size:
-        """How many chunks have queries of the same head, one after the other."""
+        """How many chunks the queries of one head are cut into, which follow each other."""
         return ceil_div(self._rows, self.queries)
 
     @property
     def count(self) -> Size:
-        """The number of chunks: `rounds` for each part of the heads."""
+        """The number of chunks: `rounds` for each part that the heads are cut into."""
         return multiply(self._parts, self.rounds)
 
     @property
     def scratch(self) -> Scratch:
-        """The buffer of a chunk."""
+        """The buffer that has one chunk at a time."""
         return Scratch(self.name, multiply(self.heads, self.lines, self.queries))
 
     @property
     def counter(self) -> Size:
-        """The address of the chunk's number in the tensor of row numbers: behind all these."""
+        """Where the current chunk's number is in the tensor `numbers`: behind the rest."""
         return product_of(map(extent_size, self.numbers.extents))
 
     @property
@@ -184,7 +187,7 @@ class Chunks:
 
 
 def chunks_of(task: Task, found: AttentionSums, tiling: FlashTiling) -> Chunks | str:
-    """Return the chunks of gradients of attention, or why nothing of them is stored.
+    """Return the chunks of the gradients `found`, or the reason why no gradients are stored.
 
     There must be a pass over the keys with one sum (dq), and a pass over the queries that has
     the same weights with rows and keys exchanged.
@@ -258,7 +261,7 @@ def _is_linear(stage: Stage) -> bool:
 
 
 def added(stage: Stage) -> Stage:
-    """Return a stage that adds its sums to those that earlier chunks have stored.
+    """Return `stage`, which stores sums, so that it adds them to those of earlier chunks.
 
     `dk[j, p] = s` becomes `dk[j, p] = (if is_first { 0.0 } else { dk[j, p] }) + s`.
     """

@@ -60,10 +60,10 @@ a tenth of the time.
 @final
 @dataclass
 class FlashRows:
-    """Writes the first shader for few queries; a `whole` variant reads vectors of four.
+    """Builds the first shader for few queries; a `whole` variant reads vectors of four.
 
-    `columns` is how many columns of values a workgroup has: `vectors` lanes have four each,
-    and `shares` groups of so many lanes share the keys.
+    `columns` is how many columns of values a workgroup has.  In the step "values", `vectors`
+    lanes have four columns each, and `shares` groups of so many lanes share the keys.
     """
 
     task: Task
@@ -96,7 +96,7 @@ class FlashRows:
         return names | tensors_in_runs((found.value,), found.column)
 
     def scratch(self) -> tuple[Scratch, ...]:
-        """Return the scratch buffers: the sums of each part, its largest score and total."""
+        """Return the scratch buffers: each part's sums; its largest score and total per row."""
         found = self.found
         rows = domain_size((*found.batch, found.row)) * self.split.parts
         return (
@@ -118,7 +118,7 @@ class FlashRows:
         return name
 
     def shader(self) -> DispatchShader:
-        """Return the first dispatch: each workgroup handles one part of the keys."""
+        """Return the first dispatch, in which each workgroup handles one part of the keys."""
         s = self.builder
         first = t.Ident(s.fresh("first_key"))
         self._place()

@@ -48,12 +48,12 @@ _ZERO: Final = identity_of("sum", Scalar.F32)
 class KeyBounds:
     """The bounds that a mask sets to the keys of a row.
 
-    - `bounds`: linear bounds of the key by the row; none if no key may be skipped
-    - `needs_keys`: whether a tile skips keys only if each of its rows has some.  It is set
-      where masked scores are a finite number, not -inf: the softmax of a row without keys
-      then has equal weights for all keys, and skipping them would lose these.
-    - `turned`: the bounds with rows and keys exchanged, where the keys of the pass are the
-      rows of the softmax, as in the sums for dk and dv
+    - `bounds`: bounds of the key that are linear in the row; empty if no key may be skipped
+    - `needs_keys`: whether a tile may skip keys only if each of its rows has an unmasked key.
+      That is so where masked scores are a finite number, not -inf: the softmax of a row without
+      keys then has equal weights for all keys, and skipping some would lose these.
+    - `turned`: the same bounds with rows and keys exchanged, where the keys of the pass are the
+      rows of the softmax, as in the sums for dk and dv; else None
     """
 
     bounds: tuple[LinearBound, ...]
@@ -64,7 +64,7 @@ class KeyBounds:
 
     @classmethod
     def of(cls, score: Expr, row: Index, key: Index) -> KeyBounds:
-        """Return the bounds that a score's mask sets, none if the mask is not known."""
+        """Return the bounds that a score's mask sets; none if no mask is recognised."""
         return cls.of_mask(_masked(score), row, key)
 
     @classmethod
@@ -73,9 +73,9 @@ class KeyBounds:
     ) -> KeyBounds:
         """Return the bounds of a mask; `is_turned` if the keys are the softmax's rows.
 
-        Parts of the mask that are no linear bound are left to the score, which is computed
-        with its mask in any case.  If masked scores are finite, a mask with such a part sets
-        no bounds: whether a row has keys can't be found out.
+        Parts of the mask that are no linear bound are left out, as the score itself is computed
+        with the mask.  If masked scores are finite, a mask with such a part sets no bounds:
+        whether a row has keys can't be found out.
         """
         none = cls((), needs_keys=False, row=row, key=key)
         if mask is None:
@@ -100,10 +100,10 @@ class KeyBounds:
         rows: tuple[t.Expr, t.Expr],
         step: int,
     ) -> tuple[t.Expr, t.Expr]:
-        """Name the first key that a tile needs, a multiple of `step`, and the end of its keys.
+        """Append to `body` the range of keys that a tile needs; return its begin and end.
 
-        `rows` are the first and the last row of the tile.  Without bounds, they are 0 and the
-        number of keys, and nothing is named.
+        `rows` are the first and the last row of the tile.  The begin is a multiple of `step`.
+        Without bounds nothing is appended: the range is all keys.
         """
         extent = shader.extent(self.key.extent)
         if not self.bounds:
@@ -166,9 +166,9 @@ class KeyBounds:
     def checks(
         self, lowerer: Lowerer, ends: tuple[t.Expr, t.Expr], keys: t.Expr
     ) -> Iterator[t.Expr]:
-        """Yield conditions that all hold if every row from one to the other end has a key.
+        """Yield WGSL conditions: all hold if each row between the `ends` has an unmasked key.
 
-        As the bounds are linear, the first and the last row are enough.
+        As the bounds are linear, it is enough to test the first and the last row.
         """
         for row in ends:
             lows = [t.Literal("0i"), *self._sides(lowerer, row, is_upper=False)]
@@ -187,10 +187,10 @@ class KeyBounds:
 
 
 def mask_of(weight: Expr) -> Mask | None:
-    """Return the mask of a weight, the condition without which the weight is 0; or None.
+    """Return the mask of a weight, the condition without which it is 0; None if it has none.
 
-    For `exp(score - top)` that is the mask of the score, as exp(-inf) is 0.  A finite masked
-    score has the weight 0, too, in rows that have keys.
+    For `exp(score - top)` that is the mask of the score, as exp(-inf) is 0.  If masked scores
+    are a finite number, their weights are 0, too, in rows that have other keys.
     """
     match weight:
         case Select(condition, _, otherwise) if otherwise == _ZERO:

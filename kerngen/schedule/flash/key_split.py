@@ -33,7 +33,7 @@ GROUPS: Final = 512
 @final
 @dataclass(frozen=True)
 class KeySplit:
-    """How the keys are cut into parts, for rows of heads that share them.
+    """How few queries' keys are cut into parts, where neighbouring heads may share keys.
 
     `columns` is how many columns of values a workgroup has.
     """
@@ -43,19 +43,19 @@ class KeySplit:
 
     @property
     def heads(self) -> HeadGroup | None:
-        """The group of heads whose queries read the same keys, if there is one."""
+        """The groups of heads that read the same keys; None if each head has its own."""
         return head_group(self.found)
 
     @property
     def outer(self) -> tuple[Index, ...]:
-        """The batch indices: for each of their values, queries have other keys."""
+        """The batch indices without that of `heads`: each value of them has its own keys."""
         heads = self.heads
         own = None if heads is None else heads.index
         return tuple(index for index in self.found.batch if index != own)
 
     @property
     def rows(self) -> Size:
-        """How many rows read the same keys."""
+        """How many rows read the same keys: the queries of all heads of a group."""
         heads = self.heads
         return extent_size(self.found.row.extent) * (
             ONE if heads is None else heads.size
@@ -73,7 +73,7 @@ class KeySplit:
 
     @property
     def parts(self) -> Size:
-        """The number of parts: enough for a device, with at least 128 keys each."""
+        """How many parts the keys have: enough to fill a device, but no part below 128 keys."""
         # As many parts as fill a device, but no more than there are turns of `SIZE` keys.
         fill = ceil_div(GROUPS, maximum(self.tiles, 1))
         keys = ceil_div(extent_size(self.found.key.extent), SIZE)
@@ -105,7 +105,7 @@ class HeadGroup:
 
 
 def head_group(found: Attention) -> HeadGroup | None:
-    """Return the group of heads that share keys and values, or None."""
+    """Return the groups of heads that share keys and values, or None if each has its own."""
     for index in found.batch:
         uses = [*_uses(found.product.right, index), *_uses(found.value, index)]
         sizes = set(uses)

@@ -24,11 +24,11 @@ from kerngen.shader import tree as t
 
 @final
 class OnlineRows:
-    """Writes the updates of the running numbers; each vector is of four rows.
+    """Builds the WGSL that updates the running numbers of rows, in vectors of four rows.
 
-    `sums` is the number of weighted sums kept of a row, besides the total of the
-    weights.  Each invocation has totals of its own keys alone, until `join` adds those of
-    all invocations of a row; the maxima are those of the row at any time.
+    `sums` is the number of weighted sums kept of a row, besides the total of the weights.  The
+    totals of an invocation are of its own keys alone, until `join` adds up those of all
+    invocations that share the row; the maxima are those of the whole row at any time.
     """
 
     def __init__(self, run: KeyPass, weights: Weights, sums: int = 0) -> None:
@@ -45,7 +45,7 @@ class OnlineRows:
         self.joined: list[list[t.Ident]] = []
 
     def declare(self) -> list[t.Stmt]:
-        """Declare the running numbers, with their values before any key."""
+        """Return declarations of the running numbers, with their values before any key."""
         lowest = t.call("vec4f", t.Literal(repr(-F32_MAX)))
         body: list[t.Stmt] = []
         for b in self._blocks:
@@ -60,11 +60,15 @@ class OnlineRows:
         scaled: Callable[[int], Sequence[t.Ident]] = lambda _: (),
         factors: Sequence[Rows] = (),
     ) -> list[t.Stmt]:
-        """Take a tile of scores: raise the maxima, and turn the scores into weights.
+        """Return statements that add a tile: raise the maxima, turn its scores into weights.
 
-        `scaled` returns further values of a row to scale; `factors` are what the
-        weights are multiplied with, for each sum.  For rows 0 to 3, after the invocations of
-        a row have joined their largest scores to `new_0`:
+        - `rows`: the scores of each row of the invocation, which become its weights
+        - `share`: what every weight is multiplied with (`scale.py`)
+        - `scaled`: returns further variables of a row that are scaled to the new maximum
+        - `factors`: for each weighted sum the factors of its weights
+
+        For rows 0 to 3, after the invocations of a row have joined their largest scores to
+        `new_0`:
 
             new_0 = max(top_0, new_0);
             let scale_0 = exp(top_0 - new_0);
@@ -115,7 +119,7 @@ class OnlineRows:
         return body
 
     def join(self) -> list[t.Stmt]:
-        """Join the totals of all invocations that share a row."""
+        """Return statements that add up the totals of all invocations that share a row."""
         s, body = self._run.builder, list[t.Stmt]()
         for each in self.totals:
             names = [t.Ident(s.fresh(f"whole_{b}")) for b in self._blocks]
@@ -124,7 +128,7 @@ class OnlineRows:
         return body
 
     def of_row(self, r: int) -> tuple[t.Expr, ...]:
-        """Return the largest score and the totals of row `r` of this invocation."""
+        """Return the largest score and the joined totals of row `r` of this invocation."""
         b, component = divmod(r, VECTOR)
         vectors = (self.top[b], *(joined[b] for joined in self.joined))
         return tuple(t.Member(vector, COMPONENTS[component]) for vector in vectors)

@@ -44,14 +44,14 @@ PARTS_AT_ONCE: Final = 4
 @final
 @dataclass(frozen=True)
 class PartsJoin:
-    """Writes the shader that joins the parts of a split."""
+    """Builds the shader that joins the results of the parts that the keys were cut into."""
 
     task: Task
     found: Attention
     split: KeySplit
 
     def shader(self) -> DispatchShader:
-        """Return the whole shader."""
+        """Build and return the shader."""
         found = self.found
         task = replace(self.task, label=f"{self.task.label}.join")
         s = ShaderBuilder(task, {})

@@ -38,7 +38,7 @@ ZERO: Final = identity_of("sum", Scalar.F32)
 
 
 def weighted_sum(number: int) -> tuple[ir.LocalValue, ir.LocalValue]:
-    """Return the names of a row's weighted sum and of its weighted mean."""
+    """Return the local values for weighted sum `number` of a row, and for its weighted mean."""
     names = (f"weighted sum {number}", f"weighted mean {number}")
     first, second = (ir.LocalValue(name, Scalar.F32) for name in names)
     return first, second
@@ -47,12 +47,12 @@ def weighted_sum(number: int) -> tuple[ir.LocalValue, ir.LocalValue]:
 @final
 @dataclass
 class Rows:
-    """The numbers of rows, as values in terms of `TOP`, `TOTAL` and `weighted_sum`.
+    """The statistics of rows, as expressions of `TOP`, `TOTAL` and `weighted_sum`.
 
     - `domain`: the indices of the rows; `key`: the index that their reductions are over
-    - `score`: the score whose maximum they have; None if the caller has kept the numbers
-    - `factors`: what weights are multiplied with in sums, besides the total
-    - `values`: the value of each tensor of numbers
+    - `score`: the score whose maximum they use; None if the caller has kept the statistics
+    - `factors`: what weights are multiplied with in the weighted sums
+    - `values`: for each tensor of statistics the expression of its value
     """
 
     domain: tuple[ir.Index, ...]
@@ -63,11 +63,15 @@ class Rows:
 
     @property
     def is_softmax(self) -> bool:
-        """Whether the weights have a total."""
+        """Whether a statistic uses the total of the weights, as those of a softmax do."""
         return any(TOTAL in set(walk(value)) for value in self.values.values())
 
     def take(self, stage: Stage, inlined: ir.Reduce | None) -> None:
-        """Add the numbers of a stage; its reduction is `inlined` if it is over tiles."""
+        """Add the statistics that a stage writes; raise `NoSumsError` if these are none.
+
+        `inlined` is the stage's reduction over the keys, with values of tiles inlined, if it
+        has one.
+        """
         if stage.domain != self.domain:
             message = f"'{stage.name}' has other rows, or other names for them"
             raise NoSumsError(message)
@@ -137,9 +141,9 @@ class Rows:
         return scaled(total, mean, term, key.extent)
 
     def add_kept(self, read: Iterable[ir.Expr]) -> None:
-        """Add the inputs with a number per row, which the caller has kept, to the numbers.
+        """Add the inputs in `read` with one f32 per row: statistics that the caller has kept.
 
-        A plain stage copies them into the tensor of all numbers, so that passes bind one
+        A plain stage copies them into the tensor of all statistics, so that passes bind one
         tensor.
         """
         extents = tuple(index.extent for index in self.domain)
@@ -151,7 +155,7 @@ class Rows:
                 self.values.setdefault(tensor, ir.Load(tensor, own))
 
     def stage(self, numbers: ir.Tensor) -> Stage:
-        """Return a stage that stores the numbers, which need no tiles."""
+        """Return a plain stage that stores the statistics into the tensor `numbers`."""
         return Stage(
             numbers.name,
             self.domain,
@@ -162,7 +166,7 @@ class Rows:
 def stores(
     domain: tuple[ir.Index, ...], values: Iterable[ir.Expr], numbers: ir.Tensor
 ) -> Iterator[Write]:
-    """Yield the writes of a row's numbers, all into one tensor."""
+    """Yield the writes that store a row's statistics, `values`, into the tensor `numbers`."""
     own = tuple(map(ir.IndexValue, domain))
     for number, value in enumerate(values):
         place = ir.Affine(ir.Constant(number, Scalar.I32))
@@ -175,7 +179,7 @@ def times(left: ir.Expr, right: ir.Expr) -> ir.Expr:
 
 
 def softmax_rows(weight: ir.Expr) -> Iterator[ir.Expr]:
-    """Yield the values of rows that are subtracted from scores: `top` of `exp(score - top)`."""
+    """Yield each row's value that is subtracted from a score: `top` of `exp(score - top)`."""
     for node in walk(weight):
         match node:
             case ir.BuiltinCall("exp", (ir.Binary("-", score, top),)):

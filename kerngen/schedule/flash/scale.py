@@ -23,16 +23,16 @@ _ONE = 127
 
 
 def share(shader: ShaderBuilder, keys: Extent) -> t.Expr:
-    """Return the scale of the weights: 1 / 2^n, for up to 2^n keys."""
+    """Return the factor of all weights in WGSL: 1 / 2^n, with the least 2^n >= `keys`."""
     return _power(t.Binary("-", t.u32(_ONE), _doublings(shader, keys)))
 
 
 def row_values(
     shader: ShaderBuilder, keys: Extent, row: tuple[t.Expr, t.Expr]
 ) -> dict[str, Value]:
-    """Return `TOP` and `TOTAL` for a row's largest score and scaled total.
+    """Return the local values `TOP` and `TOTAL` of a row: largest score and scaled total.
 
-    A row without keys has a total of 0: its largest score is -inf, as that of no terms.
+    In a row without keys the total is 0; its largest score is -inf, the maximum of no terms.
     """
     top, total = row
     none = infinity(shader, negative=True)
@@ -43,7 +43,10 @@ def row_values(
 def sum_values(
     shader: ShaderBuilder, keys: Extent, value: Value, total: t.Expr
 ) -> dict[str, Value]:
-    """Return the values of `SUM` and `MEAN`, from one scaled sum or a vector of four."""
+    """Return the local values `SUM` and `MEAN`, from a scaled sum and the row's scaled total.
+
+    `value` is one sum, or a vector of four.
+    """
     return {
         SUM.name: Value(value.expr * _whole(shader, keys), value.wide),
         MEAN.name: Value(t.Binary("/", value.expr, total), value.wide),

@@ -57,7 +57,7 @@ def wide_tensors(found: Attention) -> set[str]:
 
 @final
 class FlashShader(KeyPass):
-    """Writes the shader of attention."""
+    """Builds the shader of attention."""
 
     def __init__(
         self, task: Task, found: Attention, tiling: FlashTiling, *, whole: bool
@@ -81,7 +81,7 @@ class FlashShader(KeyPass):
         self.name_places()
 
     def shader(self) -> DispatchShader:
-        """Return the whole shader."""
+        """Build and return the shader."""
         t_, found = self.tiling, self.found
         self.place((found.column,), KeyBounds.of(found.score, found.row, found.key))
         self.product.rows.origin = self.tile_row

@@ -42,7 +42,7 @@ _HEADS: Final = "heads of a chunk"
 def counting_shader(task: Task, chunks: Chunks, *, first: int) -> DispatchShader:
     """Return the shader of one invocation that counts the chunks.
 
-    With the override FIRST = 1 it sets the count to 0, else it adds 1:
+    `first` is the value of its override FIRST: with 1 it sets the count to 0, else it adds 1:
 
         row_numbers[place] = select(row_numbers[place] + 1.0, 0.0, FIRST == 1u);
     """
@@ -66,7 +66,7 @@ def counting_shader(task: Task, chunks: Chunks, *, first: int) -> DispatchShader
 
 @final
 class StoredSumShader(KeyPass):
-    """Writes the shader of a sum whose weights are stored: a product for a chunk's queries."""
+    """Builds the shader of dq: the product of a chunk's stored gradients and the keys."""
 
     def __init__(
         self, task: Task, chunks: Chunks, tiling: FlashTiling, *, whole: bool
@@ -99,12 +99,12 @@ class StoredSumShader(KeyPass):
 
     @property
     def row_count(self) -> Size:
-        """How many rows the tiles have: the queries of a chunk."""
+        """How many rows all tiles have together: the queries of a chunk."""
         assert self.chunks, "set when it is made"
         return self.chunks.chunks.queries
 
     def shader(self) -> DispatchShader:
-        """Return the whole shader."""
+        """Build and return the shader."""
         t_, column = self.tiling, self.sum.column
         self._place()
         query, keys, sums = self.product.rows, self.product.keys, self.product.sums

@@ -49,7 +49,7 @@ Found: TypeAlias = Attention | AttentionSums
 
 
 def flash_of(task: Task) -> Found | str:
-    """Return the attention, or its gradients, that begin with a stage, or why none do."""
+    """Return the attention or its gradients that begin with the stage, or why none do."""
     found = attention_of(task)
     if isinstance(found, str):
         sums = attention_sums_of(task)
@@ -58,13 +58,13 @@ def flash_of(task: Task) -> Found | str:
 
 
 def fits_flash(task: Task) -> str:
-    """Return why no attention begins with the stage, or "" if one does."""
+    """Return why no attention or gradient of it begins with the stage, or "" if one does."""
     found = flash_of(task)
     return found if isinstance(found, str) else ""
 
 
 def flash_run(task: Task) -> tuple[Stage, ...]:
-    """Return the stages that run together, the task's first; it alone if it is no attention."""
+    """Return the stages that run together; the task's stage alone if it is no attention."""
     found = flash_of(task)
     return (task.stage,) if isinstance(found, str) else found.stages
 
@@ -89,7 +89,7 @@ def lower_flash(task: Task, options: Options) -> Iterator[Variant]:
 
 
 def suits_flash(task: Task, options: Options) -> str:
-    """Return why attention does not suit the options, or "" if it does."""
+    """Return why a stage that `flash` fits does not suit the options, or "" if it does."""
     found = flash_of(task)
     assert not isinstance(found, str), found
     tiling = flash_tiling(options)

@@ -66,14 +66,14 @@ _BEYOND: Final = "beyond the last key there is none."
 
 
 def wide_in_numbers(found: Statistics) -> set[str]:
-    """Return the tensors that the pass for row statistics reads as vectors."""
+    """Return the names of the tensors that the pass for statistics reads in vectors."""
     tiles = found.tiles
     names = in_vectors(tiles.products, tiles.row, tiles.key)
     return names | tensors_in_runs((found.score, *found.factors), tiles.key)
 
 
 def wide_in_pass(found: SumPass) -> set[str]:
-    """Return the tensors that a pass of sums reads or writes in vectors."""
+    """Return the names of the tensors that a pass of sums accesses as vectors of four."""
     tiles = found.tiles
     names = in_vectors(tiles.products, tiles.row, tiles.key)
     for each in found.sums:
@@ -105,19 +105,19 @@ class _Remade(KeyPass):
         return TileProduct(found, query, keys, sums)
 
     def function(self, wanted: str, value: Expr, beyond: t.Expr, about: str) -> str:
-        """Declare a function of all products of a row with a key, or with four."""
+        """Declare a WGSL function of a row's products with a key, or four; return its name."""
         names = {product(n): f"product_{n}" for n in range(len(self.products))}
         return self.declare_function(wanted, value, names, beyond, about)
 
     def put(self) -> list[t.Stmt]:
-        """Name this invocation's column and row, which all register tiles share."""
+        """Return `let`s of this invocation's column and row, which all register tiles share."""
         column, row = self.products[0].sums.own_place()
         for each in self.products:
             each.sums.put(self.column, self.row)
         return [t.Let(self.column.name, column), t.Let(self.row.name, row)]
 
     def declare_rows(self) -> list[t.Stmt]:
-        """Name the places of each product's rows in memory, before the loop over the keys."""
+        """Return statements that name addresses of rows, for before the loop over the keys."""
         body = list[t.Stmt]()
         for each in self.products:
             each.rows.origin = self.tile_row
@@ -125,7 +125,7 @@ class _Remade(KeyPass):
         return body
 
     def multiplied(self) -> list[t.Stmt]:
-        """Make the products of the rows with the keys of this turn."""
+        """Return statements that compute the products of the rows with a turn's keys."""
         body = list[t.Stmt]()
         for number, each in enumerate(self.products):
             each.keys.origin = self.first
@@ -135,23 +135,23 @@ class _Remade(KeyPass):
         return body
 
     def needed(self, number: int) -> t.Expr | None:
-        """Return the condition that a workgroup needs a product; None if all do."""
+        """Return the condition that a workgroup needs product `number`; None if all need it."""
         del number
         return None
 
     def tile_rows(self) -> list[list[t.Ident]]:
-        """Return the sums of the first product, in rows."""
+        """Return the variables of the first product, a list for each row of the invocation."""
         sums = self.products[0].sums
         return [sums.row_of(r) for r in range(self.rows.micro_m)]
 
     def applied_to_all(
         self, first: str, others: list[str]
     ) -> tuple[list[t.Stmt], list[list[list[t.Ident]]]]:
-        """Apply functions to the products of every row and key.
+        """Return statements that apply WGSL functions to the products of every row and key.
 
-        The value of the first function overwrites the first product, so that it takes no
-        further registers.  Returned are the statements, and for each other function the
-        variables of its values.
+        The value of the function `first` overwrites the first product, so that it takes no
+        further registers.  The second result has for each of the `others` the variables of its
+        values.
         """
         body = list[t.Stmt]()
         values = [[list[t.Ident]() for _ in self.tile_rows()] for _ in others]
@@ -172,14 +172,14 @@ class _Remade(KeyPass):
         return (each.sums.results() for each in self.products)
 
     def over_keys(self, body: list[t.Stmt]) -> t.Stmt:
-        """Return the loop over the keys."""
+        """Return the loop over the workgroup's keys around `body`."""
         keys = self.tiling.keys
         return t.count_up(self.first.name, self.begin, self.end, keys, *body)
 
     def finished_shader(
         self, columns: Sequence[Index], variant: str, summary: str
     ) -> DispatchShader:
-        """Return the whole shader."""
+        """Return the finished shader, with `columns` as those of the sums."""
         t_ = self.tiling
         terms = [domain_size(each.found.over) for each in self.products]
         turns = (ceil_div(each, t_.terms) for each in terms)
@@ -208,7 +208,7 @@ def _where(condition: t.Expr | None, body: list[t.Stmt]) -> list[t.Stmt]:
 
 @final
 class NumbersShader(_Remade):
-    """Writes the shader that computes the row statistics."""
+    """Builds the shader that computes the row statistics."""
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ class NumbersShader(_Remade):
         self.name_places()
 
     def shader(self) -> DispatchShader:
-        """Return the whole shader."""
+        """Build and return the shader."""
         s, found, t_ = self.builder, self.found, self.tiling
         self.place((), KeyBounds.of(found.score, self.row_index, self.key_index))
         part = self.let("share", share(s, self.key_index.extent))
@@ -300,7 +300,7 @@ class _Part:
 
 @final
 class SumShader(_Remade):
-    """Writes the shader of a pass of sums, which share the tiles of products."""
+    """Builds the shader of a pass of sums, which share the tiles of products."""
 
     def __init__(
         self,
@@ -330,7 +330,7 @@ class SumShader(_Remade):
         return _Part(found, values, totals)
 
     def shader(self) -> DispatchShader:
-        """Return the whole shader."""
+        """Build and return the shader."""
         t_, columns = self.tiling, [each.found.column for each in self.parts]
         self.place(columns, self._bounds())
         if self.chunks:
@@ -418,7 +418,10 @@ class SumShader(_Remade):
         return [t.If(self.tile_column.equals(0), (*body,))]
 
     def needed(self, number: int) -> t.Expr | None:
-        """Return the condition that a workgroup has columns of a sum that uses a product."""
+        """Return the condition that a workgroup needs product `number`; None if all need it.
+
+        It does if it has columns of a sum whose weights use the product.
+        """
         used = product(number)
         return self._reaches([x for x in self.parts if used in walk(x.found.weight)])
 

@@ -49,14 +49,14 @@ Rows: TypeAlias = Sequence[Sequence[t.Ident]]
 
 
 def weighted_values(value: Expr, key: Index, column: Index, row: Index) -> Contraction:
-    """Return the product of weights, which no tensor has, and values as a contraction."""
+    """Return the contraction of weights, which are in no tensor, and values over the keys."""
     left, right = LocalValue(LEFT, Scalar.F32), LocalValue(RIGHT, Scalar.F32)
     term = Binary("*", left, right, Scalar.F32)
     return Contraction("sum", (key,), left, value, term, column, row)
 
 
 def in_vectors(products: Sequence[Contraction], row: Index, key: Index) -> set[str]:
-    """Return the tensors that several products read as vectors."""
+    """Return the names of the tensors that the factors of products read as vectors of four."""
     names: set[str] = set()
     for each in products:
         for factor, own in ((each.left, row), (each.right, key)):
@@ -67,7 +67,7 @@ def in_vectors(products: Sequence[Contraction], row: Index, key: Index) -> set[s
 def values_in_vectors(
     value: Expr, key: Index, column: Index, finish: Stage
 ) -> set[str]:
-    """Return the tensors that the values and the last stage read or write as vectors."""
+    """Return the names of the tensors that value and last stage access in vectors of four."""
     names = tensors_in_runs((value,), tile_axis(value, key, column))
     ends = tuple(step.value for step in finish.steps)
     return names | vector_tensors(finish, ends, column)
@@ -93,7 +93,7 @@ class Weights:
 
         var<workgroup> weight_tile: array<array<vec4f, 16>, 16>;      // key, vector of rows
 
-    It is the left factor of a register tile, in the place of an `Operand`.
+    A register tile multiplies it with the values: it is used in place of the left `Operand`.
     """
 
     builder: ShaderBuilder
@@ -117,18 +117,18 @@ class Weights:
         return self.key.name
 
     def tile(self, buffer: t.Expr | None) -> t.Expr:
-        """Return the variable of the tile."""
+        """Return the tile's WGSL variable; there is only one `buffer`."""
         del buffer
         return self._tile
 
     def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: t.Expr) -> t.Expr:
-        """Return the weights of four rows, read from a line of the tile."""
+        """Return the element of `line` with the weights of four rows for key number `term`."""
         return self.place(line, block, at, term // VECTOR % self._turn)
 
     def place(self, line: t.Expr, block: int, at: t.Expr, turn: t.Expr) -> t.Expr:
-        """Return where a vector is in its line of the tile.
+        """Return the element of `line` for a block of four rows, of the invocations' row `at`.
 
-        Places are XORed with a part of the line's number: else neighbouring lanes,
+        The place is XORed with `turn`, a part of the line's number: else neighbouring lanes,
         which store to adjacent lines, would meet in few banks of workgroup memory.
         """
         if turn != t.ZERO:
@@ -140,17 +140,17 @@ class Weights:
         return min(self.across, BANKS)
 
     def own(self, line: t.Expr, column: t.Expr, row: t.Expr, block: int) -> t.Expr:
-        """Return the element of the tile where an invocation writes its weights."""
+        """Return the element in which an invocation stores four rows' weights for a key."""
         return self.place(self._tile[line], block, row, column % self._turn)
 
 
 class KeyPass:
-    """Writes a shader that passes over the keys; a `whole` one reads whole vectors alone.
+    """Builds a shader that passes over the keys; with `whole` it reads vectors of four only.
 
     - `task`: has the steps of all stages that the pass runs
     - `row_index`, `key_index`: the indices of a tile of products
-    - `batch`: the other indices of the result; for each of their values there are other keys
-    - `outer`: indices that are summed over around the loop over the keys
+    - `batch`: the other indices of the result; each of their values has keys of its own
+    - `outer`: indices that are summed over, in loops around the loop over the keys
     - `begin`, `end`: the range of keys of the workgroup; `bounded`: whether a mask bounds it
     - `chunks`: the place in a chunk, where gradients of scores are stored in chunks
     - `result_row`, `first_row`: the index of the result's rows, and the tile's first row
@@ -188,7 +188,7 @@ class KeyPass:
         self._shared_tiles: dict[tuple[str, str], t.Expr] = {}
 
     def name_places(self) -> None:
-        """Write variables for an invocation's place in a tile, and a counter of keys."""
+        """Choose names for an invocation's column and row, and for a turn's first key."""
         s = self.builder
         self.column, self.row = (t.Ident(s.fresh(n)) for n in ("column", "row"))
         self.first = t.Ident(s.fresh("first_key"))
@@ -201,7 +201,7 @@ class KeyPass:
         over: tuple[Index, ...],
         tiling: Tiling,
     ) -> Operand:
-        """Return the writer that loads a factor into workgroup memory.
+        """Return the builder of the WGSL that loads `factor` into workgroup memory.
 
         Operands of the same name and tile type share the array, as they are used one after
         the other.
@@ -223,7 +223,7 @@ class KeyPass:
         )
 
     def operands(self, found: Contraction) -> tuple[Operand, Operand]:
-        """Return the writers for both factors of a product of rows and keys."""
+        """Return the operands of a product of rows and keys, in this order."""
         return (
             self.operand("q", found.left, self.row_index, found.over, self.rows),
             self.operand("k", found.right, self.key_index, found.over, self.rows),
@@ -232,14 +232,14 @@ class KeyPass:
     # The tile of this workgroup
 
     def let(self, wanted: str, value: t.Expr) -> t.Ident:
-        """Write a `let` and return its name."""
+        """Append a `let` of `value` to the body, named like `wanted`; return its identifier."""
         name = t.Ident(self.builder.fresh(wanted))
         self.body.append(t.Let(name.name, value))
         return name
 
     @property
     def row_count(self) -> Size:
-        """How many rows the tiles have."""
+        """How many rows all tiles have together."""
         return extent_size(self.row_index.extent)
 
     def tiled_axes(self, columns: Sequence[Index]) -> tuple[Size, Size]:
@@ -251,13 +251,13 @@ class KeyPass:
         )
 
     def tile_count(self, columns: Sequence[Index]) -> Size:
-        """Return how many tiles there are."""
+        """Return how many tiles there are, and so workgroups."""
         rows, across = self.tiled_axes(columns)
         heads = self.chunks.heads if self.chunks else domain_size(self.batch)
         return heads * rows * across
 
     def place_tile(self, columns: Sequence[Index]) -> None:
-        """Write the workgroup's tile: batch indices, first row and column."""
+        """Emit code that computes a workgroup's tile: batch indices, first row and column."""
         s = self.builder
         group = self.let("group", linear_group(s))
         tile_rows, tile_columns = self.tiled_axes(columns)
@@ -277,7 +277,10 @@ class KeyPass:
         self.first_row = self.tile_row
 
     def place(self, columns: Sequence[Index], bounds: KeyBounds) -> None:
-        """Write the workgroup's tile, and the keys that its rows have."""
+        """Emit code that computes the workgroup's tile, and the range of keys that it needs.
+
+        `columns` are the columns of all sums; `bounds` bound the keys of the tile's rows.
+        """
         s = self.builder
         self.place_tile(columns)
         self.bounded = bool(bounds.bounds)
@@ -349,10 +352,10 @@ class KeyPass:
         beyond: t.Expr,
         about: str,
     ) -> str:
-        """Declare a function of the products of a row with a key, or with four keys.
+        """Declare a WGSL function of a row's products with one key or four; return its name.
 
-        `value` is its result, in which the `products` are local values; `beyond` the result
-        for a key past the last one.  Of attention with a scale, it is `u.scale * product`.
+        It returns `value`, such as `u.scale * product` for attention, in which the `products`
+        are local values; for a key past the last one `beyond`.  `about` is its comment.
         """
         s = self.builder
         lanes = LANES if self.whole else 1
@@ -392,9 +395,9 @@ class KeyPass:
         columns: Sequence[t.Expr],
         products: Sequence[t.Ident],
     ) -> t.Expr:
-        """Return a call of a function of `declare_function` for a row and four keys.
+        """Return the value of function `name` for a row and four keys, as a vec4f.
 
-        Row `i` and the `columns` are places in the tile.
+        Row `i` and the `columns` are places in the tile; `products` are further arguments.
         """
         places = [self.at[index] for index in (*self.batch, *self.outer)]
         row = self.tile_row + i
@@ -413,7 +416,7 @@ class KeyPass:
     # Rows
 
     def across(self, kind: str, vectors: Sequence[t.Ident]) -> t.Expr:
-        """Return the largest component of several vectors, or the sum of all."""
+        """Return the sum of all components of the vectors ("sum"), or the largest one."""
         if kind == "sum":
             one: t.Expr = vectors[0]
             for vector in vectors[1:]:
@@ -433,10 +436,10 @@ class KeyPass:
         joined: Sequence[t.Ident],
         kind: str,
     ) -> list[t.Stmt]:
-        """Join a number of each row over the invocations that share the row.
+        """Return statements that join a number of each row over the row's invocations.
 
-        Each writes its vectors of four rows (`own`) to its line of the tile of weights.  After
-        a barrier it reads those of all, in a fixed order, into the variables `joined`.
+        Each stores its vectors of four rows (`own`) to its line of the tile of weights.  After
+        a barrier it reads those of all, in a fixed order, into `joined`: their sum or "max".
         """
         body = list[t.Stmt]()
         for b, value in enumerate(own):
@@ -460,9 +463,9 @@ class KeyPass:
     def add_values(
         self, rows: Rows, weights: Weights, values: Operand, sums: RegisterTile
     ) -> list[t.Stmt]:
-        """Add weights times values to the sums, some keys at a time.
+        """Return loops that add weights times values to `sums`, some keys at a time.
 
-        In each turn, the invocations that have the weights of its keys store them:
+        In each turn, the invocations that have the weights of its keys (`rows`) store them:
 
             for (var turn = 0u; turn < 2u && first_key + turn * 16u < u.t; turn += 1u) {
                 if ((column >> 2u) == turn) { weight_tile[...][...] = vec4f(score_0_0.x, ...); }
@@ -534,10 +537,10 @@ class KeyPass:
         locals_: Callable[[tuple[t.Ident, ...]], Mapping[str, Value]],
         vector: Index | None = None,
     ) -> str:
-        """Declare a function that does a stage's steps for one element, or for four.
+        """Declare a WGSL function of a stage's steps for one element or four; return its name.
 
-        `given` are further parameters with their types, and `locals_` the local values
-        that the steps use.
+        It does nothing where one of the indices `ends` is past its axis.  `given` are further
+        parameters, with types; `locals_` returns from them the local values that steps use.
         """
         s = self.builder
         name = s.fresh(wanted)
@@ -563,8 +566,9 @@ class KeyPass:
         sums: RegisterTile,
         beside: Callable[[int], tuple[t.Expr, ...]] = lambda _: (),
     ) -> list[t.Stmt]:
-        """Return the calls of the last stage's function, one for each sum, or for four.
+        """Return calls of the WGSL function `finish`, which does the last stage's steps.
 
+        There is one for each sum, or for four along `column` if these are stored as a vector.
         `beside` returns further arguments for a row of the invocation.
         """
         body = list[t.Stmt]()
@@ -587,7 +591,7 @@ class KeyPass:
 
 
 def rows_of(block: int) -> range:
-    """Return the numbers of the rows in a block of four."""
+    """Return the numbers of an invocation's rows in block `block` of four rows."""
     return range(block * VECTOR, (block + 1) * VECTOR)
 
 

@@ -21,8 +21,8 @@ class FlashTiling:
     - `micro_queries x micro_keys`: the scores that an invocation has in registers
     - `terms`: how many terms of a score are in workgroup memory at once
     - `weights`: how many keys' weights and values are in workgroup memory at once
-    - `rows`: for few queries, how many rows a workgroup has, all with the same keys; the
-      keys are then cut into parts
+    - `rows`: for few queries, how many rows a workgroup has, all with the same keys, which are
+      then cut into parts; 0 for many queries
     - `chunk`: for gradients, how many queries of a head a chunk of stored gradients of
       scores has at most; with 0, none are stored
     """
@@ -47,9 +47,9 @@ class FlashTiling:
 
     @property
     def values(self) -> Tiling:
-        """The tiles of the product of weights and values, on the same invocations.
+        """The tiles of the product of weights and values, by the same invocations as `scores`.
 
-        An invocation has its rows of the scores, and its part of the columns of values.
+        An invocation has the rows of its scores, and a part of the columns of values.
         """
         across = max(self.keys // self.micro_keys, 1)
         return _tiling(
@@ -59,7 +59,7 @@ class FlashTiling:
 
     @property
     def stored(self) -> FlashTiling:
-        """The tiles of the product of stored gradients and keys: `keys` are its columns."""
+        """The tiling of dq, stored gradients times keys: `keys` is for the result's columns."""
         micro = 2 * VECTOR if self.columns >= STORED_ROWS else VECTOR
         return FlashTiling(
             queries=gcd(self.keys, STORED_ROWS),
@@ -72,10 +72,10 @@ class FlashTiling:
 
     @property
     def turns(self) -> int:
-        """The number of turns in which a block's weights go through workgroup memory.
+        """In how many turns the weights of a block of keys go through workgroup memory.
 
-        A block has four keys of each invocation along the keys: with 8 of these and 16
-        weights at a time, 2 turns.
+        A block has four keys of each invocation along the keys: with 8 such invocations, and 16
+        weights at a time, these are 2 turns.
         """
         return self.scores.columns * VECTOR // self.weights
 

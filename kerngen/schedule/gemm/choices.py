@@ -1,4 +1,4 @@
-"""Candidates of strategy `gemm`: tiles by the size of a product."""
+"""Default schedules of strategy `gemm`: tiles by the size of a product."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ narrow side, sums of up to 32 terms have tiles of 8 terms, as deeper ones would 
 
 
 def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
-    """Yield the tiles of a product with the guards on its size, large tiles last.
+    """Yield the default schedules of a product, each with its guard on the size.
 
     For a product of two matrices: serial sums of very few terms, shallow tiles, small ones,
     then those of triangles, or the large ones.

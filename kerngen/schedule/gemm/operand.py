@@ -51,18 +51,18 @@ T = TypeVar("T")
 @final
 @dataclass
 class Operand:
-    """Writes the statements that load the tiles of one operand into workgroup memory.
+    """Builds the WGSL that loads the tiles of one operand into workgroup memory.
 
     - `factor`: the operand as an expression, such as `a[i, p]`
-    - `outer`: its own index, `i`; `over`: the indices of the reduction, which one counter
-      goes over
+    - `outer`: the index that only this operand has, `i`; `over`: the indices of the reduction,
+      for all of which there is one counter
     - `origin`: the first place of the workgroup's tile along `outer`; along it, a tile has
       `blocks` blocks of `across` vectors
     - `whole`: whether the lengths are multiples of 4, so that all reads are of whole vectors
     - `tiles`: the workgroup arrays that operands of other loops have declared, by name and
       type, for reuse
-    - `group`: the own indices of a factor that is no matrix, which one counter goes over,
-      too; `outer` is the last of them (`windows.py`)
+    - `group`: for a factor that is no matrix, all indices that only this operand has, for which
+      there is one counter, too; `outer` is the last of them (`windows.py`)
     - `spreads`: whether the four elements of a vector lie apart where vectors are not whole.
       An invocation reads these one by one.  Spread, they are `gap` apart, as many as a line
       of the tile has vectors: then neighbouring invocations read and write neighbours.
@@ -137,12 +137,12 @@ class Operand:
         return WindowReader(self.builder, self.factor, self.name, self.over)
 
     def tile(self, buffer: t.Expr | None) -> t.Expr:
-        """Return the variable of the tile, or of the one of two that is numbered `buffer`."""
+        """Return the tile's variable; of two buffered tiles, the one of number `buffer`."""
         return self._tile if buffer is None else self._tile[buffer]
 
     @property
     def lanes(self) -> int:
-        """The number of elements in what one address counts: 1 or 4."""
+        """The number of elements that an address of the buffer counts as one: 1 or 4."""
         return LANES if self.whole else 1
 
     @property
@@ -156,7 +156,7 @@ class Operand:
         return wgsl_type(self.factor.type, LANES)
 
     def place(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
-        """Write which vectors of the tile this invocation loads, and where they lie.
+        """Return `let`s of which vectors of the tile this invocation loads, and from where.
 
         Of a tile with more vectors than invocations, each loads several, in one `_Unit` each:
 
@@ -173,7 +173,7 @@ class Operand:
         return [stmt for unit in self._units for stmt in unit.place()]
 
     def declare(self) -> list[t.Stmt]:
-        """Declare the registers between storage and tile."""
+        """Return declarations of the registers in which loaded vectors wait for `stage`."""
         registers = [
             t.Var(register.name, None, self.vector_type)
             for unit in self._units
@@ -184,12 +184,12 @@ class Operand:
         return [*registers, *digits, *forms]
 
     def begin(self, first: t.Expr) -> list[t.Stmt]:
-        """Load the terms of the first turn, from `first` on, into registers."""
+        """Return loads of the first turn's terms, from `first` on, into registers."""
         found = [stmt for u in self._units for stmt in u.find_term(first)]
         return [*found, *self._load(first)]
 
     def fetch(self, first: t.Expr) -> list[t.Stmt]:
-        """Load the terms of the next turn, from `first` on, into registers."""
+        """Return loads of the next turn's terms, from `first` on, into registers."""
         advanced = [stmt for digits in self._digits for stmt in digits.advance()]
         return [*advanced, *self._load(first)]
 
@@ -209,21 +209,21 @@ class Operand:
         return loaded
 
     def stage(self, buffer: t.Expr | None) -> list[t.Stmt]:
-        """Store the registers to the tile."""
+        """Return statements that store the registers to the tile of number `buffer`."""
         tile = self.tile(buffer)
         return [stmt for unit in self._units for stmt in unit.guarded(unit.stage(tile))]
 
     def inside(self, outer: t.Expr) -> t.Expr:
-        """Return a position along `outer`, at most the last one that a read may begin at.
+        """Return a position along `outer`, clamped to the last one that a vector can begin at.
 
-        Without whole vectors the reading function does that (`_declare_vector`).
+        Without whole vectors the position is returned as it is: `_declare_vector` clamps reads.
         """
         if not self.whole:
             return outer
         return self._before_end(outer, 1 if self.turns_over else VECTOR)
 
     def vector_from(self, linear: Linear, address: t.Expr) -> t.Expr:
-        """Return a call that reads four neighbours from an address on."""
+        """Return the WGSL that reads four neighbours from an address on."""
         if self.whole:
             return self._at_address(linear.indices, address, [])
         if not self._vector:
@@ -238,7 +238,7 @@ class Operand:
         return lowerer.lower(self.factor).expr
 
     def vector(self, outer: t.Expr, over: t.Expr, block: list[t.Stmt]) -> t.Expr:
-        """Return four neighbours in memory at a position along `outer` and `over`."""
+        """Return the WGSL that reads four neighbours at a position along `outer` and `over`."""
         if not self.whole:
             if not self._vector:
                 self._vector = self._declare_vector()
@@ -250,14 +250,14 @@ class Operand:
         return lowerer.widen(lowerer.lower(self.factor), self.factor.type)
 
     def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: t.Expr) -> t.Expr:
-        """Return the vector that an invocation reads from a block of a tile's line."""
+        """Return the vector that an invocation reads from block `block` of a tile's line."""
         if not self.along_terms:
             return line[at + block * self.across]
         turn = self.exchange(term)
         return line[block][at if turn == t.ZERO else t.Binary("^", at, turn)]
 
     def exchange(self, term: t.Expr) -> t.Expr:
-        """Return the number to XOR a vector's place in its block with, by term.
+        """Return the number with which a vector's place in its block is XORed, for a term.
 
         Where memory runs along the terms, neighbouring lanes store to neighbouring lines of
         the tile, at the same place of each: they would all meet in one of 8 banks.  XORed
@@ -273,13 +273,13 @@ class Operand:
         return term // VECTOR * VECTOR // (self.tiling.k // BANKS)
 
     def clear(self, count: t.Expr) -> list[t.Stmt]:
-        """Return statements that set loaded terms to 0 from number `count` on."""
+        """Return statements that set the loaded terms from number `count` on to 0."""
         return [stmt for unit in self._units for stmt in unit.clear(count)]
 
     # Windows
 
     def neighbours(self, name: str) -> tuple[Neighbours, bool]:
-        """Return the places of a unit's vector, and whether an earlier unit found them."""
+        """Return the places of a unit's vector, and whether an earlier unit has the same."""
         if self._neighbours and not self.along_terms and self._same(self.line):
             return self._neighbours[0], True
         found = Neighbours(self.builder, self.group, name, self.gap)
@@ -287,14 +287,14 @@ class Operand:
         return self._neighbours[-1], False
 
     def digits(self, name: str) -> tuple[Digits, bool]:
-        """Return the indices of a unit's term, and whether an earlier unit counts them."""
+        """Return the indices of a unit's term, and whether an earlier unit has the same."""
         if self._digits and self.along_terms and self._same(self.tiling.k):
             return self._digits[0], True
         self._digits.append(Digits(self.builder, self.over, name, self.tiling.k))
         return self._digits[-1], False
 
     def window(self, form: Expr, neighbours: Neighbours, digits: Digits) -> t.Expr:
-        """Return four elements of a term, read by one form of the factor."""
+        """Return four elements of a term, read by `form`, one of the forms of the factor."""
         return self._reader.vector(form, self.batch, neighbours, digits.at)
 
     def _same(self, length: int) -> bool:
@@ -340,7 +340,7 @@ class Operand:
         return f"Four elements along {self.outer.name}, {self.gap} apart,"
 
     def first(self, vector: t.Expr, line: int = 0) -> t.Expr:
-        """Return where a vector of the tile, or one of its lines, begins along `outer`."""
+        """Return where a vector of the tile, or line `line` of it, begins along `outer`."""
         width = 1 if self.gap > 1 else VECTOR
         return self.origin + (vector * width + line)
 
@@ -440,7 +440,7 @@ class _Unit:
         return [self._name(what, f"_line_{n}") for n in range(self._operand.lines)]
 
     def place(self) -> Iterator[t.Stmt]:
-        """Name the place in the tile, and those in memory."""
+        """Yield `let`s of the unit's place in the tile, and of its places in memory."""
         o = self._operand
         unit = o.builder.lane + self._number * o.tiling.invocations
         # Neighbouring units are neighbours in memory, so that reads are coalesced.
@@ -471,7 +471,7 @@ class _Unit:
             yield t.Let(start.name, linear.address(o.builder, at, o.lanes))
 
     def find_term(self, first: t.Expr) -> Iterator[t.Stmt]:
-        """Write the indices of the first turn's term, unless another unit does so."""
+        """Yield the indices of the first turn's term, unless another unit counts them."""
         if self._operand.group and not self._is_counted:
             yield from self._digits.begin(first + self._over)
 
@@ -486,7 +486,7 @@ class _Unit:
         return [t.If(self._unit < o.count, tuple(body))]
 
     def fetch(self, first: t.Expr) -> list[t.Stmt]:
-        """Load the terms from `first` on."""
+        """Return statements that load the unit's terms of the turn from `first` on."""
         o = self._operand
         body: list[t.Stmt] = []
         if o.linear:
@@ -501,12 +501,12 @@ class _Unit:
         return body
 
     def fetch_window(self, form: Expr) -> list[t.Stmt]:
-        """Load the term whose indices are counted (`Digits`)."""
+        """Return statements that load the term whose indices are counted (`Digits`)."""
         value = self._operand.window(form, self._neighbours, self._digits)
         return [t.Assign(self.registers[0], value)]
 
     def clear(self, count: t.Expr) -> Iterator[t.Stmt]:
-        """Set to 0 what was loaded of a term that is not among the first `count`."""
+        """Yield statements that set registers to 0 from term number `count` on."""
         o = self._operand
         zero = identity(o.builder, "sum", o.factor.type, LANES)
         kept = self._over < count
@@ -515,7 +515,7 @@ class _Unit:
             yield t.Assign(register, value)
 
     def stage(self, tile: t.Expr) -> list[t.Stmt]:
-        """Store the loaded registers to the tile, transposed where memory runs along terms."""
+        """Return stores of the registers to the tile, transposed if memory runs along terms."""
         o = self._operand
         if not o.along_terms:
             return [t.Assign(tile[self._over][self._at], self.registers[0])]

@@ -25,11 +25,13 @@ _BESIDE: Final = identity_of("sum", Scalar.F32)
 @final
 @dataclass(frozen=True, slots=True)
 class Pointwise:
-    """The element that a factor reads where each window has one, and the conditions for it.
+    """The element that a factor reads where its windows have one element each.
 
-    - `numbers`: integers of the call, and the values that they must have
-    - `single`: the lengths that must be 1
-    - `within`: pairs of lengths, of which the first must be at most the second
+    The factor is that element in calls in which all of these hold:
+
+    - `numbers`: integers of the call have the values given with them
+    - `single`: the lengths are 1
+    - `within`: of each pair of lengths, the first is at most the second
     """
 
     element: ir.Load
@@ -59,7 +61,7 @@ _Places: TypeAlias = Sequence[_Place]
 def pointwise_of(
     factor: ir.Expr, over: tuple[ir.Index, ...], function: Callable[[str], ir.Function]
 ) -> Pointwise | None:
-    """Return the plain form of a factor that is read in windows, or None.
+    """Return the element that a factor in windows is for windows of one element, or None.
 
     The factor must be a read in windows that is 0 outside of the axes.
     """

@@ -32,7 +32,7 @@ class Factor(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of its registers."""
+        """The name of the registers into which vectors of the factor are read."""
         ...
 
     @property
@@ -46,11 +46,11 @@ class Factor(Protocol):
         ...
 
     def tile(self, buffer: t.Expr | None) -> t.Expr:
-        """Return the variable of the tile, or of the one of two that is numbered `buffer`."""
+        """Return the tile's variable; of two buffered tiles, the one of number `buffer`."""
         ...
 
     def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: t.Expr) -> t.Expr:
-        """Return the vector that an invocation reads from a block of a tile's line."""
+        """Return the vector that an invocation reads from block `block` of a tile's line."""
         ...
 
 
@@ -67,7 +67,7 @@ class TermConditions:
     columns: tuple[t.Expr, ...] = ()
 
     def at(self, row: int, vector: int) -> t.Expr | None:
-        """Return the condition of a term for a row and four columns, if it has one."""
+        """Return the condition that a term counts for a row and a vector; None if always."""
         if not self.columns:
             return self.rows[row] if self.rows else None
         if not self.rows:
@@ -78,7 +78,7 @@ class TermConditions:
 
 @final
 class RegisterTile:
-    """The accumulators of one invocation, and the arithmetic on them."""
+    """The accumulators of one invocation, and the WGSL of the arithmetic on them."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class RegisterTile:
         ] = {}
 
     def place(self) -> list[t.Stmt]:
-        """Name this invocation's place among the columns and rows of the tile."""
+        """Return `let`s of this invocation's column and row in the tile."""
         column, row = self.own_place()
         return [t.Let(self._column.name, column), t.Let(self._row.name, row)]
 
@@ -141,10 +141,10 @@ class RegisterTile:
         return column, row
 
     def declare(self, *, in_loop: bool = False) -> list[t.Stmt]:
-        """Declare the accumulators.
+        """Return declarations of the accumulators, with the neutral value of the reduction.
 
         WGSL sets variables without a value to zero.  In a loop, naga 29 does so only in the
-        first iteration: `in_loop`, they get a value.
+        first iteration: with `in_loop` they are assigned the value.
         """
         kind = self.found.kind
         zeroed = kind == "sum" and not in_loop
@@ -156,13 +156,13 @@ class RegisterTile:
         return identity(self._builder, self.found.kind, self.found.type, LANES)
 
     def results(self) -> Iterator[tuple[t.Expr, list[t.Expr], t.Ident]]:
-        """Yield each accumulator with its row and its four columns in the tile."""
+        """Yield for each accumulator its row and its columns in the tile, and the variable."""
         for (r, v), total in self._sums.items():
             yield self.tile_row(r), self.tile_columns(v), total
 
     @property
     def totals(self) -> list[t.Expr]:
-        """Return all accumulators, those of a row side by side."""
+        """All accumulators, those of a row side by side."""
         return [self._sums[r, v] for r in self._rows for v in self._vectors]
 
     def place_of(self, number: t.Expr) -> tuple[t.Expr, list[t.Expr]]:
@@ -199,11 +199,11 @@ class RegisterTile:
     def accumulate(
         self, p: int, buffer: t.Expr | None, left_over: t.Expr | None
     ) -> t.Stmt:
-        """Add term `p` of a turn to the accumulators, unless it is beyond `left_over`.
+        """Return the block that adds term `p` of a turn to the accumulators.
 
-        Rows go there and back over the columns, so that neighbouring statements share
-        a factor.  In row order, a product on an H200 took 43.9 TFLOP/s and not 47 (decision
-        11).
+        With `left_over`, the number of terms that are left, it adds none beyond these.  Rows go
+        there and back over the columns, so that neighbouring statements share a factor.  In row
+        order, a product on an H200 took 43.9 TFLOP/s and not 47 (decision 11).
 
             {  // p = 0
                 let a_0 = a_tile[0u][0u][row];
@@ -223,7 +223,7 @@ class RegisterTile:
     def accumulate_some(
         self, p: t.Expr, buffer: t.Expr | None, kept: TermConditions
     ) -> list[t.Stmt]:
-        """Add a term only to the accumulators of rows and columns for which it counts."""
+        """Return statements that add a term where the conditions `kept` hold."""
         body, terms = self._take(p, buffer, kept)
         return body + terms
 

@@ -87,7 +87,7 @@ _SIDES: Final = ("row", "column")
 @final
 @dataclass
 class GemmShader:
-    """Writes the shader of a product.
+    """Builds the shader of a product.
 
     A `whole` shader is for lengths that are multiples of 4, so that no vector is cut.  If its
     override PADDED is 1, the number of terms may be no multiple of `k`: the first turn is
@@ -167,7 +167,7 @@ class GemmShader:
         )
 
     def shader(self) -> DispatchShader:
-        """Return the whole shader."""
+        """Build and return the shader."""
         t_ = self.tiling
         shares, terms = self.shares, counted_terms(reduction_of(self.task))
         if t_.stream:

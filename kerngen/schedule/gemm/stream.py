@@ -124,22 +124,22 @@ class TermShares:
 
     @property
     def least(self) -> host.Size:
-        """The fewest turns of an even share: `LEAST_WORK` products, but at most a tile."""
+        """The least even share in turns: for `LEAST_WORK` products, but at most a tile's."""
         least = host.ceil_div(LEAST_WORK, self.m * self.n * self.k)
         return host.minimum(least, self.turns)
 
     @property
     def even_share(self) -> host.Size:
-        """The turns of a workgroup if tiles are shared evenly."""
+        """The turns of a workgroup if the turns of all tiles are shared evenly."""
         return host.maximum(host.ceil_div(self.all_turns, self.most), self.least)
 
     @property
     def share(self) -> host.Size:
-        """The turns of a workgroup: an even share or a tile; the last has what is left.
+        """The turns of a workgroup: an even share, or all turns of a tile.
 
-        With a workgroup for each tile, a device that runs `most` workgroups at once takes
-        `waves` turns.  Tiles are shared where that is more than twice the costs beyond an
-        even share:
+        The last workgroup has what is left.  With a workgroup for each tile, a device that runs
+        `most` workgroups at once takes `waves` turns.  Tiles are shared where that is more than
+        twice the costs beyond an even share:
 
             waves > even_share + least + 12 * groups / most
 
@@ -171,9 +171,9 @@ class TermShares:
 
     @property
     def joined(self) -> host.Size:
-        """The number of tiles that the second dispatch looks at.
+        """The number of tiles that the second dispatch tests for whether they were split.
 
-        If shares are shorter than tiles, any tile may be split: the dispatch looks at all.
+        If shares are shorter than tiles, any tile may be split, and it tests all of them.
         Else at most one tile is split at the end of each share.
         """
         return host.select(
@@ -191,7 +191,7 @@ class TermShares:
 
 
 def batch_of(task: Task) -> tuple[Index, ...]:
-    """Return the indices of the domain that no tile covers."""
+    """Return the indices of the domain that are neither of rows nor of columns of tiles."""
     rows, columns = sides_of(task)
     return tuple(index for index in task.domain if index not in rows + columns)
 
@@ -206,8 +206,8 @@ def _numbers(tiling: Tiling) -> tuple[int, int, int, int]:
 class ProductTiles:
     """The WGSL variables for the numbers and places of a product's tiles.
 
-    `sizes` maps each size of `shares` that has a variable to that variable; statements that
-    declare variables are added to `body`.
+    `sizes` has the variable of each size of `shares` that has one; statements that
+    declare variables are appended to `body`.
     """
 
     shader: ShaderBuilder
@@ -220,23 +220,23 @@ class ProductTiles:
         return to_wgsl(size, self.shader, self.sizes)
 
     def let(self, wanted: str, value: t.Expr) -> t.Ident:
-        """Write a `let` and return its name."""
+        """Append a `let` of `value`, named like `wanted`; return its identifier."""
         variable = t.Ident(self.shader.fresh(wanted))
         self.body.append(t.Let(variable.name, value))
         return variable
 
     def name(self, *sizes: tuple[str, host.Size]) -> None:
-        """Write a variable for each pair of a wanted name and a size."""
+        """Append a variable for each pair of a wanted name and a size."""
         for wanted, size in sizes:
             self.sizes[size] = self.let(wanted, self[size])
 
     def name_axes(self) -> None:
-        """Write variables for the numbers of tiles along rows and columns."""
+        """Append variables for the numbers of tiles along rows and along columns."""
         rows, columns = self.shares.tiled_axes
         self.name(("tile_rows", rows), ("tile_columns", columns))
 
     def name_shares(self) -> None:
-        """Write variables for the turns of a tile, of all tiles, and of a share.
+        """Append variables for the turns of a tile, of all tiles, and of a share.
 
         In tiles of 128 x 64 x 16 for up to 396 workgroups:
 
@@ -255,9 +255,10 @@ class ProductTiles:
     def place(
         self, tile: t.Expr, backwards: tuple[bool, bool] = (False, False)
     ) -> tuple[dict[Index, t.Expr], t.Ident, t.Ident]:
-        """Write the batch indices, the first row and the first column of tile `tile`.
+        """Append and return batch indices, first row and first column of tile number `tile`.
 
-        Rows of tiles, and columns of them, may be numbered `backwards`.
+        `backwards` is whether the rows of tiles, and the columns of them, are numbered from the
+        last one on.
         """
         # Tiles are numbered along the columns first, then along the rows, then by batch.
         rows, columns = (self[axis] for axis in self.shares.tiled_axes)
@@ -283,7 +284,7 @@ def keep_total(
     at: tuple[t.Expr, t.Expr],
     total: t.Expr,
 ) -> t.Stmt:
-    """Return the statement that stores four neighbouring totals in a workgroup's slot.
+    """Return the statement that stores four neighbouring totals in slot number `slot`.
 
     `at` is the row in the tile, and the number of the vector in that row.
     """
@@ -294,11 +295,11 @@ def keep_total(
 
 
 def slot_of(group: t.Expr, *, begun: t.Expr) -> t.Expr:
-    """Return the number of a workgroup's slot.
+    """Return the number of one of the two slots of a workgroup.
 
-    Of the tiles of a share, only the first and the last can be incomplete, so that each
-    workgroup has two slots: number 1 for a tile of whose turns it has the first (`begun`),
-    number 0 for a tile that the workgroup before it has begun.
+    Of the tiles of a share, only the first and the last can be incomplete: slot 1 of a
+    workgroup is for a tile of whose turns it has the first ones (`begun`), slot 0 for a tile
+    that an earlier workgroup has begun.
     """
     return group * 2 + t.call("u32", begun)
 
@@ -306,7 +307,7 @@ def slot_of(group: t.Expr, *, begun: t.Expr) -> t.Expr:
 def joining_shader(
     task: Task, tiling: Tiling, *, wide: bool, spread: bool
 ) -> DispatchShader:
-    """Return the second dispatch: it adds up the slots of each tile that has several.
+    """Return the second dispatch: it adds up the slots of each tile that was split.
 
     The numbers of the tiling are overrides, whose values the pipeline has: so all tilings
     share the shader.  `wide` is whether vectors of four results are stored, `spread` whether
@@ -432,12 +433,12 @@ def _finished(
 @final
 @dataclass(frozen=True, slots=True)
 class ShareSlots:
-    """The slots that a workgroup of the second dispatch adds.
+    """The slots that a workgroup of the second dispatch adds up: those of a piece of a tile.
 
     - `number`: the number of the workgroup
-    - `tile`: the tile that it has a piece of
+    - `tile`: the tile that it handles a piece of
     - `first`, `last`: the workgroups of the first dispatch that have the tile's first and
-      last turn; these and those between them have a slot of it
+      last turn; these and those between them have a slot for the tile
     """
 
     number: t.Expr
@@ -508,7 +509,7 @@ def _joined_rows(shader: ShaderBuilder, reduce: Reduce, total: t.Ident) -> list[
 
 
 def leave_outside(shader: ShaderBuilder, row: t.Expr, column: t.Expr) -> t.Stmt:
-    """Return the statement that skips an element beyond the last row or column."""
+    """Return the statement that ends an invocation beyond the last row or column."""
     rows, columns = map(shader.size, sides_of(shader.task))
     return t.If(t.any_of(row >= rows, column >= columns), (t.Return(),))
 
@@ -522,7 +523,10 @@ def is_inside(shader: ShaderBuilder, row: t.Expr, column: t.Expr) -> t.Expr:
 def side_places(
     shader: ShaderBuilder, body: list[t.Stmt], side: tuple[Index, ...], at: t.Expr
 ) -> dict[Index, t.Expr]:
-    """Return the values of a side's indices at position `at` of their row-major order."""
+    """Return the values of the indices `side`, of rows or of columns, at place `at` among them.
+
+    The place is their row-major number; `let`s of the values are appended to `body`.
+    """
     if len(side) == 1:
         return {side[0]: at}
     if not isinstance(at, t.Ident):

@@ -48,7 +48,7 @@ class TermRange:
 
     - `row`: the index of the rows
     - `origin`: the tile's first row and column
-    - `padding`: how many terms are padded in front of the first one
+    - `padding`: how many zeros are padded in front of the first term
     """
 
     tiles: ProductTiles
@@ -61,11 +61,11 @@ class TermRange:
 
     @property
     def grow(self) -> tuple[bool, bool]:
-        """Whether later rows of tiles have more terms, and later columns of them."""
+        """Whether later rows of tiles need more terms, and whether later columns do."""
         return _grow(self.found.row_bounds), _grow(self.found.column_bounds)
 
     def write(self, origin: Ends, begin: t.Expr, end: t.Expr, padding: t.Expr) -> Ends:
-        """Write variables for the first term and the end of the tile's turns; return them.
+        """Append variables for the tile's first term and the end of its turns; return both.
 
         Without bounds, the turns go from term `begin` to `end`.  `origin` is the tile's first
         row and column; `padding` terms come before the first.  For `p <= i`:
@@ -104,7 +104,7 @@ class TermRange:
         return begin, end
 
     def has_all(self, following: t.Expr) -> t.Expr:
-        """Return the condition that all elements need all terms of a turn.
+        """Return the condition that all elements need all terms of the turn before `following`.
 
         It is the same in all invocations of a workgroup: they take the same branch.
         """
@@ -127,7 +127,7 @@ class TermRange:
         buffer: t.Expr | None,
         left_over: t.Expr | None,
     ) -> list[t.Stmt]:
-        """Return the loop over a turn's terms that tests each for each element.
+        """Return the loop over a turn's terms that tests for each element if a term counts.
 
         The loop is not unrolled, as few turns need it.  Of `p <= i` in turns of 32 terms:
 

@@ -1,10 +1,10 @@
-"""Factors of a product that are read in windows, as the image of a convolution.
+"""Factors of a product that are read in windows, such as the image of a convolution.
 
 `x[n, q, i * step + u, j * step + v]` depends on several indices of the result, here n, i
-and j, and of the reduction, q, u and v.  One counter goes over each of the two groups, and
-finding the indices of a number takes divisions.  So those of the result are found once,
-before the loop over terms; those of the terms are counted up in it, like the digits of a
-clock.
+and j, and on several of the reduction, q, u and v.  One counter goes over each of the two
+groups, and finding the indices of a number takes divisions.  So the indices of the result are
+found once, before the loop over terms; those of the terms are counted up in it, like the
+digits of a clock.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from kerngen.shader import tree as t
 
 @final
 class Neighbours:
-    """Four neighbouring positions in the row-major order of several indices.
+    """Four positions in the row-major order of several indices, and the index values of each.
 
     Position 7 of indices n < 2, i < 2 and j < 3 is n 1, i 0, j 1.  A position beyond the last
-    one is the last one.
+    one is replaced by the last one.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Neighbours:
         ]
 
     def find(self, first: t.Expr) -> Iterator[t.Stmt]:
-        """Write the indices of position `first`, and of its three neighbours."""
+        """Yield `let`s of the index values at position `first`, and at its three neighbours."""
         s = self._builder
         last = t.Binary("-", s.size(self._group), t.ONE)
         for n, (flat, named) in enumerate(zip(self._flat, self.at, strict=True)):
@@ -62,7 +62,7 @@ class Neighbours:
 
 @final
 class Digits:
-    """The indices of a term, which grow by `step` terms from turn to turn.
+    """The index values of a term, whose number grows by `step` from turn to turn.
 
     The indices are digits of the term's number, of which the last one changes fastest.  With
     indices q, u and v, the digits of the step are `step_q`, `step_u` and `step_v`:
@@ -84,13 +84,13 @@ class Digits:
 
     @property
     def at(self) -> dict[Index, t.Expr]:
-        """The indices of the current term; past the last term, those of some existing one."""
+        """The index values of the current term; past the last one, those of another."""
         first = self._over[0]
         last = t.Binary("-", self._builder.extent(first.extent), t.ONE)
         return {**self._named, first: t.call("min", self._named[first], last)}
 
     def declare(self) -> Iterator[t.Stmt]:
-        """Declare the variables of the indices."""
+        """Yield the digits of the step, and declarations of the variables of the indices."""
         for index, value in places(
             self._builder, self._over, t.u32(self._step)
         ).items():
@@ -98,12 +98,12 @@ class Digits:
             yield t.Var(self._named[index].name, None, "u32")
 
     def begin(self, term: t.Expr) -> Iterator[t.Stmt]:
-        """Write the indices of the first term, by divisions."""
+        """Yield assignments of the first term's index values, found by divisions."""
         for index, value in places(self._builder, self._over, term).items():
             yield t.Assign(self._named[index], value)
 
     def advance(self) -> Iterator[t.Stmt]:
-        """Write the indices of the term that is `step` further on, without divisions."""
+        """Yield statements that go to the term that is `step` further on, without divisions."""
         for index in self._over:
             yield t.Assign(self._named[index], self._steps[index], "+=")
         inner_first = [*reversed(self._over)]
@@ -118,7 +118,7 @@ class Digits:
 
 @final
 class WindowReader:
-    """Reads four elements of a factor, each by a call of a function for one element.
+    """Builds the reads of a factor's vectors: four calls of a WGSL function for one element.
 
     A factor that divides by integers of the call has a second function, for divisors of 1,
     and one read in windows has another, for windows of one element (`pointwise.py`):
@@ -149,7 +149,7 @@ class WindowReader:
         return self._undivided != self._factor
 
     def declare(self) -> Iterator[t.Stmt]:
-        """Write variables for the conditions of the factor's special forms.
+        """Yield variables for the conditions under which the factor's special forms apply.
 
         They are the same in all invocations and turns, so that they are tested before the
         loop.
@@ -175,7 +175,7 @@ class WindowReader:
             yield t.Let(self._is_single.name, t.all_of(*conditions))
 
     def cases(self) -> Iterator[tuple[Expr, t.Expr | None]]:
-        """Yield each form of the factor with its condition; the general form has None."""
+        """Yield each form of the factor with its condition; None if there is only one form."""
         others: list[t.Expr] = []
         if self._single:
             yield self._single.element, self._is_single
@@ -192,7 +192,7 @@ class WindowReader:
         neighbours: Neighbours,
         term: Mapping[Index, t.Expr],
     ) -> t.Expr:
-        """Return the four elements of a term."""
+        """Return four elements of a term, at `neighbours`, read by a form of the factor."""
         used = free_indices(self._factor)
         each = [{**batch, **at, **term} for at in neighbours.at]
         indices = [index for index in each[0] if index in used]

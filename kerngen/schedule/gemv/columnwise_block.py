@@ -88,7 +88,7 @@ class _Reading:
 
 
 def lower_columnwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
-    """Return the variants for a block of rows and columns, the last for any size."""
+    """Yield the variants of a product along the result: vectors first, any size last."""
     split = _split_of(task, shape)
     for reading in _readings(task, _contraction(task), one_part=split is None):
         first = _Columnwise(task, shape, reading, split).shader()
@@ -183,7 +183,7 @@ class _Columnwise:
         self.slice = t.Ident(self.builder.fresh("slice"))
 
     def shader(self) -> DispatchShader:
-        """Return the whole shader."""
+        """Return the shader of the first dispatch."""
         at = self._place()
         inside = at[self.column] < self._extent
         self._accumulate(at, inside)

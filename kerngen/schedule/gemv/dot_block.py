@@ -39,9 +39,10 @@ FUNCTIONS: Final[Mapping[Storage, str]] = {
 def dot_factors(
     task: Task, found: Contraction, names: set[str]
 ) -> tuple[Load, Load] | None:
-    """Return the factors of a product of bytes by bytes of the same type, or None.
+    """Return both factors if `dot4I8Packed` or `dot4U8Packed` can multiply them, else None.
 
-    Nothing else may read their tensors, as these are bound as `vec4u`.
+    They must be bytes of one type, contiguous along the reduction, in tensors of `names`.
+    Nothing else may read these tensors, as they are bound as `vec4u`.
     """
     left, right = found.left, found.right
     if not isinstance(left, Load) or not isinstance(right, Load):
@@ -61,7 +62,7 @@ def dot_factors(
 @final
 @dataclass
 class DotRowwise(Rowwise):
-    """Reads four words of each factor at once."""
+    """Builds a shader whose lanes read four words, 16 bytes, of each factor at once."""
 
     def _rights(
         self, inner: Lowerer, columns: list[t.Expr], shift: tuple[int, int]

@@ -29,9 +29,9 @@ MOST_SHARED: Final = EVERYWHERE.workgroup_bytes * 3 // 4
 
 
 def fits_words(shape: GemvShape, run: int) -> bool:
-    """Whether lanes can read runs of four words, and the rows from workgroup memory.
+    """Whether lanes can read `run` integers, four words, and the rows from workgroup memory.
 
-    Each group of lanes must copy at least one of the vectors of a run.
+    The rows must fit there, and each group of lanes must copy at least one vector of a run.
     """
     is_shared = shape.across <= run // LANES and shape.unroll == 1
     return is_shared and _shared_vectors(shape, run) * LANES * BYTES <= MOST_SHARED
@@ -52,12 +52,12 @@ def _stride(shape: GemvShape) -> int:
 
 @dataclass
 class NarrowRowwise(Rowwise):
-    """Reads eight neighbours at once, and multiplies what they share with their sum.
+    """Builds a shader whose lanes read eight neighbouring integers at once.
+
+    A factor that all eight share, such as the scale of their block, is `same` here:
 
         let four = left_0 * right_0 + left_1 * right_1;
         y_sum += same * (four.x + four.y + (four.z + four.w));
-
-    `same` is the scale of the run's block.
     """
 
     def __post_init__(self) -> None:
@@ -152,7 +152,7 @@ class NarrowRowwise(Rowwise):
 @final
 @dataclass
 class WordRowwise(NarrowRowwise):
-    """Reads four words at once, and the rows from workgroup memory.
+    """Builds a shader whose lanes read four words at once, and the rows from workgroup memory.
 
     In a turn, groups of lanes across read different columns at the same places.  Lanes that
     read neighbouring runs of words would read vectors of the rows that are a run apart.  So

@@ -67,7 +67,11 @@ fn {function}(word: u32, powers: vec4u) -> vec4f {{
 def codes_of(
     right: ir.Expr, over: tuple[ir.Index, ...], names: set[str]
 ) -> list[ir.Load]:
-    """Return the narrow integers that the right factor of a sum reads along its index."""
+    """Return the reads of narrow integers that are contiguous along the index of a sum.
+
+    `right` is the sum's right factor, and `names` are the tensors that can be read as vectors.
+    The list is empty if the sum has several indices.
+    """
     if len(over) != 1:
         return []
     casts = (x for x in walk(right) if isinstance(x, ir.Cast))
@@ -81,10 +85,11 @@ def codes_of(
 def words_of(
     task: Task, right: ir.Expr, index: ir.Index, names: set[str]
 ) -> tuple[Storage, frozenset[str]] | None:
-    """Return the type and the tensors of integers that can be read by four words, or None.
+    """Return the type and the tensors of a factor's integers if four words can be read at once.
 
-    They must be of one type, and nothing else may read those tensors, as they are bound as
-    `vec4u`.  A block of numbers with one scale must be a multiple of what four words hold.
+    Else the result is None.  The integers must be of one type, and nothing else may read their
+    tensors, as these are bound as `vec4u`.  A block of numbers with one scale must be a
+    multiple of what four words hold.
     """
     codes = codes_of(right, (index,), names)
     storages = {load.tensor.narrow for load in codes} - {None}
@@ -118,9 +123,11 @@ def _is_code(expr: ir.Expr, index: ir.Index, names: set[str]) -> bool:
 @final
 @dataclass(frozen=True, slots=True)
 class NeighbourRun:
-    """Neighbours of a right factor: what they share, and the rest, four at a time.
+    """A run of a right factor: the product of what its numbers share, and their other factors.
 
-    `four` writes what computes vector n of the rest into a block, and returns it.
+    - `same`: the product of what they share; None if they share nothing
+    - `four`: appends to a block the code that computes vector n of the rest, and returns its
+      value
     """
 
     same: t.Expr | None
@@ -134,12 +141,14 @@ Reads: TypeAlias = Callable[[Lowerer], t.Expr]
 @final
 @dataclass
 class RunReader:
-    """Reads a right factor at `run` places from `to.at[index]` on, a multiple of `run`.
+    """Builds reads of a right factor at `run` places from `to.at[index]`, a multiple of `run`.
 
-    - `held`: names what is read of memory; so it can be read a turn ahead
-    - `powers`: names the bits of the powers of two for integers of a type (`power_bits`)
-    - `_same`: local values that are the same for the run; `_codes`: for each local value of
-      narrow integers the type, the words, and what is subtracted
+    - `held`: given a name and a function that builds a read, returns a variable with the value
+      that was read, maybe a turn ahead
+    - `powers`: returns a variable of `power_bits` for a type of integers
+    - `_same`: the local values that are the same for the whole run
+    - `_codes`: for each local value of narrow integers their type, their words, and what is
+      subtracted from them
     """
 
     to: Lowerer
@@ -155,7 +164,7 @@ class RunReader:
     )
 
     def read(self, right: ir.Expr) -> NeighbourRun:
-        """Write the reads of a run; `NeighbourRun.four` then writes the arithmetic."""
+        """Append the reads of a run to the block of `to`; the result appends the arithmetic."""
         factors = [*factors_of(right)]
         rest = [self._with_locals(x) for x in factors if not self._is_same(x)]
         same = [self._once(x) for x in factors if self._is_same(x)]
@@ -311,7 +320,7 @@ def power_bits(storage: Storage) -> t.Expr:
 
 
 def run_number(to: Lowerer, load: ir.Load, run: int) -> t.Expr:
-    """Return the number of the run that begins at a read's place, among all of a tensor."""
+    """Return the number of the run at a read's place, among all runs of the tensor."""
     s, extents = to.shader, load.tensor.extents
     *outer, last = _subscripts(to, load)
     row = row_major(s, extents[:-1], outer)

@@ -1,6 +1,6 @@
 """Blocks of neighbouring rows of a product, which one invocation sums together.
 
-The right factor, which is the same for all of them, is read once.
+The right factor, which is the same for all rows, is read once for a block.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from kerngen.shader import tree as t
 
 @final
 class RowBlock:
-    """A block of `count` rows, from `first` on.
+    """A block of `count` neighbouring rows of a product, from row `first` on.
 
-    A row past the last is read as the last one, and its sums are not stored.  With one row
-    at a time there is no block: `row` is None, and the row an index like others.
+    Past the last row, the last one is read again, and its sums are not stored.  With a `count`
+    of 1 there is no block: `row` is None, and the row's index is treated like the others.
     """
 
     def __init__(self, shader: ShaderBuilder, task: Task, count: int) -> None:
@@ -43,17 +43,17 @@ class RowBlock:
 
     @property
     def needed(self) -> Size:
-        """Return the number of blocks that all rows need."""
+        """The number of blocks that all rows need; 1 if there is no block."""
         if self.row is None:
             return ONE
         return ceil_div(extent_size(self.row.extent), self.count)
 
     def outer(self, domain: tuple[Index, ...]) -> tuple[Index, ...]:
-        """Return the indices of a domain without that of the rows."""
+        """Return the indices of a domain but that of the block's rows, if there is a block."""
         return tuple(index for index in domain if index != self.row)
 
     def place(self, number: t.Expr) -> list[t.Stmt]:
-        """Write variables for the rows of block `number`."""
+        """Return `let`s of the rows of block `number`; none if there is no block."""
         if self.row is None:
             return []
         last = self._extent(self.row) - 1
@@ -66,18 +66,21 @@ class RowBlock:
         ]
 
     def at(self, position: t.Expr) -> tuple[dict[Index, t.Expr], list[t.Expr]]:
-        """Return the row at a position in the block, and the condition that it exists."""
+        """Return the row's index value at a position in the block, and whether the row exists.
+
+        Both are empty if there is no block.
+        """
         if self.row is None:
             return {}, []
         name = t.Ident(self._shader.name(self.row.name))
         return {self.row: self.first + position}, [name < self._extent(self.row)]
 
     def lefts(self, inner: Lowerer) -> list[Value]:
-        """Return the left factor of each row."""
+        """Return the lowered left factor for each row of the block."""
         return [each.lower(self.found.left) for each in self.at_rows(inner)]
 
     def at_rows(self, inner: Lowerer) -> list[Lowerer]:
-        """Return a lowerer for each row."""
+        """Return a copy of `inner` for each row of the block: a lowerer at that row."""
         if self.row is None:
             return [inner]
         places = [{**inner.at, self.row: row} for row in self._rows]
@@ -88,5 +91,8 @@ class RowBlock:
 
 
 def suffix(*places: tuple[int, int]) -> str:
-    """Return a suffix for numbered names, such as `_2_0`, without counts of 1."""
+    """Return a suffix of numbers, such as `_2_0`; a place is a number, and how many there are.
+
+    Numbers of which there is only one are left out.
+    """
     return "".join(f"_{number}" for number, count in places if count > 1)

@@ -46,11 +46,11 @@ from kerngen.shader import tree as t
 
 @dataclass
 class Rowwise:
-    """Writes the shader of a variant, which reads the tensors `names` as vectors.
+    """Builds the shader of a variant, which reads the tensors `names` as vectors.
 
     A lane takes `width` neighbouring terms of each result at once.  The tensors `words`, of
-    narrow integers, are bound as `vec4u`.  Subclasses read other runs: they override
-    `_rights` and `_take`.
+    narrow integers, are bound as `vec4u`.  Subclasses read longer runs: they override `_rights`
+    and `_take`.
     """
 
     task: Task
@@ -83,7 +83,7 @@ class Rowwise:
         )
 
     def shader(self) -> DispatchShader:
-        """Return the whole shader."""
+        """Build and return the shader."""
         at = self._place()
         self._accumulate(at)
         self._finish(at)

@@ -28,11 +28,11 @@ that one of pairs has."""
 @final
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round of joining, in which some lanes get a result each.
+    """A round of joining totals, after which some lanes have the result of one total each.
 
     - `before`: the statements of the round
     - `value`: the result, in the lanes where the condition `holds` is true
-    - `total`, `group`: the number of the total that a lane has, and of its group of lanes
+    - `total`, `group`: the number of the lane's total, and of the group of lanes that it is of
     """
 
     before: list[t.Stmt]
@@ -52,9 +52,9 @@ def join_rounds(
     across: int,
     room: int,
 ) -> Iterator[Round]:
-    """Yield the rounds in which `across` groups of `along` lanes join their totals.
+    """Yield the rounds in which `across` groups of `along` lanes each join their totals.
 
-    They take up to `room` bytes of workgroup memory.
+    The rounds use up to `room` bytes of workgroup memory.
     """
     # Powers of two, so that the lanes of a group divide evenly among the totals of a round.
     lanes = along * across

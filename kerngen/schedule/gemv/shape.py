@@ -69,7 +69,7 @@ class GemvShape:
         return self.along * self.across
 
     def faults(self) -> Iterator[str]:
-        """Yield the first fault of the numbers, in the user's words, if there is one."""
+        """Yield the reason why the numbers are not allowed, in the user's words, if so."""
         sizes = (self.along, self.across)
         if any(size & (size - 1) for size in sizes):
             yield f"lanes{sizes} are not powers of two"

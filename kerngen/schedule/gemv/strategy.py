@@ -63,7 +63,7 @@ def suits_gemv(task: Task, options: Options) -> str:
 
 
 def settled_gemv(options: Options) -> tuple[GemvShape, ...]:
-    """Return the shapes that options mean, one for each layout of a matrix.
+    """Return the shapes that result from options and defaults, one for each layout of a matrix.
 
     Schedules with the same shapes share their shaders, however their options are written.
     """
@@ -71,7 +71,7 @@ def settled_gemv(options: Options) -> tuple[GemvShape, ...]:
 
 
 def lower_gemv(task: Task, options: Options) -> Iterator[Variant]:
-    """Return the variants for the direction in which the matrix lies in memory."""
+    """Yield the variants for the layout of the matrix: contiguous by rows, or by columns."""
     _, layout = layout_of(task)
     shape = shape_of(options, layout)
     lower = lower_columnwise_block if layout == "columns" else lower_rowwise_block
@@ -110,7 +110,7 @@ On an H200, 151,936 rows of 2,560 take 103 us so (133 with 64 lanes), 6,144 of t
 def gemv_choices(
     task: Task, reason: str, guard: Expr | None
 ) -> Iterator[ScheduleChoice]:
-    """Yield the default schedules of a product with a vector, each with its guard.
+    """Yield the default schedules of a product with a vector, for calls where `guard` holds.
 
     Matrices of narrow integers that are read by words have several, by their sizes.
     """
@@ -140,7 +140,11 @@ def _of_words(
 
 
 def layout_of(task: Task) -> tuple[Contraction, MatrixLayout]:
-    """Return a stage's contraction, and how its matrix lies in memory."""
+    """Return a stage's contraction, and how its matrix lies in memory.
+
+    "columns" is contiguous along the result, the others along the reduction: "bytes" and
+    "nibbles" are narrow integers that are read by words, "rows" are all other elements.
+    """
     found = contraction_of(task)
     if isinstance(found, str):
         raise TypeError(found)
@@ -159,7 +163,7 @@ def _reads_narrow(task: Task) -> bool:
 
 
 def lower_rowwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
-    """Return the variants for a block of rows and columns, the last for any size."""
+    """Yield the variants of a product along the reduction: long runs first, any size last."""
     before: Guard = NEVER
     for block in _blocks(task, shape):
         when = rows_divide(task, block.names, block.width)

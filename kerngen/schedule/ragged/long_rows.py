@@ -1,9 +1,9 @@
-"""The dispatches of `ragged` for long rows, which only the device can find.
+"""The dispatches of `ragged` for long rows: only the device can find out which these are.
 
     clear      no rows are listed
-    (main)     short rows; each long row is listed, with its parts     short_rows.py
-    take       the workgroups take the listed parts, in turn
-    finish     the parts of each long row are joined
+    (main)     short rows are reduced; long rows are listed, with their parts  short_rows.py
+    take       the workgroups reduce the listed parts, in turn
+    finish     the results of the parts of each long row are joined
 
 The list is the buffer `tasks`, of words:
 
@@ -87,7 +87,7 @@ def long_scratch(found: RaggedRows) -> tuple[Scratch, ...]:
 
 
 def clearing(found: RaggedRows) -> DispatchShader:
-    """Return the shader that clears the numbers of parts and of long rows."""
+    """Return the shader that sets the numbers of listed parts and of listed rows to 0."""
     shader = ShaderBuilder(found.task, {})
     tasks = shader.scratch("tasks", Scalar.U32, written=True)
     body: list[t.Stmt] = [t.If(shader.lane < HEAD, (tasks.store(shader.lane, t.ZERO),))]
@@ -204,7 +204,7 @@ class _Task:
     def finish(
         self, groups: Size, summary: str, variant: str, trips: Size
     ) -> DispatchShader:
-        """Return the finished shader, with `body` in a loop of `groups` workgroups."""
+        """Return the finished shader, with `body` in a loop that `groups` workgroups share."""
         loop = t.count_up(
             self.number.name,
             linear_group(self.shader),
@@ -284,7 +284,7 @@ def finishing(found: RaggedRows) -> DispatchShader:
 
 
 def long_sum(to: Lowerer, found: RaggedRows, begin: t.Expr, end: t.Expr) -> t.Ident:
-    """Write the reduction of some terms by all lanes of a workgroup; return its result."""
+    """Emit the reduction of terms `begin` to `end` by a whole workgroup; return its result."""
     total = found.accumulate(to, begin + to.shader.lane, end, GROUP)
     return _joined(to, found, total)
 

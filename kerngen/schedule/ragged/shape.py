@@ -52,9 +52,10 @@ MOST_ROOM: Final = 1 << 22
 @final
 @dataclass(frozen=True)
 class RaggedRows:
-    """A stage's reduction over ranges that are read; `lanes` share each short row.
+    """A stage's reduction over ranges that are read from tensors, with its rows and parts.
 
-    `found` is its condition, taken apart into range and rest.
+    - `lanes`: how many lanes share a short row
+    - `found`: the reduction's condition, taken apart into the range and the rest
     """
 
     task: Task
@@ -63,7 +64,7 @@ class RaggedRows:
 
     @cached_property
     def reduce(self) -> Reduce:
-        """The reduction without the condition of the range: of the terms of a row."""
+        """The reduction of a row's terms, without the condition that bounds the range."""
         return unconditional(self.found.reduce)
 
     @property
@@ -73,7 +74,7 @@ class RaggedRows:
 
     @property
     def rows_at_once(self) -> int:
-        """The number of short rows that a workgroup takes side by side."""
+        """The number of short rows that a workgroup reduces side by side."""
         return GROUP // self.lanes
 
     @property
@@ -83,7 +84,7 @@ class RaggedRows:
 
     @property
     def terms(self) -> Size:
-        """The number of all terms: the length of the axis that the ranges are of."""
+        """The number of terms of all rows: the length of the axis in which the ranges lie."""
         return extent_size(self.index.extent)
 
     @property
@@ -93,18 +94,18 @@ class RaggedRows:
 
     @property
     def part(self) -> Size:
-        """The number of terms of a part."""
+        """The number of terms of a part of a long row; a row's last part may have fewer."""
         turn = GROUP * AT_ONCE
         return maximum(ceil_div(self.terms, MOST_PARTS * turn) * turn, PART)
 
     @property
     def along(self) -> Index:
-        """The last index of the domain on which the ranges depend, i."""
+        """The innermost index of the domain that the ranges depend on: i of `start[i]`."""
         return [x for x in self.task.domain if x in self.found.rows][-1]
 
     @property
     def room(self) -> Size:
-        """The number of parts that can be listed: enough for ranges that share no term.
+        """The most parts that the list of long rows can hold: enough if no two ranges overlap.
 
         A long row has more terms than `long`, and its last part may have few: rows without
         common terms have less than two parts for each `min(long, PART)` terms.
@@ -114,7 +115,7 @@ class RaggedRows:
         return minimum(each * others, MOST_ROOM)
 
     def bounds(self, lowerer: Lowerer) -> tuple[t.Expr, t.Expr]:
-        """Write where the range of a row begins and ends, clamped to the axis; return both."""
+        """Emit where the range of a row begins and ends, clamped to the axis; return both."""
         whole = conditional(reduction_of(self.task))
         along = terms_along(lowerer, whole, self.index)
         begin = t.Ident(lowerer.shader.fresh("begin"))
@@ -126,16 +127,16 @@ class RaggedRows:
     def lowerer(
         self, shader: ShaderBuilder, row: t.Ident, block: list[t.Stmt]
     ) -> Lowerer:
-        """Write the indices of a row, and return the lowerer of its terms."""
+        """Emit the values of a row's indices; return a lowerer at that row, for its terms."""
         at = unravel(shader, block, self.task.domain, row)
         return Lowerer(shader, at, block, label=reduction_label(self.task))
 
     def accumulate(
         self, lowerer: Lowerer, begin: t.Expr, end: t.Expr, lanes: int
     ) -> t.Ident:
-        """Write a lane's loop over its terms; return the variable of its total.
+        """Emit a lane's loop over its terms; return the variable of its total.
 
-        It begins at `begin`, the lane's first term, and takes every `lanes`-th one.
+        The lane reduces every `lanes`-th term: the one at `begin`, and so on up to `end`.
         """
         shader, reduce = lowerer.shader, self.reduce
 
@@ -153,7 +154,7 @@ class RaggedRows:
 
 
 def ragged_of(task: Task, lanes: int = GROUP) -> RaggedRows | str:
-    """Return the ragged rows of a stage, or why it has none."""
+    """Return the ragged rows that a stage reduces, or the reason why it reduces none."""
     if task.reduction is None:
         return "the stage holds no reduction"
     found = ranges_read(conditional(task.reduction))

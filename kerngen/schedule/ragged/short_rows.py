@@ -1,6 +1,6 @@
-"""The dispatch of `ragged` that takes short rows, several in a workgroup.
+"""The dispatch of `ragged` that reduces short rows, several in a workgroup.
 
-The long rows among them are then taken by the whole workgroup, one after another
+The long rows among them are then reduced by the whole workgroup, one after another
 (`every_row`), or listed for the dispatches of `long_rows.py` (`short_rows`).
 """
 
@@ -57,7 +57,7 @@ class _Rows:
 
 
 def every_row(found: RaggedRows) -> DispatchShader:
-    """Return the shader that takes all rows, long ones by the whole workgroup."""
+    """Return the shader that reduces all rows: the long ones by the whole workgroup."""
     shader, body = ShaderBuilder(found.task, {}), list[t.Stmt]()
     rows = _place(found, shader, body)
     # Where a row has all lanes anyway, none is long.
@@ -75,7 +75,7 @@ def every_row(found: RaggedRows) -> DispatchShader:
 
 
 def short_rows(found: RaggedRows) -> DispatchShader:
-    """Return the shader that takes short rows, and lists long ones with their parts."""
+    """Return the shader that reduces short rows, and lists long ones with their parts."""
     shader, body = ShaderBuilder(found.task, {}), list[t.Stmt]()
     rows = _place(found, shader, body)
     is_long = _name_long(rows, body)

@@ -52,24 +52,24 @@ def fits_ragged(task: Task) -> str:
 
 
 def ragged_lanes(options: Options) -> int:
-    """Return how many lanes share a short row, by the option or its default."""
+    """Return how many lanes share a short row: the option `lanes`, or its default."""
     return options.get("lanes", (MANY_LANES,))[0]
 
 
 def suits_ragged(task: Task, options: Options) -> str:
-    """Return why options do not suit a stage that fits, or "" if they do."""
+    """Return why a stage that `ragged` fits does not suit the options, or "" if it does."""
     del task
     lanes = ragged_lanes(options)
     return f"{lanes} lanes are not a power of two" if lanes & (lanes - 1) else ""
 
 
 def ragged_options(options: Options) -> Hashable:
-    """Return a schedule's options with defaults: the number of lanes."""
+    """Return the option `lanes` or its default: schedules with the same share shaders."""
     return ragged_lanes(options)
 
 
 def lower_ragged(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield the variants: one dispatch for few terms; for many, long rows in parts."""
+    """Yield the variants: for few terms, one dispatch; for many, four that cut long rows."""
     found = ragged_of(task, ragged_lanes(options))
     assert isinstance(found, RaggedRows), found
     few = at_most((found.index,), FEW_TERMS)

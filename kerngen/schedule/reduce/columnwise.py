@@ -71,7 +71,7 @@ AT_ONCE: Final = 4
 
 
 def lower_columnwise(task: Task) -> Iterator[Variant]:
-    """Yield the variants, by vectors of four columns or by single ones."""
+    """Yield the variants: one that reads vectors of four columns, and one for any size."""
 
     def first(names: set[str]) -> DispatchShader:
         return _parts_shader(task, names)
@@ -84,7 +84,7 @@ def by_column_width(
 ) -> Iterator[Variant]:
     """Yield a variant that reads vectors, where sizes allow, and one for any size.
 
-    `first` makes the first dispatch, given the tensors that are read as vectors.
+    `first` returns the first dispatch, given the names of the tensors to read as vectors.
     """
     column, body = task.domain[-1], (reduction_of(task).body,)
     # Places are found one by one: no vector holds those of four columns.
@@ -108,7 +108,7 @@ def _variant(task: Task, name: str, when: Guard, first: DispatchShader) -> Varia
 
 
 def split_of(task: Task) -> Split:
-    """Return how a column's terms are cut into parts."""
+    """Return how the terms of each column are cut into parts for workgroups."""
     return Split(reduction_of(task).indices[:1], PART, MAX_PARTS)
 
 
@@ -206,7 +206,7 @@ def _join_slices(
 
 
 def slice_trips(task: Task, slices: int) -> Size:
-    """Return the number of turns of a slice's loops."""
+    """Return how many turns the loops of one slice take."""
     first, *rest = reduction_of(task).indices
     own = ceil_div(extent_size(first.extent), split_of(task).count * slices)
     return nested_trips(own, tuple(rest))
@@ -235,7 +235,10 @@ def slice_loop(
     start: t.Expr,
     stride: t.Expr,
 ) -> t.Stmt:
-    """Return a slice's loop, from `start` on; `take` writes how a term is added."""
+    """Return the loop over the terms of a slice: every `stride`-th one from `start` on.
+
+    `take` appends the statements that add a term, at a lowerer inside of the loop.
+    """
     shader = lowerer.shader
     first, *rest = reduce.indices
     counter = t.Ident(shader.name(first.name))

@@ -53,7 +53,7 @@ AT_ONCE: Final = 4
 
 
 def lower_parts(task: Task, *, subgroups: bool) -> Iterator[Variant]:
-    """Yield the variants: rows in parts by two dispatches, or one short row in one."""
+    """Yield the variants: for a single short row one dispatch, else rows in parts by two."""
     short = at_most(reduction_of(task).indices, PART)
     if not task.domain and short != NEVER:
         yield Variant("short", short, (_short_shader(task, subgroups=subgroups),))

@@ -20,7 +20,7 @@ def by_width(
 ) -> Iterator[Variant]:
     """Yield a variant that reads vectors, where sizes allow, and one for any size.
 
-    Each is made of its name, its condition, and the tensors that it reads as vectors.
+    `variant` makes each, given its name, its condition, and the tensors to read as vectors.
     """
     names = vector_names(task)
     when = rows_divide(task, names, LANES)
@@ -30,16 +30,16 @@ def by_width(
 
 
 def rows_divide(task: Task, names: set[str], run: int) -> Guard:
-    """Return the guard under which the rows of tensors are whole runs of `run` elements."""
+    """Return the guard that rows of the tensors `names` are whole runs of `run` elements."""
     extents = last_extents(task.stage, (reduction_of(task).body,), names)
     return all_divisible(extents, run) if names else NEVER
 
 
 def vector_names(task: Task) -> set[str]:
-    """Return the tensors that can be read by vectors along the last reduction index.
+    """Return the names of the tensors that can be read as vectors along the reduction.
 
-    There are none unless that index ranges over the whole last axis of all of them, as the
-    loop must end where their rows do.
+    That is along its last index.  There are none unless that index ranges over the whole last
+    axis of all of them, as the loop must end where their rows do.
     """
     if not is_scalar_only(task.stage):
         return set()

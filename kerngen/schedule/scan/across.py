@@ -65,7 +65,7 @@ Each: TypeAlias = Callable[[t.Expr, t.Expr], tuple[t.Stmt, ...]]
 
 
 def lower_across(task: Task) -> Iterator[Variant]:
-    """Yield the variants: for few rows and for many, vectors first."""
+    """Yield the variants, vectors first: for many rows, and for few rows cut into parts."""
     names = vector_tensors(task.stage, task.values, task.domain[-1])
     extents = last_extents(task.stage, task.values, names)
     aligned = all_divisible((task.domain[-1].extent, *extents), LANES)
@@ -77,7 +77,7 @@ def lower_across(task: Task) -> Iterator[Variant]:
 @final
 @dataclass(frozen=True, slots=True)
 class Across:
-    """A scan across memory by lanes that each take `width` neighbouring rows: 1 or 4.
+    """A scan across memory, in which a lane scans `width` neighbouring rows, 1 or 4, at once.
 
     `names` are the tensors that are bound as arrays of vectors.
     """
@@ -93,12 +93,12 @@ class Across:
 
     @property
     def outer(self) -> tuple[Index, ...]:
-        """The indices of the rows without the last one, which lies along memory."""
+        """The indices of the rows but the last one, along which memory is contiguous."""
         return tuple(x for x in self.task.domain[:-1] if x != self.scan.index)
 
     @property
     def rows(self) -> tuple[Index, ...]:
-        """The indices of the rows: those of the domain without the scan's."""
+        """The indices of the rows: those of the domain but the one that is scanned."""
         return (*self.outer, self.task.domain[-1])
 
     @property
@@ -110,7 +110,7 @@ class Across:
         return Cut(self.scan.index, AT_ONCE, most)
 
     def variants(self, when: host.Guard) -> Iterator[Variant]:
-        """Yield the variants: few and long rows in parts, all others whole."""
+        """Yield the variants for calls with `when`: few, long rows in parts, others not."""
         whole = self.cut.is_needless(LONG, self.rows, ENOUGH // 2 * self.width)
         if (wanted := host.all_of(when, whole)) != host.NEVER:
             yield Variant(self.name, wanted, (self._scanned(None),))
@@ -122,7 +122,7 @@ class Across:
 
     @property
     def parts_name(self) -> str:
-        """The name of the buffer of the totals of parts."""
+        """The name of the scratch buffer with the totals of parts."""
         return self.task.scratch_name("parts")
 
     @property
@@ -195,7 +195,7 @@ class _Lane:
 
     @classmethod
     def named(cls, of: Across, cut: Cut | None) -> _Lane:
-        """Start a shader, and write the numbers that a lane needs.
+        """Begin a shader, and emit the numbers that a lane needs.
 
         For parts of rows, lanes are numbered by outer rows, parts, and places in memory:
 
@@ -254,7 +254,7 @@ class _Lane:
 
     @property
     def shader(self) -> ShaderBuilder:
-        """The shader that is written."""
+        """The builder of the shader."""
         return self.terms.to.shader
 
     def parts(self, *, written: bool) -> StorageBinding:
@@ -264,7 +264,7 @@ class _Lane:
         )
 
     def take_earlier(self) -> None:
-        """Write a loop that adds the totals of all earlier parts to this part's total.
+        """Append a loop that adds the totals of all earlier parts to this part's total.
 
         In WGSL:
 
@@ -282,7 +282,7 @@ class _Lane:
         self.body.append(t.count_up(earlier.name, 0, self.part, 1, taken))
 
     def loop(self, each: Each) -> t.Stmt:
-        """Return the loop over the terms, eight in a turn; `each` writes one's statements.
+        """Return the loop over the terms, eight in a turn; `each` returns one's statements.
 
         In WGSL:
 

@@ -36,11 +36,13 @@ _ONE: Final = Constant(1.0, Scalar.F32)
 @final
 @dataclass(frozen=True, slots=True)
 class AffineStep:
-    """A step of an affine recurrence: `factor * before + term`.
+    """A step of an affine recurrence: the state becomes `factor * before + term`.
 
-    `forgets` is 1 where the state before is not read, as at `t == 0`, else 0: a factor of
-    0 alone would not do, as 0 times NaN or infinity is NaN.  `free` are the definitions
-    that do not depend on the state, and that these three may read.
+    - `forgets`: 1 where the state before is not read, as at `t == 0`, else 0: a factor of
+      0 alone would not do, as 0 times NaN or infinity is NaN
+    - `free`: the definitions that do not depend on the state, and that the others may read
+
+    The step
 
         let h[t] = if t > 0 { decay * h[t - 1] + x[t] } else { x[t] };
 
@@ -55,7 +57,7 @@ class AffineStep:
 
     @property
     def keeps_or_forgets(self) -> bool:
-        """Whether all factors are 0, 1 or -1, as in sums of segments.
+        """Whether the factor is 0, 1 or -1 at every step, as in sums of segments.
 
         Then so are all products of factors, and none overflows.
         """
@@ -87,7 +89,7 @@ class _NotAffineError(Exception):
 
 @cached_on_instance
 def affine_step(stage: Stage) -> AffineStep | str:
-    """Return a recurrence's step in affine form, or the reason why it has none."""
+    """Return a recurrence's step in affine form, or the reason why it is not affine."""
     loop = stage.loop
     if loop is None:
         return "the stage is no recurrence"

@@ -1,4 +1,4 @@
-"""The shader of an affine recurrence's tile: join each lane's steps, scan them, do them.
+"""The shader of an affine recurrence's tile: join each lane's steps, scan those, do all steps.
 
 A joined step is a `vec3f`: x is its factor, y its term, and z is 1 if it forgets the state
 before it.  For `h[t] = a * h[t - 1] + b`, with 64 lanes of eight steps:
@@ -86,7 +86,7 @@ _SIZE: Final = t.Literal("0x7fffffffu")
 @final
 @dataclass(frozen=True)
 class AffineTiles:
-    """Writes a shader that goes over the tiles of a row of an affine recurrence.
+    """Builds a shader that goes over a row of an affine recurrence, tile by tile.
 
     - `step`: the step's factor, term and `forgets`
     - `lanes`: how many lanes share a row
@@ -110,7 +110,7 @@ class AffineTiles:
     def start(
         cls, task: Task, lanes: int, names: set[str], *, redo: bool = False
     ) -> AffineTiles:
-        """Start a shader: declare its workgroup memory, and with `redo` the lane's flag."""
+        """Begin a shader: declare its workgroup memory, and with `redo` the lane's flag."""
         step = affine_step(task.stage)
         assert isinstance(step, AffineStep), step
         shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
@@ -134,7 +134,7 @@ class AffineTiles:
         return self.stage.domain[loop_of(self.stage).axis]
 
     def enter(self, row: t.Expr) -> None:
-        """Write the indices of a row, and declare the register of the state before a step."""
+        """Append a row's index values, and a declaration of the state before a step."""
         others = self.stage.others
         if others:
             self.to.at.update(unravel(self.shader, self.body, others, row))
@@ -155,7 +155,7 @@ class AffineTiles:
         return t.Member(self.then(state, step), "y")
 
     def join(self, start: t.Expr, end: t.Expr) -> t.Expr:
-        """Write a loop over tiles that joins all steps of a part; every lane has the result."""
+        """Append a loop that joins all steps of a part; return the result, in every lane."""
         total, first = (t.Ident(self.shader.fresh(n)) for n in ("total", "first"))
         tile = list[t.Stmt]()
         own, _, _ = self._own(first, end, tile)
@@ -171,9 +171,9 @@ class AffineTiles:
         return total
 
     def write(self, start: t.Expr, end: t.Expr, carried: t.Expr | None) -> None:
-        """Write the loop over tiles that does all steps of a part and stores the results.
+        """Append the loop over tiles that does all steps of a part and stores the results.
 
-        The state begins as `carried`, or as 0.
+        The state begins as `carried`, or as 0 if that is None.
         """
         state, first = (t.Ident(self.shader.fresh(n)) for n in ("state", "first"))
         tile = list[t.Stmt]()
@@ -201,12 +201,12 @@ class AffineTiles:
         )
 
     def note_nothing(self, row: t.Expr) -> None:
-        """Write the statement that clears a row's flag: `atomicStore(&wild[row], 0u)`."""
+        """Append the statement that clears a row's flag: `atomicStore(&wild[row], 0u)`."""
         clear = self._change("atomicStore", row, t.ZERO)
         self.body.append(t.If(self.shader.lane.equals(0), (clear,)))
 
     def note(self, row: t.Expr) -> None:
-        """Write the statement that sets a row's flag if the lane's is set.
+        """Append the statement that sets a row's flag if the lane's is set.
 
         In WGSL:
 
@@ -233,7 +233,7 @@ class AffineTiles:
             yield t.If(size > most, (t.Assign(self.wild, t.ONE),))
 
     def scan(self, own: t.Expr, body: list[t.Stmt]) -> tuple[t.Expr, t.Expr]:
-        """Write the scan of all lanes' joined steps; return `before` and `whole`.
+        """Append to `body` the scan of all lanes' joined steps; return `before` and `whole`.
 
         `before` joins the steps of all lanes before the own one, `whole` those of all
         lanes.  The steps over workgroup memory are those of `LaneScan` in `tile.py`, with
@@ -274,7 +274,7 @@ class AffineTiles:
         return before, whole
 
     def finish(self, cut: Cut, summary: str, name: str) -> DispatchShader:
-        """Return the finished shader; `name` is "" for whole rows, else a part's prefix."""
+        """Return the finished shader; `name` is a prefix of its variant, "" for whole rows."""
         stage, is_part = self.stage, bool(name)
         rows, length = domain_size(stage.others), extent_size(cut.index.extent)
         groups: host.Size = rows * cut.count if is_part else rows

@@ -17,11 +17,11 @@ from kerngen.schedule.task import Task
 @final
 @dataclass(frozen=True)
 class Scan:
-    """A scan: `y[i] = sum[j when j <= i] x[j]`, the sums of all prefixes.
+    """A scan: `y[i] = sum[j when j <= i] x[j]`, a reduction of each prefix or suffix.
 
     - `reduce`: the reduction, as the stage has it
     - `index`, `own`: the index of results, i, and that of terms, j
-    - `term`: what it joins, x[j]
+    - `term`: what is reduced, x[j]
     - `is_backward`: the terms are taken from the last one on, as in `j >= i`
     - `is_exclusive`: a result is without the term of its own place, as in `j < i`
     """
@@ -36,7 +36,7 @@ class Scan:
 
 @cached_on_instance
 def scan_of(stage: Stage) -> Scan | str:
-    """Return a stage's scan, or the reason why it is none, as a sentence's end."""
+    """Return a stage's scan, or the reason why it is none, as the end of a sentence."""
     reduce = stage.reduction
     if reduce is None:
         return "the stage holds no reduction"

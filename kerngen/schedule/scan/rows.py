@@ -76,13 +76,13 @@ class ScannedRows:
 
     @property
     def rows(self) -> tuple[Index, ...]:
-        """The indices of the rows: those of the domain without the scan's."""
+        """The indices of the rows: those of the domain but the one that is scanned."""
         return tuple(x for x in self.task.domain if x != self.scan.index)
 
     def variants(self, lanes: int | None) -> Iterator[Variant]:
         """Yield the variants in order of preference: vectors first, then short rows first.
 
-        `lanes` is the schedule's option, or None.
+        `lanes` is the schedule's option of this name, None without it.
         """
         names = self._vectors()
         extents = last_extents(self.task.stage, self.task.values, names)
@@ -300,7 +300,7 @@ class ScannedRows:
         return extent_size(self.scan.index.extent)
 
     def cut(self, shape: ScanShape) -> Cut:
-        """Return how few and long rows are cut into parts."""
+        """Return how rows are cut into parts where they are few and long."""
         return Cut(self.scan.index, shape.tile, Literal(MAX_PARTS))
 
     def _writer(self, to: Lowerer, shape: ScanShape, lanes: t.Expr) -> TileWriter:
@@ -373,7 +373,7 @@ class PartOfRow:
         cut: Cut,
         rows: tuple[Index, ...],
     ) -> PartOfRow:
-        """Write the part's variables, and return from workgroups past the last part.
+        """Append the part's variables to `body`, and a return of workgroups past the last part.
 
         In WGSL:
 

@@ -82,19 +82,19 @@ class ScanShape:
 
     @property
     def step(self) -> int:
-        """The distance between the beginnings of two runs of a lane, in elements."""
+        """How many elements apart two runs of a lane begin."""
         return self.lanes * self.width
 
     @property
     def tile(self) -> int:
-        """The number of elements that the lanes of a row take in one turn."""
+        """The number of elements that the lanes of a row scan in one turn."""
         return self.step * RUNS
 
 
 def shapes(lanes: int | None, *, alone: bool) -> Iterator[ScanShape]:
-    """Yield the shapes to choose from; a row takes the first that suits it.
+    """Yield the shapes to choose from; rows are scanned by the first one that suits them.
 
-    Shapes with vectors come first. With `lanes`, this many share each row; with `alone`,
+    Shapes with vectors come first.  With `lanes`, this many share each row; with `alone`,
     each row has a workgroup of its own.
     """
     for width in (LANES, 1):
@@ -127,7 +127,7 @@ class Cut:
         return ceil_div(self._row, self.length)
 
     def is_needless(self, long: int, rows: tuple[Index, ...], many: int) -> Guard:
-        """Return the condition that rows stay whole: up to `long`, or `many` and more."""
+        """Return the guard that rows stay whole: up to `long` elements, or from `many` rows."""
         short = compare("<=", self._row, long)
         return any_of(short, compare(">=", domain_size(rows), many))
 

@@ -59,7 +59,10 @@ def fits_scan(task: Task) -> str:
 
 
 def scan_options(options: Options) -> Hashable:
-    """Return a schedule's options with defaults: `lanes`, `subgroups` and `redo`."""
+    """Return the options `lanes`, `subgroups` and `redo`, or their defaults.
+
+    Schedules for which these are equal share their shaders.
+    """
     return options.get("lanes"), by_subgroups(options), _redoes(options)
 
 
@@ -69,7 +72,7 @@ def _redoes(options: Options) -> bool:
 
 
 def suits_scan(task: Task, options: Options) -> str:
-    """Return why the options do not suit the stage's scan, or "" if they do."""
+    """Return why a stage that `scan` fits does not suit the options, or "" if it does."""
     # Without the option, any power of two passes the first check.
     (lanes,) = options.get("lanes", (2,))
     if lanes & (lanes - 1):
@@ -93,7 +96,7 @@ def runs_across(task: Task) -> bool:
 
 
 def lower_scan(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield the variants, by the number, length and alignment of rows."""
+    """Yield the variants: by whether rows are many, long, and can be read as vectors."""
     (lanes,) = options.get("lanes", (None,))
     if task.stage.loop is not None:
         yield from lower_affine(task, lanes, redo=_redoes(options))
@@ -123,20 +126,20 @@ _CLEARED: Final = t.Evaluate(t.Call("storageBarrier", ()))
 
 
 def fits_affine(task: Task) -> str:
-    """Return why a recurrence can't be scanned, or "" if it can."""
+    """Return why `scan` can't run a stage as an affine recurrence, or "" if it can."""
     found = affine_step(task.stage)
     return found if isinstance(found, str) else ""
 
 
 def suits_redo(task: Task) -> str:
-    """Return why the option `redo` does not suit, or "": rows must be computable again."""
+    """Return why rows can't be computed again, as the option `redo` does, or ""."""
     written = {s.tensor for s in turns_of(task.stage) if isinstance(s, Write)}
     over = sorted(each.name for each in written & task.stage.tensors_read)
     return f"'{over[0]}' is written over, and can't be read again" if over else ""
 
 
 def lower_affine(task: Task, lanes: int | None, *, redo: bool) -> Iterator[Variant]:
-    """Yield the variants: by alignment, and for whole rows or their parts.
+    """Yield the variants: with reads in vectors first, and for whole rows or their parts.
 
     With `redo`, a last dispatch computes rows again, by a loop over the steps, if their
     joined factors come to more than 2 or a state is not finite: `AffineTiles` sets a flag

@@ -54,7 +54,7 @@ class RowPart:
 
 @final
 class TileWriter:
-    """Writes the scan of a part of a row, tile by tile.
+    """Builds the scan of a part of a row, tile by tile.
 
     In WGSL:
 
@@ -100,7 +100,7 @@ class TileWriter:
         self._order = COMPONENTS[::-1] if backward else COMPONENTS
 
     def write(self, line: RowPart, carried: t.Expr | None = None) -> None:
-        """Write the scan of a part; `carried` is the total of all before it, if given."""
+        """Append the scan of a part; `carried` is the total of all terms before it, if any."""
         body = self._terms.to.block
         body.append(t.Var(self._carried.name, carried or self._start))
         if line.is_short:
@@ -253,7 +253,7 @@ class ScanTerms:
 
 @final
 class LaneScan:
-    """Writes the scan over the lanes of a row, for four runs at once.
+    """Builds the scan over the lanes of a row, for four runs at once.
 
     The shader then has two variables, vectors with a component for each run: `before`, the
     total of the lanes before the own one, and `whole`, that of all lanes of the row.
@@ -287,7 +287,7 @@ class LaneScan:
     def write(self, totals: t.Expr, place: t.Expr) -> Iterator[t.Stmt]:
         """Yield the statements of the scan; `place` is the lane's number in its row.
 
-        Put a barrier before the next scan: other lanes may still read the totals.
+        The caller puts a barrier before the next scan: other lanes may still read the totals.
         """
         yield t.Var(self._total.name, totals)
         yield from self._by_subgroups() if self._subgroups else self._in_steps(place)

@@ -65,9 +65,9 @@ Each one adds all of its bins to those in storage, so more would not be free.
 
 
 def lower_atomics(found: Scatter, *, private: bool) -> Iterator[Variant]:
-    """Yield the variants: few bins in workgroup memory first, then bins in storage.
+    """Yield the variants: bins in workgroup memory if they are few; last, bins in storage.
 
-    Without `private`, there are only the latter.
+    Without `private`, only the last variant is there.
     """
     first, last = _clearing(found), _finishing(found)
     bins = found.result_count
@@ -382,19 +382,19 @@ _START: Final[dict[tuple[ReduceKind, Scalar], str]] = {
 
 
 def has_word(kind: ReduceKind, type_: ValueType) -> bool:
-    """Whether atomic operations can reduce such values in encoded form."""
+    """Whether atomic operations can reduce values of a type, encoded as a u32."""
     by_rank = type_ is Scalar.F32 and kind in {"max", "min"}
     return by_rank or (isinstance(type_, Scalar) and (kind, type_) in _START)
 
 
 def start_word(kind: ReduceKind, type_: ValueType) -> t.Expr:
-    """Return the encoded neutral value of a reduction."""
+    """Return the neutral value of a reduction, encoded as a u32."""
     assert isinstance(type_, Scalar)
     return t.Literal(_START[kind, type_])
 
 
 def to_word(kind: ReduceKind, type_: ValueType, value: t.Expr) -> t.Expr:
-    """Return the encoded form of a value."""
+    """Return a value encoded as a u32 for atomic operations."""
     match type_:
         case Scalar.I32 if kind == "sum":
             return t.call("bitcast<u32>", value)
@@ -405,7 +405,7 @@ def to_word(kind: ReduceKind, type_: ValueType, value: t.Expr) -> t.Expr:
 
 
 def from_word(kind: ReduceKind, type_: ValueType, word: t.Expr) -> t.Expr:
-    """Return the value that an encoded form has."""
+    """Return the value that a u32 encodes."""
     match type_:
         case Scalar.I32 if kind == "sum":
             return t.call("bitcast<i32>", word)

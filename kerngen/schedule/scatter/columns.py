@@ -1,7 +1,7 @@
 """Shaders over the terms of a keyed reduction that are sorted by bin, column by column.
 
-An invocation takes some terms that follow each other, in one column of the results or in
-four; what continues a bin's run from before is carried.
+An invocation joins a part of the terms, which follow each other, in one column of the results
+or in four.  Where a bin's run began in an earlier part, its sum here is carried (`lists.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CARRIES: Final = 128
 @final
 @dataclass(frozen=True)
 class Level:
-    """The items that a dispatch joins.
+    """A level of joining: the items that a dispatch joins, a part of them in each invocation.
 
     Level 0 joins the sorted terms, 8 to a part; level 1 joins what those parts carry, 128
     to a part.
@@ -54,12 +54,12 @@ class Level:
 
     @property
     def each(self) -> int:
-        """The number of items that an invocation joins."""
+        """The number of items of a part, which one invocation joins."""
         return CARRIES if self.number else RUN
 
     @property
     def stride(self) -> int:
-        """The number of terms of an item, at most: 1 or 8."""
+        """The most terms that are joined in an item: 1 on level 0, 8 on level 1."""
         return RUN if self.number else 1
 
     @property
@@ -70,12 +70,12 @@ class Level:
 
 @final
 class ColumnShader:
-    """A shader with an invocation for each part of the terms and each column, or four.
+    """A shader with an invocation for each part of the terms, and for each column or four.
 
     - `lanes`: the number of columns of an invocation: 1, or 4 as a vector
-    - `part`: the number of its part; `at`: the indices of its first column
-    - `total`, `run`: variables of the total so far and the bin that it belongs to
-    - `limit`: the number of bins, which is the key of terms that count nowhere
+    - `part`: the number of its part; `at`: the values of the indices of its first column
+    - `total`, `run`: variables of the total so far, and of the bin that it belongs to
+    - `limit`: the number of bins, which is also the key of terms that belong to no bin
     """
 
     def __init__(self, found: Scatter, names: frozenset[str], parts: Size) -> None:
@@ -114,12 +114,12 @@ class ColumnShader:
         return t.Ident(self.shader.fresh(name))
 
     def let(self, name: t.Expr, value: t.Expr) -> None:
-        """Write a `let`."""
+        """Append a `let` of a value to the body."""
         assert isinstance(name, t.Ident)
         self.body.append(t.Let(name.name, value))
 
     def bins(self) -> StorageBinding:
-        """Return the buffer with the bins' results, then the results that parts carry."""
+        """Bind and return the buffer of the bins' results and, behind them, carried results."""
         return self.shader.scratch("bins", self.found.reduce.type, written=True)
 
     def place(self, bin_: t.Expr) -> t.Expr:
@@ -127,7 +127,7 @@ class ColumnShader:
         return bin_ * self._width + self._column
 
     def carried(self, level: int, part: t.Expr) -> t.Expr:
-        """Return the address of the result that a part of a level carries."""
+        """Return the address of the result that part number `part` of a level carries."""
         before = self.limit
         for number in range(level):
             before = before + to_wgsl(Level(self.found, number).groups, self.shader)
@@ -135,11 +135,11 @@ class ColumnShader:
 
     @property
     def is_first_column(self) -> t.Expr:
-        """The condition of the invocation that marks a bin for all columns."""
+        """The condition that this is the first column, whose invocation marks a bin for all."""
         return self._column.equals(0)
 
     def continues(self, at: t.Expr) -> t.Expr:
-        """Return the condition that a place has the same bin as the one before."""
+        """Return the condition that sorted term `at` is in the same bin as the one before."""
         before = self.keys.load(t.call("max", at, 1) - 1).equals(self.keys.load(at))
         return t.all_of(at > 0, self.keys.load(at) < self.limit, before)
 
@@ -149,13 +149,13 @@ class ColumnShader:
         return identity(self.shader, reduce.kind, reduce.type, self.lanes)
 
     def take(self, value: t.Expr) -> t.Stmt:
-        """Return the statement that adds a value to the total."""
+        """Return the statement that joins a value to the total."""
         return accumulate(self.found.reduce.kind, self.total, value)
 
     def finish(
         self, parts: Size, summary: str, variant: str, trips: Size
     ) -> DispatchShader:
-        """Return the finished shader."""
+        """Return the finished shader, with invocations for `parts` parts in all columns."""
         columns = domain_size(self.found.columns)
         wide = self.lanes == LANES
         return self.shader.finish(

@@ -61,7 +61,7 @@ NOWHERE: Final = t.Literal("0xffffffffu")
 
 
 def compares(found: Scatter) -> bool:
-    """Whether the bins are cheap to compute, as each workgroup computes those of all terms."""
+    """Whether each workgroup may compute the bins of all terms: no key has a reduction."""
     keys = (*found.guards, *(key.value for key in found.keys))
     return not any(map(holds_reduce, keys))
 

@@ -68,9 +68,10 @@ PASSES: Final = (1, 2, 3, 4)
 
 
 def lower_lists(found: Scatter) -> Iterator[Variant]:
-    """Yield the variants: few terms, then one for each number of digits of a bin's number.
+    """Yield the variants: one for few terms, then for one to four digits of a bin's number.
 
-    Each is there for four columns at once (`aligned`), and for one (`edge`).
+    Each is there for four columns at once (`aligned`), where that is possible, and for one
+    column (`edge`).  A digit has eight bits, and takes a pass of the sort.
     """
     few = host.compare("<=", found.term_count, FEW) if compares(found) else host.NEVER
     for name, when, wide in _widths(found):

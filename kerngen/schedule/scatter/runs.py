@@ -49,9 +49,9 @@ AT_ONCE: Final = 8
 
 
 def written_by_four(found: Scatter) -> set[str]:
-    """Return the tensors of the stage's steps that can be bound as vectors of four columns.
+    """Return the names of the stage's tensors that can be bound as vectors of four columns.
 
-    There are none unless the last column is the last index of the domain.
+    The set is empty unless the last column is the last index of the domain.
     """
     if not found.columns:
         return set()
@@ -73,7 +73,7 @@ def _writes_at_once(found: Scatter, names: frozenset[str]) -> bool:
 
 
 def joining_runs(found: Scatter, names: frozenset[str]) -> DispatchShader:
-    """Return the shader that joins the runs of each bin among 8 sorted terms.
+    """Return the shader that joins the terms of each run within parts of 8 sorted terms.
 
     The loop has a ninth turn, behind the terms, to end the last run.  In WGSL:
 
@@ -203,7 +203,7 @@ def _write_steps(
 
 
 def joining_carried(found: Scatter, names: frozenset[str]) -> DispatchShader:
-    """Return the shader that joins the runs of each bin among 128 parts that are carried.
+    """Return the shader that joins the carried results of each run within groups of 128 parts.
 
     It does with carried parts what `joining_runs` does with terms: a run that begins here
     is added to its bin, and one that began before is carried on.  A part that carries
@@ -273,10 +273,10 @@ def _add(to: ColumnShader, bins: StorageBinding, place: t.Expr) -> t.Stmt:
 
 
 def joining_rest(found: Scatter, names: frozenset[str]) -> DispatchShader:
-    """Return the shader that adds the rest to the bins: the sums that `carries` carries.
+    """Return the shader that adds to the bins what `joining_carried` carries on.
 
-    The invocation of the first of these groups that continues a run adds those of all
-    later groups, in a loop.
+    A run may go on through several groups of 128 parts: the invocation of the first of them
+    adds what all of them carry, in a loop.
     """
     level = Level(found, 1)
     parts, stride = level.groups, level.stride * level.each

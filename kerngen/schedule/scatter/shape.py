@@ -35,8 +35,9 @@ from kerngen.shader import tree as t
 class Scatter:
     """A stage's keyed reduction, with its indices sorted into terms, bins and columns.
 
-    `reduce` is the reduction as the stage has it; `found` has its keys, and the rest of its
-    condition.  For the example above: terms (i), bins (q), columns (j), no rows.
+    `reduce` is the reduction as the stage has it; `found` has its keys, and the reduction with
+    the rest of its condition.  For the example above: terms (i), bins (q), columns (j), no
+    rows.
     """
 
     task: Task
@@ -65,24 +66,24 @@ class Scatter:
 
     @property
     def bins(self) -> tuple[Index, ...]:
-        """The indices that number the bins: rows, and those that keys set."""
+        """The indices that number the bins: rows, and those that a key sets, such as q."""
         return (*self.rows, *(key.index for key in self.keys))
 
     @property
     def columns(self) -> tuple[Index, ...]:
-        """The domain's other indices: each bin has a result for each column."""
+        """The domain's indices besides those of bins: each bin has a result for each column."""
         return tuple(index for index in self.task.domain if index not in self.bins)
 
     @cached_property
     def guards(self) -> tuple[Expr, ...]:
-        """The conditions besides keys that are the same in all columns."""
+        """The conditions of a term besides its keys that are the same in all columns."""
         columns = {*self.columns}
         parts = conjuncts(self.found.reduce.condition)
         return tuple(part for part in parts if free_indices(part).isdisjoint(columns))
 
     @cached_property
     def body(self) -> Expr:
-        """The value that is reduced; where a column's condition fails, the neutral one."""
+        """The value of a term; the neutral value where a condition on the column fails."""
         own = self.found.reduce
         rest = [part for part in conjuncts(own.condition) if part not in self.guards]
         condition = fold(_and, rest) if rest else None
@@ -135,7 +136,7 @@ class Scatter:
         return domain_size(self.task.domain)
 
     def lower_key(self, lowerer: Lowerer) -> tuple[t.Expr, t.Expr]:
-        """Write a term's keys; return the condition that it counts, and its bin's number."""
+        """Emit a term's keys; return the condition that the term counts, and its bin."""
         keys = [lowerer.lower(key.value).expr for key in self.keys]
         guards = [lowerer.lower(guard).expr for guard in self.guards]
         return self.choose_bin(lowerer, keys, guards)
@@ -143,7 +144,7 @@ class Scatter:
     def choose_bin(
         self, lowerer: Lowerer, values: Sequence[t.Expr], guards: Sequence[t.Expr]
     ) -> tuple[t.Expr, t.Expr]:
-        """Write the indices that key values set; return as `lower_key` does.
+        """Emit the index of each key, given the key's value; return the same as `lower_key`.
 
         A term counts if each index is inside of its axis and all guards hold:
 
@@ -162,14 +163,14 @@ class Scatter:
         return t.all_of(*inside, *guards), self.bin_at(shader, at)
 
     def bin_at(self, shader: ShaderBuilder, at: dict[Index, t.Expr]) -> t.Expr:
-        """Return the number of the bin at some index values."""
+        """Return the number of the bin at the index values `at`."""
         extents = tuple(index.extent for index in self.bins)
         return row_major(shader, extents, [at[index] for index in self.bins])
 
     def result_at(
         self, shader: ShaderBuilder, bin_: t.Expr, at: dict[Index, t.Expr]
     ) -> t.Expr:
-        """Return the address of a bin's result in scratch memory, for the column `at`."""
+        """Return the address in scratch memory of a bin's result in the column at `at`."""
         if not self.columns:
             return bin_
         extents = tuple(index.extent for index in self.columns)
@@ -182,7 +183,7 @@ def _read(*exprs: Expr) -> frozenset[Tensor]:
 
 
 def scatter_of(task: Task) -> Scatter | str:
-    """Return the keyed reduction of a stage, or the reason why it has none."""
+    """Return the keyed reduction of a stage, or the reason why the stage has none."""
     reduce = task.reduction
     if reduce is None:
         return "the stage holds no reduction"

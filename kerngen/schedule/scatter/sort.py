@@ -43,22 +43,21 @@ def moves_values(found: Scatter) -> bool:
 
 
 def sort_scratch(found: Scatter) -> tuple[Scratch, ...]:
-    """Return the scratch buffers of the sort."""
+    """Return the scratch buffers of the sort: keys and items, both twice, and digit counts."""
     task, terms = found.task, found.term_count
     pairs = (Scratch(task.scratch_name(name), terms) for name in (*FIRST, *SECOND))
     return (*pairs, *count_scratch(_terms(found, 0)))
 
 
 def sorting(found: Scatter, passes: int) -> Iterator[DispatchShader]:
-    """Yield the dispatches of `passes` radix passes; `sorted_into` has their result."""
+    """Yield the dispatches of `passes` radix passes; `sorted_into` names the last buffers."""
     return sort_passes(partial(_terms, found), (FIRST, SECOND), passes)
 
 
 def sorted_into(found: Scatter, passes: int) -> dict[str, str]:
-    """Return the buffers that have the sorted terms after some passes.
+    """Return for each name of a buffer that joining shaders read the one with the sorted terms.
 
-    The keys are the names that the joining shaders use, those of `FIRST`: an odd number of
-    passes ends in `SECOND`.
+    These shaders name the buffers of `FIRST`; an odd number of passes ends in `SECOND`.
     """
     task, target = found.task, (FIRST, SECOND)[passes % 2]
     pairs = zip(FIRST, target, strict=True)

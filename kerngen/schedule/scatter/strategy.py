@@ -30,7 +30,7 @@ def fits_scatter(task: Task) -> str:
 
 
 def suits_scatter(task: Task, options: Options) -> str:
-    """Return why options do not suit a stage that fits, or "" if they do."""
+    """Return why a stage that `scatter` fits does not suit the options, or "" if it does."""
     found = scatter_of(task)
     if not isinstance(found, Scatter):
         return ""
@@ -62,7 +62,10 @@ def _refused(found: Scatter, sorts: int) -> str:
 
 
 def scatter_options(options: Options) -> Hashable:
-    """Return a schedule's options with defaults: `lists` and `private`."""
+    """Return the options `lists` and `private`, or their defaults.
+
+    Schedules for which these are equal share their shaders.
+    """
     return _flag(options, "lists", 0), _flag(options, "private", 1)
 
 
@@ -76,7 +79,7 @@ def lower_scatter(task: Task, options: Options) -> Iterator[Variant]:
 
 
 def by_lists(found: Scatter) -> bool:
-    """Whether the terms must be sorted, as no atomic operation computes the reduction."""
+    """Whether the terms have to be sorted: no atomic operation computes the reduction."""
     return not has_word(found.reduce.kind, found.reduce.type)
 
 

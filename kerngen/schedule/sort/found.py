@@ -41,7 +41,7 @@ _WORDS: Final = (Scalar.U32, Scalar.I32, Scalar.F32)
 class Move:
     """A stage that moves elements to their places: `y[p] = sum[i when place[i] == p] x[i]`.
 
-    Here the value is `x[i]`, over the sort's index, and the target is y.
+    `value` is `x[i]`, as an expression of the sort's index, and `target` is y.
     """
 
     stage: Stage
@@ -65,14 +65,14 @@ class FoundSort:
 
     @property
     def index(self) -> Index:
-        """The index of the elements in the order before the sort, i."""
+        """The index that numbers the elements before the sort: i."""
         return self.order.index
 
     @cached_property
     def words(self) -> tuple[Expr, ...]:
-        """The words of an element, without repetition; the first is that of the key.
+        """The words of an element that the passes move, each once; the first gives the key.
 
-        That is a moved value from which the key is computed, else the key itself.
+        It is a moved value from which the key can be computed, if there is one, else the key.
         """
         values = dict.fromkeys(move.value for move in self.moves)
         own = next(filter(self._makes_key, values), self.order.key)
@@ -80,7 +80,7 @@ class FoundSort:
 
     @cached_property
     def key(self) -> Expr:
-        """The key as an expression of the first word, which is the local value `word`."""
+        """The key as an expression of the local value `word`, which is the first word."""
         return _with(self.order.key, self.words[0])
 
     def _makes_key(self, value: Expr) -> bool:

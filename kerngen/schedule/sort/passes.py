@@ -8,9 +8,9 @@ A block is some consecutive tiles of terms, and has a workgroup.  A pass is thre
     3. place    each term to its place, behind the terms with lower digits, and the terms
                 with its own digit that come before it
 
-The last one sorts tiles in workgroup memory before it writes them, so that the terms of a
-digit are written side by side: of 2^26 keys on an H200, a pass that wrote each alone took
-2.1 ms.  Terms with equal keys keep their order.
+The third dispatch sorts tiles in workgroup memory before it stores their terms, so that the
+terms of a digit are stored side by side: of 2^26 keys on an H200, a pass that stored each term
+alone took 2.1 ms.  Terms with equal keys keep their order.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ Write = Callable[[ShaderBuilder, t.Expr, int, t.Expr], tuple[t.Stmt, ...]]
 @final
 @dataclass(frozen=True)
 class SortItems:
-    """The items that a pass sorts: `count` of them, of some 32-bit words each.
+    """The terms that a pass sorts: `count` of them, of `words` 32-bit words each.
 
-    - `read`, `key`, `write`: the functions that write a word's load, the key, and the
-      store of a word at its place
-    - `variant`: a part of the names of the placing shaders that differ in `read` or `write`
-    - `key_variant`: the same of counting shaders, which read the first word alone
+    - `read`, `key`, `write`: functions that return the WGSL of a word's load, of the key, and
+      of the store of a word at its place
+    - `variant`: a part of the name of a placing shader; it differs where `read` or `write` does
+    - `key_variant`: the same for counting shaders, which read the first word alone
     """
 
     task: Task
@@ -84,22 +84,25 @@ class SortItems:
 
     @property
     def rounds(self) -> host.Size:
-        """The number of tiles in a block: one for each 2^19 terms, and 1 to 8."""
+        """The number of tiles in a block: one for each 2^19 terms of the sort, from 1 to 8."""
         needed = host.ceil_div(self.count, TILE * DIGITS)
         return host.maximum(host.minimum(needed, MOST_ROUNDS), 1)
 
     @property
     def blocks(self) -> host.Size:
-        """The number of blocks, and of workgroups that count or place."""
+        """The number of blocks, and so of workgroups that count or place."""
         return host.ceil_div(self.count, self.rounds * TILE)
 
     @property
     def are_few(self) -> host.Guard:
-        """Whether each block can add up the counts of all blocks before it."""
+        """Guard: blocks are so few that each sums the counts of all blocks before it itself.
+
+        The dispatch that scans the counts is then left out.
+        """
         return host.compare("<=", self.blocks, FEW_BLOCKS)
 
     def digit(self, shader: ShaderBuilder) -> _Digit:
-        """Return the writer that computes the digit of a key, by which a pass sorts."""
+        """Return the function that builds the digit of a key, by which a pass sorts."""
         return _Digit(self, shader, shader.override("SHIFT", 0))
 
 
@@ -127,11 +130,14 @@ def sort_passes(
     *,
     begins_back: bool = False,
 ) -> Iterator[DispatchShader]:
-    """Yield the dispatches of `count` passes: three each, for the next bits of the keys.
+    """Yield the dispatches of `count` passes: three for each eight bits of the keys.
 
-    Terms are moved from the buffers of one side to those of the other, then back.  Shaders
-    name the buffers for the first of these directions; with `begins_back`, pass 0 has the
-    other one.  So passes in both directions share their shaders.
+    - `terms_of`: returns the items of a pass, given its number
+    - `sides`: two sets of buffers; terms are moved from the first set to the second, then back;
+      with `begins_back`, pass 0 moves them from the second to the first
+
+    Shaders name the buffers as for a move from the first to the second; for the other direction
+    the same shaders get exchanged bindings.
     """
     there, back = sides
     turned = dict(zip((*there, *back), (*back, *there), strict=True))
@@ -147,7 +153,7 @@ def sort_passes(
 
 
 def renamed(shader: DispatchShader, names: Mapping[str, str]) -> DispatchShader:
-    """Return a shader with its buffers replaced by others, by name."""
+    """Return a shader with other buffers bound: `names` maps names to those of the others."""
     bindings = (
         replace(binding, name=names.get(binding.name, binding.name))
         for binding in shader.bindings
@@ -156,7 +162,7 @@ def renamed(shader: DispatchShader, names: Mapping[str, str]) -> DispatchShader:
 
 
 def count_scratch(terms: SortItems) -> tuple[Scratch, ...]:
-    """Return the buffers of the digit counts: for each block, and of all blocks."""
+    """Return the buffers of the digit counts: `counts` for each block, `totals` for all."""
     name = terms.task.scratch_name
     return (
         Scratch(name("counts"), terms.blocks * DIGITS),
@@ -165,7 +171,10 @@ def count_scratch(terms: SortItems) -> tuple[Scratch, ...]:
 
 
 def counting(terms: SortItems, shift: int) -> DispatchShader:
-    """Return the first shader of a pass: it counts the digits of each block."""
+    """Return the first shader of a pass: it counts the digits of each block.
+
+    The digit of a key is its eight bits from bit `shift` on.
+    """
     key = counting, terms.key_variant
     return _shifted(terms.task.once(key, lambda: _counting(terms)), shift)
 
@@ -251,7 +260,7 @@ def _count(
 
 
 def scanning(terms: SortItems) -> DispatchShader:
-    """Return the second shader of a pass: it scans each digit's counts over the blocks."""
+    """Return the second shader of a pass: it turns counts into the sums over earlier blocks."""
     return terms.task.once(scanning, lambda: _scanning(terms))
 
 
@@ -305,7 +314,10 @@ def _scanning(terms: SortItems) -> DispatchShader:
 
 
 def placing(terms: SortItems, shift: int) -> DispatchShader:
-    """Return the third shader of a pass: it moves each term to its place by the digit."""
+    """Return the third shader of a pass: it moves each term to its place by its digit.
+
+    The digit of a key is its eight bits from bit `shift` on.
+    """
     key = placing, terms.variant
     written = terms.task.once(
         key, lambda: _Placing(terms, ShaderBuilder(terms.task, {})).shader()
@@ -339,7 +351,7 @@ class _Placing:
         )
 
     def shader(self) -> DispatchShader:
-        """Return the shader: it begins with each digit's place, and has a loop over tiles."""
+        """Return the shader: it finds each digit's first place, then moves tile after tile."""
         terms, shader = self._terms, self._shader
         block, blocks, round_, rounds = (
             t.Ident(shader.fresh(name))

@@ -50,13 +50,13 @@ def fits_sort(task: Task) -> str:
 
 
 def sort_run(task: Task) -> tuple[Stage, ...]:
-    """Return the stages that run together: that of the places, and those of the moves."""
+    """Return the stages that run together: the one that counts places, and those that move."""
     found = sorted_of(task)
     return (task.stage,) if isinstance(found, str) else found.stages
 
 
 def lower_sort(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield the only variant: three dispatches for each eight bits of the key."""
+    """Yield the only variant: four passes, with three dispatches each."""
     del options
     found = sorted_of(task)
     assert isinstance(found, FoundSort), found
@@ -83,7 +83,7 @@ class _Sorting:
     found: FoundSort
 
     def scratch(self) -> tuple[Scratch, ...]:
-        """Return the scratch buffers: two for each word, and those of the digit counts."""
+        """Return the scratch buffers: two for each word of an element, and those of counts."""
         name, count = self.task.scratch_name, extent_size(self.found.index.extent)
         words = range(len(self.found.words))
         moved = (

@@ -49,9 +49,9 @@ Digit = Callable[[list[t.Stmt], t.Expr], t.Expr]
 
 @final
 class TileSort:
-    """Writes the sort of a tile; each term has some 32-bit words, the first its key.
+    """Builds the sort of a tile; each term has some 32-bit words, the first with its key.
 
-    `words` are the lane's arrays of its terms' words, `array<u32, 8>` each.
+    `words` are the variables of the lane's terms, one for each word: `array<u32, 8>`.
     """
 
     def __init__(self, shader: ShaderBuilder, words: int, digit: Digit) -> None:
@@ -71,16 +71,16 @@ class TileSort:
         return t.Ident(self._shader.fresh(wanted))
 
     def each(self, body: Callable[[t.Expr], Iterable[t.Stmt]]) -> Iterator[t.Stmt]:
-        """Yield the statements of `body` for the number of each of the lane's terms."""
+        """Yield the statements that `body` returns for each of a lane's terms, 0 to 7."""
         yield from written_out(EACH, "term", body)
 
     def declare(self) -> Iterator[t.Stmt]:
-        """Yield the lane's variables."""
+        """Yield the declarations of the lane's variables."""
         for name in (*self.words, self._digit, self._place):
             yield t.Var(name.name, type=f"array<u32, {EACH}>")
 
     def slot(self, number: t.Expr) -> t.Expr:
-        """Return the slot of one of the lane's terms while terms are read and written.
+        """Return the slot of the lane's term `number` while terms are loaded and stored.
 
         Neighbouring lanes have neighbouring slots, so that they access contiguous memory.
         """
@@ -94,7 +94,7 @@ class TileSort:
         return self._lane * EACH + number
 
     def at(self, slot: t.Expr) -> t.Expr:
-        """Return the word of a slot in workgroup memory, at a swizzled place.
+        """Return the element of workgroup memory in which a slot's word is.
 
         Lanes that access every eighth slot would meet in the same banks of memory.  So
         the 32 places of each row of slots are permuted, in each row differently:
@@ -103,10 +103,10 @@ class TileSort:
         return self._shared[t.call(self._swizzled, slot)]
 
     def sort(self, many: t.Expr) -> Iterator[t.Stmt]:
-        """Yield the statements that sort a tile by one digit; its first `many` slots are terms.
+        """Yield the statements that sort a tile by one digit; only `many` slots have terms.
 
-        Afterwards a lane's words are those of the slots `slot(number)`, and the workgroup
-        memory has the keys of all slots in order.
+        Those are the first ones.  Afterwards term `number` of a lane is the one of
+        `slot(number)`, and the workgroup memory has the first words of all slots, in order.
         """
         # From the order of reading, lane by lane, to eight consecutive terms for each lane.
         for word in self.words:
@@ -224,7 +224,7 @@ def _half(digit: t.Expr) -> t.Expr:
 def written_out(
     count: int, name: str, body: Callable[[t.Expr], Iterable[t.Stmt]]
 ) -> Iterator[t.Stmt]:
-    """Yield the statements of `body` for each number below `count`: an unrolled loop.
+    """Yield the statements of `body` for each number below `count`: a loop, unrolled.
 
     wgpu's checks count the turns of a loop, so that drivers do not unroll it, and then a
     lane's arrays are in memory and not in registers.  A pass of a sort of 2^24 keys with a
@@ -259,9 +259,10 @@ before it.  Two halves of the array are written in turn, so that a step needs on
 
 
 def sums_before(shader: ShaderBuilder) -> Callable[[t.Expr], t.Expr]:
-    """Declare `sums_before`, and return a function that writes a call of it.
+    """Declare the WGSL function `sums_before`; return a function that builds a call of it.
 
-    The call's value is a vec2u: the sum of the values of the lanes before, and the total.
+    The call has the lane's value as its argument.  It gives a vec2u: the sum of the values of
+    all lanes before, and the total of the workgroup.
     """
     size = 2 * DIGITS
     own = shader.workgroup_array("sums", f"array<u32, {size}>", 4 * size)
