@@ -43,7 +43,7 @@ _ON_BITS = frozenset({"&", "|", "^"})
 class VisibleNames:
     """The names that an expression may use.
 
-    In a `free` expression number types mix: those of hosts and derived lengths.
+    In a `free` expression number types may mix: hosts and derived lengths have such ones.
     """
 
     functions: Mapping[str, ir.Function]

@@ -94,9 +94,9 @@ def same(count: int, *types: Scalar) -> tuple[Overload, ...]:
 @final
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Constant arguments that WGSL refuses: `test` is true of those at `places`.
+    """Constant arguments that WGSL refuses: `test` is true of those at the positions `places`.
 
-    `reason` is a template over these arguments, "the exponent {0} is above 128".
+    `reason` is a template over the arguments at `places`, "the exponent {0} is above 128".
     """
 
     places: tuple[int, ...]
@@ -104,7 +104,10 @@ class Refusal:
     reason: str
 
     def of(self, values: Sequence[float | None]) -> str:
-        """Return the reason why these arguments, None if unknown, are refused, or ""."""
+        """Return the reason why WGSL refuses a call, or "" if it does not.
+
+        `values` are all arguments of the call, None for those that are not constant.
+        """
         known = [value for place in self.places if (value := values[place]) is not None]
         refused = len(known) == len(self.places) and self.test(*known)
         return self.reason.format(*known) if refused else ""
@@ -191,12 +194,12 @@ class Builtin:
 
     @property
     def arity(self) -> int:
-        """The number of arguments; all overloads take as many."""
+        """The number of arguments, which is the same for all overloads."""
         return len(self.overloads[0].parameters)
 
     @property
     def template(self) -> str:
-        """The format template of its call in WGSL."""
+        """The format template of a WGSL call of the function."""
         if self.wgsl:
             return self.wgsl
         name = self.helper.name if self.helper else self.name
@@ -213,19 +216,23 @@ class Builtin:
         return next(each for each in self.overloads if each.parameters[0] is first)
 
     def value(self, given: Scalar, values: Sequence[float]) -> Any:
-        """Return the result for Python numbers; the first has type `given`."""
+        """Return the result for Python numbers, of which the first has the kernel type `given`."""
         function = self.signed if given is Scalar.I32 and self.signed else self.scalar
         return function(*values)
 
     def refused(self, values: Sequence[float | None]) -> str:
-        """Return why WGSL refuses these constants, None if unknown; "" if it does not."""
+        """Return the reason why WGSL refuses a call, or "" if it does not.
+
+        `values` are the arguments, None for those that are not constant.
+        """
         return next(filter(None, (refusal.of(values) for refusal in self.refusals)), "")
 
     def result(self, given: tuple[ValueType, ...]) -> ValueType | None:
-        """Return the result type for arguments of these types, or None.
+        """Return the result type for arguments of these types, or None if they don't fit.
 
-        Of vectors of one width, each component is computed from those beside it; what
-        is true or false holds for all of them.
+        All arguments are scalars, or all are vectors of one width, to whose components the
+        function is applied; but a bool argument is one scalar for all components.  Only of
+        scalars may the result be a bool.
         """
         # The overload is that of the components' types; all vectors have one width.
         scalars = tuple(map(scalar_of, given))
