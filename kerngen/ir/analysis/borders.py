@@ -90,7 +90,7 @@ class Borders:
         return any(self._follows(wanted, fact) for fact in facts)
 
     def follows(self, condition: ir.Expr, fact: ir.Expr) -> bool:
-        """Whether a condition is proven to be true wherever the expression `fact` is not negative.
+        """Whether a condition is proven to hold wherever the expression `fact` is not negative.
 
         So `t > 0` follows from the fact `t - 3`.  A condition with sums that may wrap, as
         `t * 1000000000 > 0`, is never proven.

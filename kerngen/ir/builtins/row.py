@@ -141,27 +141,30 @@ class Builtin:
 
     - `scalar` is its meaning for Python's numbers, floats in double; it may raise
       `ValueError` or `ArithmeticError`, or return inf or NaN, where there is no value.
-      `signed` is that of i32, where it is another than that of u32.
+      `signed` is its meaning for i32, where that differs from u32.
     - `host` is the function of `kerngen.plan.hostmath` that generated modules call with
       Python's numbers; without one they call `numpy`.
     - `partials` are the partial derivatives of the f32 overload, one for each argument:
       expressions of the language over the arguments `x`, `y`, `z` and the result `f`.
       Where the function has a kink they are the mean of both sides, so that `max(x, x)`
-      gives half to each; where it has a step, those beside it.  That of an argument that
-      is no float is `0.0`; a function that has no derivative has None.
+      gives half to each; where it has a step, the derivatives beside the step.  The
+      derivative by an argument that is no float is `0.0`; `partials` is None for a
+      function without derivatives.
 
     How close results are:
 
-    - `accuracy` holds in the `domain`, an interval for each argument, and where
-      `condition` is true of them.  Ulps are counted of the result, or of `magnitude`.
-    - `variation` is how errors of arguments spread.
+    - `accuracy` holds for arguments in the `domain`, an interval for each, for which
+      `condition` is true.  Ulps are those of the result, or of `magnitude`, a function of
+      the arguments.
+    - `variation` is how errors of arguments spread to the result.
 
     What the compiler may conclude:
 
     - `refusals` are constant arguments that WGSL refuses.
-    - `may_be_negative` is whether an integer result may be, by which arguments may be.
-    - `largest` bounds the size of a result, by that of its argument.
-    - `truncating` is the operator that does the same for what is not negative.
+    - `may_be_negative` tells whether an integer result may be negative, given whether
+      each argument may be.
+    - `largest` bounds the size of a result, given the size of its argument.
+    - `truncating` is the operator that gives the same result if no operand is negative.
     - `takes_bit_field`: the last two arguments are the offset and the width of a bit
       field, `splats_last`: the last argument may be a scalar beside vectors.
     """
@@ -216,7 +219,7 @@ class Builtin:
         return next(each for each in self.overloads if each.parameters[0] is first)
 
     def value(self, given: Scalar, values: Sequence[float]) -> Any:
-        """Return the result for Python numbers, of which the first has the kernel type `given`."""
+        """Return the result for Python numbers; `given` is the kernel type of the first."""
         function = self.signed if given is Scalar.I32 and self.signed else self.scalar
         return function(*values)
 
