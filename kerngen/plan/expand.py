@@ -109,7 +109,7 @@ class Expander:
     _uses: int = 0
 
     def expand(self, lines: Sequence[PlanLine]) -> list[PlanLine]:
-        """Add lines to `self.lines`, those of a form in place of its `use`; return `self.lines`."""
+        """Add lines to `self.lines`, those of its form for each `use`; return `self.lines`."""
         for line, below in zip_longest(lines, lines[1:]):
             if not _is_use(line):
                 self._add(line)

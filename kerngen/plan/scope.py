@@ -40,7 +40,7 @@ class PlanNames:
         return replace(self, sizes=dict(self.sizes))
 
     def declare(self, line: PlanLine, known: set[str], names: Iterable[str]) -> None:
-        """Add names to `known`, a set of this scope; refuse the line if one is already in it."""
+        """Add names to `known`, a set of this scope; refuse the line if it repeats one."""
         for name in names:
             if name in known:
                 line.refuse(f"'{name}' is declared twice")
