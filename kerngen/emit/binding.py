@@ -237,7 +237,7 @@ def write_output_tuple(writer: Writer, kernel: Kernel, names: KernelNames) -> No
 
 
 def write_function(writer: Writer, kernel: Kernel, names: KernelNames) -> None:
-    """Write the function that users call.
+    """Write the Python function that users call for a kernel.
 
     @_SOFTMAX.function
     def softmax(x: Matrix[f32], *, out=..., ctx=...) -> Matrix[f32]:

@@ -18,7 +18,7 @@ _ARGUMENT = re.compile(r"(?:(?<=\()|(?<=, ))\{\d\}(?=[,)])")
 
 
 def fill_template(template: str, arguments: Sequence[Code]) -> Code:
-    """Return a call with arguments in place of `{0}`, `{1}`, ..., in parentheses if needed."""
+    """Return a template with arguments for `{0}`, `{1}` and so on, in parentheses if needed."""
     pieces: list[str] = []
     end = 0
     for match in _PLACEHOLDER.finditer(template):

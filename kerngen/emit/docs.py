@@ -118,7 +118,7 @@ def paragraphs(doc: str, depth: int) -> list[str]:
 def summary(doc: str, otherwise: str) -> list[str]:
     """Return the lines of a doc comment, or only `otherwise` if it is empty.
 
-    A first line that is a paragraph of its own ends with a full stop.
+    A first line that is a paragraph of its own gets a full stop if it has none.
     """
     first, *rest = doc.strip().splitlines() or [otherwise]
     ended = first if first.endswith((".", "!", "?")) else f"{first}."

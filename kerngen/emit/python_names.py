@@ -205,7 +205,7 @@ def are_kept(kernels: Collection[str], structs: Collection[Struct]) -> bool:
 
 
 def kernel_names(module: Module) -> dict[str, KernelNames]:
-    """Return the names of a module's kernels, by kernel.
+    """Return the Python names in each kernel of a module, by the kernel's name.
 
     Kernels of other modules of which these are gradients are among them.
     """
@@ -308,7 +308,7 @@ def _class_like(name: str) -> str:
 
 @cached_on_instance
 def member_names(struct: Struct) -> dict[str, str]:
-    """Return the Python names of a struct's members."""
+    """Return the Python names of a struct's members, by their names in the source."""
     return _field_names(struct_layout(struct))
 
 
@@ -325,7 +325,7 @@ def _value_namer(taken: Iterable[str]) -> PythonNamer:
 
 
 def function_names(function: Function, constants: dict[str, str]) -> dict[str, str]:
-    """Return the Python names of a function's parameters and lets."""
+    """Return the Python names of a function's parameters and lets, by those in the source."""
     lets = (local.name for local, _ in function.lets)
     parameters = (parameter.name for parameter in function.parameters)
     return _value_namer(constants.values()).claim_all((*parameters, *lets))
@@ -393,7 +393,7 @@ def used_functions(module: Module) -> tuple[Function, ...]:
 
 
 def used_constants(module: Module) -> dict[str, float | int | bool]:
-    """Return the `const` items that functions and kernels read, in order of use."""
+    """Return the `const` items that functions and kernels read, by name, in order of use."""
     expressions = [
         *(e for f in used_functions(module) for e in function_expressions(f)),
         *(e for kernel in module.kernels for e in kernel_expressions(kernel)),

@@ -94,7 +94,7 @@ class StructPrinter:
     fields: Mapping[str, str]
 
     def write(self, name: str, base: str, layout: StructLayout, doc: list[str]) -> None:
-        """Write a class with a docstring; one whose `base` is another struct inherits its fields."""
+        """Write a documented class; unless `base` is `Struct`, its attributes are inherited."""
         writer = self.writer
         writer.line("@dataclass(frozen=True, slots=True)")
         with writer.block(f"class {name}({base}):"):
@@ -108,7 +108,7 @@ class StructPrinter:
                 self._write_attributes(layout)
 
     def write_table(self, name: str, layout: StructLayout, doc: str) -> None:
-        """Write a class as a short table.
+        """Write a class with a docstring of one line, `doc`, and its layout as a short table.
 
         class AxpyUniform(UniformStruct):
             n: int
@@ -158,7 +158,7 @@ class StructPrinter:
                 write_docstring(self.writer, lines)
 
     def field(self, field: LayoutField) -> str:
-        """Return the code that declares the layout of a field.
+        """Return the code of a member's `Field`, which states its type, offset and strides.
 
         `trail: vec3f[5]` at 16 becomes
         `Field("trail", vec3f, 16, lengths=(5,), stride=16)`.

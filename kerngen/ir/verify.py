@@ -185,7 +185,10 @@ def _is_fixed(at: ir.At) -> bool:
 def verify_expr(
     expr: ir.Expr, reach: VisibleNames, indices: tuple[ir.Index, ...] = ()
 ) -> Iterator[str]:
-    """Yield the violated invariants of an expression and its parts."""
+    """Yield the violated invariants of an expression and its parts.
+
+    It may use the names in `reach`, and the `indices` of what is around it.
+    """
     inner = indices
     if isinstance(expr, ir.Reduce):
         inner = (*indices, *expr.indices)

@@ -164,7 +164,7 @@ def children(part: Size | Guard) -> tuple[Size | Guard, ...]:
 
 
 def symbols(part: Size | Guard) -> Iterator[str]:
-    """Yield the symbols in a size or condition, in order."""
+    """Yield the names of the symbols in a size or condition, in order and with repetitions."""
     if isinstance(part, Symbol):
         yield part.name
     for each in children(part):

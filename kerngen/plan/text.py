@@ -145,12 +145,12 @@ PLAIN: Final = SizePrinter()
 
 
 def to_text(size: host.Size) -> str:
-    """Return the text of a size, over the names of dims and scalars."""
+    """Return the text of a size in a plan file, by the names of dims and scalars."""
     return PLAIN.size(size)
 
 
 def guard_text(guard: host.Guard) -> str:
-    """Return the text of a condition."""
+    """Return the text of a condition in a plan file."""
     return PLAIN.guard(guard)
 
 

@@ -31,7 +31,7 @@ _LIMITS: dict[tuple[ReduceKind, Scalar], str] = {
 
 
 def limit_of(expr: Reduce) -> str | None:
-    """Return the code of the neutral value of a `max` or `min`; None for other reductions."""
+    """Return the code of the neutral value of a `max` or `min`; None for others."""
     return _LIMITS.get((expr.kind, scalar_of(expr.type)))
 
 
@@ -55,10 +55,10 @@ def write_empty(printer: ExpressionPrinter, expr: Reduce, outer: Frame) -> str:
 def unless_empty(
     printer: ExpressionPrinter, expr: Reduce, outer: Frame, value: Callable[[], Code]
 ) -> Code:
-    """Return a reduction's code, `value()`, which may be run only if the reduction has terms.
+    """Return the code of a reduction, made by `value()`, so that it is right for empty ranges.
 
-    That is where it reads elements that don't depend on its indices: then the code is in an
-    `if`, and the neutral value is the result otherwise.
+    If the reduction reads elements that don't depend on all its indices, a variable is written
+    that has the neutral value, and gets the reduction's in an `if` that tests the lengths.
 
     Before:  sum[p] a[p] * b[0, p]
     After:   sum_over_p = np.zeros((), real.dtype)

@@ -90,7 +90,7 @@ class FunctionBody:
         return DTYPES[scalar_of(type_)]
 
     def kept(self, tensor: Tensor) -> str:
-        """Return the code of a tensor's dtype in NumPy: `real.half` for f16, `np.int8` for i4."""
+        """Return the code of a tensor's dtype: `real.half` for f16, `np.int8` for i4."""
         if isinstance(tensor.element, Struct):
             return f"ref.kept({self.structs[tensor.element]}.DTYPE)"
         if tensor.narrow:
@@ -148,7 +148,7 @@ class FunctionBody:
         return tuple_text((*map(self.extent, tensor.extents), *map(str, inner)))
 
     def range_of(self, index: Index) -> str:
-        """Return the name of an array of all values of an index; define it before if need be."""
+        """Return the name of an array of all values of an index; define it if need be."""
         length = self.extent(index.extent)
         # A name for each length: with one name, an array of another length, defined within
         # a loop, would be wrong behind it.
