@@ -97,7 +97,10 @@ class RowTemplate:
         return tuple(self.parameters[column] for column in self._sorted())
 
     def arguments(self, member: int) -> Iterator[Piece]:
-        """Yield what member number `member` has for each parameter, in the order of `names`."""
+        """Yield the arguments of a member for the parameters, in the order of `names`.
+
+        `member` is its number among those given to `rows`.
+        """
         return (column[member] for column in self._sorted())
 
     def _sorted(self) -> list[Column]:

@@ -30,7 +30,7 @@ _LEAST_SAVED: Final = 6
 @final
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form: rows with parameters such as `$n`, which `use` rows stand for by its name."""
+    """A form: rows with parameters such as `$n`, in place of which `use` rows have its name."""
 
     name: str
     parameters: tuple[str, ...]

@@ -20,7 +20,7 @@ INFIX: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 @final
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of a language for sizes and conditions; in each, `{}` stands for an operand.
+    """The words of a language for sizes and conditions; in each, an operand replaces `{}`.
 
     - `calls`: each function as a call, and the operators that must be calls where a divisor
       may be zero

@@ -28,7 +28,7 @@ from kerngen.plan.size import (
 @final
 @dataclass(frozen=True)
 class Known:
-    """What holds for the lengths and scalars in every call of a kernel.
+    """The facts about lengths and scalars that hold in every call of a kernel.
 
     - `requires`: the kernel's `require` conditions
     - `dims`, `unsigned`: the names of lengths and of u32 scalars, which are not negative
@@ -124,7 +124,7 @@ def facts_of(kernel: Kernel) -> Facts:
 
 @cached_on_instance
 def known_of(kernel: Kernel) -> Known:
-    """Return what is known of every call of a kernel: its requirements, lengths and scalars."""
+    """Return the facts about every call of a kernel: its requirements, lengths and scalars."""
     return Known(
         kernel.requires,
         kernel.dims,

@@ -161,7 +161,7 @@ class Builtin:
     What the compiler may conclude:
 
     - `refusals` are constant arguments that WGSL refuses.
-    - `may_be_negative` tells whether an integer result may be negative, given whether
+    - `may_be_negative` returns whether an integer result may be negative, given whether
       each argument may be.
     - `largest` bounds the size of a result, given the size of its argument.
     - `truncating` is the operator that gives the same result if no operand is negative.
