@@ -71,9 +71,10 @@ def emit_binding(
     *,
     formatted: bool = True,
 ) -> str:
-    """Return the module's text: bindings, uniform structs and NumPy references.
+    """Return the Python text of a module: bindings, uniform structs and NumPy references.
 
-    Without `formatted` the text is not in black's format, which saves a fifth of the time.
+    `source_sha` is the hash of its source.  Without `formatted` the text is not in black's
+    format, which saves a fifth of the time.
     """
     names = module_names(module)
     parts = _body(module, planned, names)
@@ -227,7 +228,7 @@ def tensor_annotation(tensor: Tensor) -> str:
 
 
 def write_output_tuple(writer: Writer, kernel: Kernel, names: KernelNames) -> None:
-    """Write the class of a tuple of several outputs."""
+    """Write the class of the tuple that a kernel with several outputs returns."""
     with writer.block(f"class {names.output}(NamedTuple):"):
         write_docstring(writer, [f"The outputs of `{names.function}`, {_BY_ORDER}."])
         writer.line()
@@ -236,7 +237,7 @@ def write_output_tuple(writer: Writer, kernel: Kernel, names: KernelNames) -> No
 
 
 def write_function(writer: Writer, kernel: Kernel, names: KernelNames) -> None:
-    """Write the function that users call.
+    """Write the Python function that users call for a kernel.
 
     @_SOFTMAX.function
     def softmax(x: Matrix[f32], *, out=..., ctx=...) -> Matrix[f32]:

@@ -23,7 +23,9 @@ Black may change quotes, and a comma before a closing bracket asks it for a line
 
 
 def broken(code: str, width: int) -> tuple[str, ...] | None:
-    """Return the lines of a statement, or None where it is left to black.
+    """Return the lines of a statement that is broken at one bracket.
+
+    None if one break is not enough, or the statement is unusual: then black breaks it.
 
     Before:  def f(x: Vector[f32], *, out: Vector[f32] | None = None) -> Vector[f32]:
     After:   def f(

@@ -18,7 +18,7 @@ _ARGUMENT = re.compile(r"(?:(?<=\()|(?<=, ))\{\d\}(?=[,)])")
 
 
 def fill_template(template: str, arguments: Sequence[Code]) -> Code:
-    """Return the template with its arguments, in parentheses where they need them."""
+    """Return a template with arguments for `{0}`, `{1}` and so on, in parentheses if needed."""
     pieces: list[str] = []
     end = 0
     for match in _PLACEHOLDER.finditer(template):
@@ -44,7 +44,7 @@ def _level(template: str) -> Precedence:
 class FunctionInfo:
     """A user's function as generated Python: its name, and how it is called.
 
-    If it `needs_real`, the float type to compute in is its first argument.  A `fresh`
+    If it `needs_real`, its first argument is the float type to compute in.  If `fresh`, its
     result is a new array, never one of the arguments.
     """
 

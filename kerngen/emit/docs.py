@@ -22,7 +22,7 @@ _ROOM = 24
 
 
 def source_texts(kernel: Kernel) -> Iterator[str]:
-    """Yield a kernel's source: its head, and each statement.
+    """Yield the lines of a kernel's source: its head, `require`s, hosts and statements.
 
     A copy of a struct, which is a statement for each member, is yielded once.
     """
@@ -34,7 +34,7 @@ def source_texts(kernel: Kernel) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """Return one line of text with unprintable characters spelled out."""
+    """Return text with unprintable characters spelled out, so that it stays on one line."""
     return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
@@ -44,7 +44,7 @@ def _escaped(character: str) -> str:
 
 
 def write_docstring(writer: Writer, lines: Sequence[str]) -> None:
-    """Write a docstring; its first line is the summary."""
+    """Write a docstring of these lines, of which the first is the summary."""
     shown = [plain(line).rstrip() for line in lines]
     while shown and not shown[-1]:
         shown.pop()
@@ -85,7 +85,10 @@ def write_comment(writer: Writer, text: str) -> None:
 
 
 def wrapped(text: str, depth: int, indent: str = "") -> list[str]:
-    """Return text as lines that fit at an indentation depth; later lines get `indent`."""
+    """Return text broken into lines that fit at an indentation `depth`.
+
+    The lines come without that indentation; all but the first begin with `indent`.
+    """
     width = max(WIDTH - len(INDENT) * depth - 2, _ROOM)
     return textwrap.wrap(
         text,
@@ -97,7 +100,7 @@ def wrapped(text: str, depth: int, indent: str = "") -> list[str]:
 
 
 def paragraphs(doc: str, depth: int) -> list[str]:
-    """Return a doc comment's lines; a paragraph with an overlong line is refilled.
+    """Return the lines of a doc comment; a paragraph with a line that is too long is refilled.
 
     Lists and indented text keep their line breaks; each line is wrapped by itself.
     """
@@ -113,7 +116,10 @@ def paragraphs(doc: str, depth: int) -> list[str]:
 
 
 def summary(doc: str, otherwise: str) -> list[str]:
-    """Return a doc comment's lines, the first of them a full sentence, or `otherwise`."""
+    """Return the lines of a doc comment, or only `otherwise` if it is empty.
+
+    A first line that is a paragraph of its own gets a full stop if it has none.
+    """
     first, *rest = doc.strip().splitlines() or [otherwise]
     ended = first if first.endswith((".", "!", "?")) else f"{first}."
     if not rest or not rest[0].strip():
@@ -122,7 +128,10 @@ def summary(doc: str, otherwise: str) -> list[str]:
 
 
 def section(title: str, entries: Iterable[tuple[str, str]], depth: int) -> list[str]:
-    """Return a section of a docstring with an entry for each name, if there are any."""
+    """Return the lines of a docstring's section, as `Args:`, with an entry for each name.
+
+    Without entries there are no lines.
+    """
     # In Google's style: `Args:`, then an indented entry for each name.
     lines = [
         INDENT + line

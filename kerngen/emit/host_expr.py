@@ -72,7 +72,7 @@ def _host_function(expr: ir.BuiltinCall) -> str:
 
 
 def warns(expr: ir.Expr) -> bool:
-    """Whether the host computes the expression by NumPy, which may warn."""
+    """Whether the host computes some of an expression by NumPy, which may print warnings."""
     return any(
         isinstance(node, ir.FunctionCall)
         or (isinstance(node, ir.BuiltinCall) and not _host_function(node))

@@ -26,7 +26,10 @@ from kerngen.ir.types import Matrix, Vector
 
 
 def has_hosts(kernel: Kernel) -> bool:
-    """Whether the uniform struct has other values than the call's dims and scalars."""
+    """Whether the uniform struct has other values than the call's dims and scalars.
+
+    Then the generated module has a function that computes all of them.
+    """
     flat = [x for p in kernel.parameters for x in _flat(p.memory, p.name)]
     return bool(kernel.hosts) or flat != [p.name for p in kernel.parameters]
 
@@ -37,7 +40,10 @@ def write_hosts(
     names: ModuleNames,
     functions: Mapping[str, FunctionInfo],
 ) -> None:
-    """Write the function from a call's dims and scalars to the uniform struct's values."""
+    """Write the Python function that computes the values of a kernel's uniform struct.
+
+    Its parameters are the dims and scalars of a call.
+    """
     own = names.kernels[kernel.name]
     memories = {parameter.name: parameter.memory for parameter in kernel.parameters}
 
@@ -80,7 +86,7 @@ def write_computed(
     functions: Mapping[str, FunctionInfo],
     computed: Sequence[tuple[Expr, bool]],
 ) -> None:
-    """Write the function of sizes that a plan can't express, such as those with floats.
+    """Write the Python function that computes sizes which a plan can't express, as with floats.
 
     The function takes dims and scalars by name, and returns the values of the plan's
     `computed` symbols.  `computed` has pairs: an expression, and whether its integers wrap.

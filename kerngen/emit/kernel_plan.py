@@ -54,8 +54,8 @@ _ACCESS: Final[dict[Role, tree.Access]] = {
 class PlannedKernel:
     """A kernel with its plan, in which parameters have their Python names.
 
-    `computed` are the expressions of the plan's `computed` symbols, each with whether
-    its integers wrap.
+    `computed` has, for each `computed` symbol of the plan, its expression and whether its
+    integers wrap.
     """
 
     kernel: Kernel
@@ -66,7 +66,7 @@ class PlannedKernel:
 def plan_kernels(
     module: Module, programs: Iterable[KernelProgram]
 ) -> tuple[PlannedKernel, ...]:
-    """Return the plans of a module's kernels."""
+    """Return the plans of a module's kernels; `programs` are the scheduled kernels."""
     names = kernel_names(module)
     return tuple(plan_kernel(program, names) for program in programs)
 
@@ -76,8 +76,8 @@ def plan_kernel(
 ) -> PlannedKernel:
     """Return the plan of a kernel, in which its parameters have Python's names.
 
-    `names_of` has the names of all kernels of the module, and of those that it has
-    gradients of.
+    `names_of` has the names of all kernels of the module, and of those that they are
+    gradients of, by the kernel's name.
     """
     kernel = program.staged.kernel
     names = names_of[kernel.name]

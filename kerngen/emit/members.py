@@ -16,19 +16,25 @@ RECORD = "value"
 
 
 def literal_place(at: At) -> int | None:
-    """Return the literal number of a path's step, clamped; None if it is computed."""
+    """Return the subscript of an array's element if it is a literal, else None.
+
+    It is clamped to the array.
+    """
     place = as_literal(subscript_value(at.place))
     return None if place is None else min(max(place, 0), at.length - 1)
 
 
 def is_static(path: Path) -> bool:
-    """Whether a path leads to one fixed part, for all indices and values."""
+    """Whether a path leads to the same part every time: all its subscripts are literals."""
     places = (literal_place(step) for step in path if isinstance(step, At))
     return None not in places
 
 
 def attributes(memory: MemoryType, path: Path, text: str, depth: int = 1) -> str:
-    """Return Python code for a part of a struct's object.
+    """Return Python code for a part of a struct's object, whose own code is `text`.
+
+    An array with a subscript that is no literal becomes a list of the part in every element.
+    `depth` numbers the variables of nested comprehensions.
 
     Before:  scene, .lights[j].color
     After:   [item.color for item in scene.lights]
@@ -50,9 +56,9 @@ def attributes(memory: MemoryType, path: Path, text: str, depth: int = 1) -> str
 
 
 def fields(memory: MemoryType, path: Path) -> str:
-    """Return the subscripts of a part in an array of records, fixed arrays whole.
+    """Return the Python subscripts that select the members of a path in an array of records.
 
-    Places in fixed arrays are no part of them: these are axes of what is returned.
+    They have no subscripts for fixed arrays, whose axes are the last ones of the result.
 
     Before:  .trail[k]
     After:   ["trail"]

@@ -19,7 +19,7 @@ def module_name(source: str) -> str:
 
 
 def module_path(source: str, to: str) -> str:
-    """Return the relative path of another source's module, from this one's folder.
+    """Return the path of the module of another source, `to`, relative to this one's folder.
 
     >>> module_path("dsl/a/scene.kern", "dsl/lights.kern")
     '../lights.py'
@@ -31,7 +31,7 @@ def module_path(source: str, to: str) -> str:
 
 
 def relative_module(source: str, to: str) -> str:
-    """Return the relative import name of another source's module.
+    """Return the name by which this source's module imports that of another source, `to`.
 
     >>> relative_module("dsl/a/scene.kern", "dsl/lights.kern")
     '..lights'

@@ -52,8 +52,8 @@ LEVELS: dict[BinaryOp, Precedence] = {
 class Code:
     """A Python expression: its text and its precedence.
 
-    A `weak` one is a Python number: it takes the type of the array that it meets.  A
-    `fresh` one is a new array, which no other name can reach.
+    If `weak`, its value is a Python number, which takes the type of the array that it meets.
+    If `fresh`, it is a new array, which no other name can reach.
     """
 
     text: str
@@ -67,16 +67,16 @@ class Code:
 
     @property
     def atom(self) -> str:
-        """The text, in parentheses unless a suffix such as `[0]` may follow it."""
+        """The text, in parentheses unless it may be followed by a suffix such as `[0]`."""
         return self.at(Precedence.ATOM)
 
 
 def binary(op: BinaryOp, left: Code, right: Code, *, weak: bool = False) -> Code:
-    """Return `left op right`.
+    """Return `left op right`, with parentheses where they are needed.
 
     The tree's shape is kept: `a - (b - c)` has its parentheses.  Comparisons don't chain:
-    `(a < b) == c` has them, too, as `a < b == c` means something else in Python.  An `and`
-    beside an `or` is in parentheses, for the reader.
+    `(a < b) == c` has parentheses, too, as `a < b == c` means something else in Python.  An
+    `and` beside an `or` is in parentheses, for the reader.
     """
     # Operators group to the left: the right side must bind tighter.
     level = LEVELS[op]
@@ -90,7 +90,7 @@ def binary(op: BinaryOp, left: Code, right: Code, *, weak: bool = False) -> Code
 
 
 def call(function: str, arguments: Iterable[str], *, fresh: bool = True) -> Code:
-    """Return a function call."""
+    """Return a call of a function by name; `fresh` is whether its result is a new array."""
     return Code(f"{function}({', '.join(arguments)})", fresh=fresh)
 
 
@@ -104,7 +104,10 @@ def number(value: float | bool) -> Code:
 
 
 def quoted(text: str) -> str:
-    """Return a string literal in black's style, if the text has no quotes."""
+    """Return `text` as a Python string literal, in double quotes as black prefers.
+
+    A text that contains double quotes keeps the form of `repr`.
+    """
     shown = repr(text)
     return shown if '"' in shown else f'"{shown[1:-1]}"'
 

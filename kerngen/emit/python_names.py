@@ -84,7 +84,7 @@ class PythonNamer:
         self._taken = set(reserved)
 
     def claim(self, wanted: str) -> str:
-        """Return `wanted` or the nearest free name, and take it."""
+        """Return `wanted` or the nearest free name, which is then no longer free."""
         name = _public(wanted)
         while name in self._taken:
             name += "_"
@@ -92,7 +92,10 @@ class PythonNamer:
         return name
 
     def claim_all(self, wanted: Iterable[str]) -> dict[str, str]:
-        """Claim several names; those that can stay as they are have precedence."""
+        """Claim several names; return the free name for each, by the wanted one.
+
+        Those that can stay as they are come first, so that no other takes them.
+        """
         listed = tuple(dict.fromkeys(wanted))
         changed = [name for name in listed if self._changes(name)]
         kept = [name for name in listed if name not in changed]
@@ -115,8 +118,9 @@ def _public(name: str) -> str:
 class KernelNames:
     """The Python names of one kernel, and of everything inside it.
 
-    `values` maps every name of the kernel's own name space, `fields` those of its
-    uniform struct, `outputs` those of the tuple that it returns.
+    `values` maps all names of the kernel's own name space to Python's: tensors, parameters,
+    dims, hosts and indices; `fields` maps those of its uniform struct, `outputs` those of the
+    tuple that it returns.
     """
 
     function: str
@@ -136,9 +140,9 @@ class KernelNames:
 class ModuleNames:
     """The Python names of everything in one generated module.
 
-    `structs` maps the structs that the module declares or names to their classes, and
-    `uniforms` those of its kernels' parameters to the classes that lay them out as a
-    uniform buffer does, where that is another layout.
+    `structs` has the class of each struct that the module declares or names.  `uniforms` has
+    a second class for each struct in a kernel's parameters whose layout in a uniform buffer is
+    another one.
     """
 
     kernels: dict[str, KernelNames]
@@ -149,7 +153,7 @@ class ModuleNames:
 
 
 def module_names(module: Module) -> ModuleNames:
-    """Return the names at the top level of a generated module."""
+    """Return all Python names of a generated module."""
     public = PythonNamer(_NOT_FOR_MODULE)
     private = PythonNamer(_PRIVATE_NAMES)
     # Structs come first, so that other modules know their classes' names.
@@ -192,7 +196,7 @@ def module_names(module: Module) -> ModuleNames:
 
 
 def are_kept(kernels: Collection[str], structs: Collection[Struct]) -> bool:
-    """Whether all kernels of a module have their own names in Python, with any parameters."""
+    """Whether all kernels keep their names in Python, even if parameters have `structs`."""
     classes = [class_name(struct) for struct in structs]
     uniforms = (struct_layout(struct, Space.UNIFORM).name for struct in structs)
     names = [*classes, *{*uniforms} - {*classes}, *kernels]
@@ -201,7 +205,10 @@ def are_kept(kernels: Collection[str], structs: Collection[Struct]) -> bool:
 
 
 def kernel_names(module: Module) -> dict[str, KernelNames]:
-    """Return the names in a module's kernels, and in those it has gradients of."""
+    """Return the Python names in each kernel of a module, by the kernel's name.
+
+    Kernels of other modules of which these are gradients are among them.
+    """
     found: dict[str, KernelNames] = {}
     for origin in module.origins:
         found |= module_names(origin).kernels
@@ -230,7 +237,7 @@ def class_name(struct: Struct) -> str:
 
 
 def uniform_structs(module: Module) -> tuple[Struct, ...]:
-    """Return the structs whose layout in a uniform buffer differs from that in storage.
+    """Return the structs in parameters whose layout in a uniform buffer differs from storage.
 
     Inner structs come first, those of other files included: their classes are declared
     in the module of the kernel that needs them.
@@ -249,7 +256,7 @@ def _is_other_in_uniform(struct: Struct) -> bool:
 
 
 def imported_structs(module: Module) -> tuple[Struct, ...]:
-    """Return the structs of other files that a module's text names."""
+    """Return the structs of other files whose names are in a module's generated text."""
     derived = uniform_structs(module)
     held = (member.type for struct in derived for member in struct.members)
     named = (*_named_structs(module), *derived, *_innermost_structs(held))
@@ -301,7 +308,7 @@ def _class_like(name: str) -> str:
 
 @cached_on_instance
 def member_names(struct: Struct) -> dict[str, str]:
-    """Return the Python names of a struct's members."""
+    """Return the Python names of a struct's members, by their names in the source."""
     return _field_names(struct_layout(struct))
 
 
@@ -318,7 +325,7 @@ def _value_namer(taken: Iterable[str]) -> PythonNamer:
 
 
 def function_names(function: Function, constants: dict[str, str]) -> dict[str, str]:
-    """Return the Python names of a function's parameters and lets."""
+    """Return the Python names of a function's parameters and lets, by those in the source."""
     lets = (local.name for local, _ in function.lets)
     parameters = (parameter.name for parameter in function.parameters)
     return _value_namer(constants.values()).claim_all((*parameters, *lets))
@@ -350,7 +357,7 @@ def _kernel_values(kernel: Kernel, kernels: Mapping[str, Kernel]) -> Iterator[st
 
 
 def kernel_expressions(kernel: Kernel) -> Iterator[Expr]:
-    """Yield all expressions of a kernel: its values, and the conditions on its calls."""
+    """Yield the expressions of a kernel's hosts, statements and schedule guards."""
     yield from (host.value for host in kernel.hosts)
     yield from (statement.value for statement in kernel.body)
     for schedule in kernel.schedules:
@@ -365,7 +372,7 @@ def function_expressions(function: Function) -> Iterator[Expr]:
 
 
 def called_functions(expressions: Iterable[Expr]) -> frozenset[str]:
-    """Return the names of the user's functions that the expressions call directly."""
+    """Return the names of the user's functions that some expressions call directly."""
     return frozenset(
         node.function
         for expression in expressions
@@ -386,7 +393,7 @@ def used_functions(module: Module) -> tuple[Function, ...]:
 
 
 def used_constants(module: Module) -> dict[str, float | int | bool]:
-    """Return the `const` items that functions and kernels read, in order of use."""
+    """Return the `const` items that functions and kernels read, by name, in order of use."""
     expressions = [
         *(e for f in used_functions(module) for e in function_expressions(f)),
         *(e for kernel in module.kernels for e in kernel_expressions(kernel)),

@@ -15,7 +15,7 @@ _SCALARS = {Scalar.F32: "float", Scalar.I32: "int", Scalar.U32: "int"}
 
 
 def memory_annotation(memory: MemoryType) -> str:
-    """Return the Python type of a parameter: `tuple[float, float]`, `Mat4x4`, `Light`."""
+    """Return the annotation of a parameter's type: `tuple[float, float]`, `Mat4x4`, `Light`."""
     match memory:
         case Leaf(type=type_):
             return _value_annotation(type_)
@@ -62,12 +62,12 @@ def default_text(parameter: Parameter) -> str:
 
 
 def tensor_parameters(kernel: Kernel) -> tuple[Tensor, ...]:
-    """Return the tensors that a caller passes."""
+    """Return a kernel's tensors that a caller passes: inputs, and those updated in place."""
     return tuple(t for t in kernel.tensors if t.role in (Role.INPUT, Role.UPDATE))
 
 
 def output_tensors(kernel: Kernel) -> tuple[Tensor, ...]:
-    """Return the tensors that a call returns."""
+    """Return a kernel's tensors that a call returns."""
     return tuple(tensor for tensor in kernel.tensors if tensor.role is Role.OUTPUT)
 
 

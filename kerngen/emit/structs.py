@@ -50,16 +50,16 @@ _DTYPES = {
 
 
 def inner_first(structs: Iterable[Struct]) -> tuple[Struct, ...]:
-    """Return structs in such an order that each comes after those it contains."""
+    """Return structs in an order in which each comes after the structs in it."""
     listed = tuple(structs)
     ordered = (inner for struct in listed for inner in structs_in(struct))
     return tuple(dict.fromkeys(struct for struct in ordered if struct in listed))
 
 
 def write_structs(writer: Writer, module: Module, names: ModuleNames) -> None:
-    """Write the classes of a file's structs, then those for uniform layouts.
+    """Write the classes of a file's structs, then those that lay structs out as uniforms.
 
-    Inner ones come first.
+    In both parts a struct comes after the structs in it.
     """
     for struct in inner_first(module.structs):
         printer = StructPrinter(writer, names, member_names(struct))
@@ -87,14 +87,14 @@ def write_uniform(
 @final
 @dataclass(frozen=True, slots=True)
 class StructPrinter:
-    """Prints the classes of one struct; `fields` are the Python names of its fields."""
+    """Writes the class of one struct; `fields` has the Python names of its members."""
 
     writer: Writer
     names: ModuleNames
     fields: Mapping[str, str]
 
     def write(self, name: str, base: str, layout: StructLayout, doc: list[str]) -> None:
-        """Write a documented class; a derived one inherits its fields."""
+        """Write a documented class; unless `base` is `Struct`, its attributes are inherited."""
         writer = self.writer
         writer.line("@dataclass(frozen=True, slots=True)")
         with writer.block(f"class {name}({base}):"):
@@ -108,7 +108,7 @@ class StructPrinter:
                 self._write_attributes(layout)
 
     def write_table(self, name: str, layout: StructLayout, doc: str) -> None:
-        """Write a class as a short table.
+        """Write a class with a docstring of one line, `doc`, and its layout as a short table.
 
         class AxpyUniform(UniformStruct):
             n: int
@@ -158,7 +158,7 @@ class StructPrinter:
                 write_docstring(self.writer, lines)
 
     def field(self, field: LayoutField) -> str:
-        """Return the declaration of a field's layout.
+        """Return the code of a member's `Field`, which states its type, offset and strides.
 
         `trail: vec3f[5]` at 16 becomes
         `Field("trail", vec3f, 16, lengths=(5,), stride=16)`.
@@ -246,7 +246,7 @@ def _leaf_dtype(leaf: Leaf, column_stride: int) -> tuple[str, tuple[int, ...]]:
 
 
 def column_stride_of(laid: Laid) -> int:
-    """Return the distance between a matrix's columns, or 0 for other types."""
+    """Return the distance in bytes between a matrix's columns, or 0 for other types."""
     match laid:
         case LeafLayout(leaf=leaf) if column := column_stride(leaf):
             return column[1]
@@ -257,7 +257,7 @@ def column_stride_of(laid: Laid) -> int:
 
 
 def layout_table(layout: StructLayout) -> list[str]:
-    """Return a layout as a table, padding included."""
+    """Return the lines of a table of a layout, padding included."""
     rows = list(_rows(layout))
     rule = f"======  ====  {'=' * max(len('field'), *(len(text) for *_, text in rows))}"
     shown = [f"{offset:<6}  {size:<4}  {text}" for offset, size, text in rows]

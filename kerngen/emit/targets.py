@@ -24,6 +24,6 @@ SUFFIXES: Final = {
 
 
 def targets_of(files: Iterable[str]) -> frozenset[Target]:
-    """Return the languages of generated files."""
+    """Return the output languages that some generated files are in, by the files' names."""
     ends = {PurePosixPath(path).suffix for path in files}
     return frozenset(t for t, suffixes in SUFFIXES.items() if suffixes[0] in ends)

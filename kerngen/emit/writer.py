@@ -37,23 +37,23 @@ class Writer:
         return self._depth
 
     def line(self, text: str = "") -> None:
-        """Write one line; an empty one carries no indentation."""
+        """Add one line at the current indentation; an empty one has no indentation."""
         self._lines.append(INDENT * self._depth + text if text else "")
 
     def apart(self) -> None:
-        """Write the empty lines before or after a class or function."""
+        """Add the two empty lines that separate classes and functions."""
         self._lines += ["", ""]
 
     def lines(self, text: str) -> None:
-        """Write several lines."""
+        """Add several lines at the current indentation."""
         for line in text.splitlines():
             self.line(line)
 
     @contextmanager
     def block(self, head: str, close: str | None = None) -> Generator[None]:
-        """Write `head`, then the lines of the block one deeper, then `close` if any.
+        """Add `head`, then the lines of the `with` block, one deeper, then `close` if any.
 
-        An empty bracket stays on its line.
+        If the block adds nothing, `close` is on the line of `head`.
         """
         self.line(head)
         first = len(self._lines)

@@ -38,7 +38,7 @@ class Geometry:
     adjoints: tuple[str, ...] | Callable[[Types], tuple[str, ...]]
 
     def adjoints_of(self, given: Types) -> tuple[str, ...]:
-        """Return the adjoints for arguments of these types."""
+        """Return the adjoint of each argument, as source text, for arguments of these types."""
         return self.adjoints(given) if callable(self.adjoints) else self.adjoints
 
     @property
@@ -48,7 +48,7 @@ class Geometry:
         return f"geometry.{_snake_case(self.name)}({places})"
 
     def result(self, given: Types) -> ValueType | None:
-        """Return the result type for arguments of these types, or None."""
+        """Return the result type for arguments of these types, or None if they don't fit."""
         return self.typing(given) if len(given) == self.arity else None
 
 

@@ -28,9 +28,9 @@ from kerngen.source.text import Span
 class Leaf:
     """A scalar, vector or matrix in memory: its value's `type`, and how it is stored.
 
-    - `is_half`: as f16, each component
-    - `narrow`: as an integer of 8 or 4 bits, several to a word
-    - `wide`: as a number of 64 bits, which no kernel reads: for `kerngen bind` alone
+    - `is_half`: whether each component is an f16
+    - `narrow`: the type of an integer of 8 or 4 bits, several of which share a word
+    - `wide`: the type of a 64-bit number; it is for `kerngen bind` alone, as no kernel reads it
     """
 
     type: ValueType
@@ -184,7 +184,7 @@ def lowest_and_highest(storage: Storage) -> tuple[int, int]:
 
 
 def structs_in(type_: MemoryType) -> Iterator[Struct]:
-    """Yield every struct in a type, inner ones first, some maybe repeatedly."""
+    """Yield every struct in a type, inner structs first; a struct may come more than once."""
     match type_:
         case Leaf():
             return

@@ -540,7 +540,7 @@ class Requirement:
     """A condition that every call must meet: `require d % 8 == 0;`.
 
     `condition` is over dims and integer scalars, computed exactly; `text` is the user's.
-    One that a derived kernel's lengths have `implied` is no condition of its gradients.
+    `implied` marks a gradient's equation for a length that the forward kernel derives.
     """
 
     condition: Expr

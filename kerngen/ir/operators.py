@@ -74,7 +74,7 @@ def is_composite(type_: ValueType) -> bool:
 
 
 def swizzle_type(type_: ValueType, components: str) -> Scalar | Vector | None:
-    """Return the type of a swizzle, as `xy` or `zyx`, of a vector; None if it has none."""
+    """Return the type of a swizzle, as `xy`, of a value; None if it has no such components."""
     if not isinstance(type_, Vector) or not 1 <= len(components) <= 4:
         return None
     if not set(components) <= set("xyzw"[: type_.width]):

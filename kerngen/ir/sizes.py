@@ -62,11 +62,12 @@ class _NotASizeError(Exception):
 class SizeMaker:
     """Turns host expressions of a kernel into sizes and guards.
 
-    - `hosts`: the values of the kernel's hosts by name
-    - `name`: a function that returns the name of a parameter in sizes
-    - `taken`: the names that symbols must not have
+    - `hosts`: the expressions of the kernel's hosts by name, which replace the names
+    - `name`: a function that returns the name in sizes of a parameter
+    - `taken`: names that new symbols must not have
     - `wraps`: whether quotients are those of 32-bit integers, as a shader computes them
-    - `computed`: the expressions that the generated module computes, with their symbols
+    - `computed`: the expressions that the generated module computes, each with whether its
+      integers wrap, and their symbols
     """
 
     hosts: Mapping[str, ir.Expr]

@@ -28,7 +28,7 @@ class OptionRule:
 
     @property
     def accepted(self) -> str:
-        """The range in words."""
+        """The range of the option's numbers in words: `1 to 8` or `at least 1`."""
         if self.highest is not None:
             return f"{self.lowest} to {self.highest}"
         return f"at least {self.lowest}"

@@ -43,7 +43,7 @@ _ON_BITS = frozenset({"&", "|", "^"})
 class VisibleNames:
     """The names that an expression may use.
 
-    In a `free` expression number types mix: those of hosts and derived lengths.
+    In a `free` expression number types may mix: hosts and derived lengths have such ones.
     """
 
     functions: Mapping[str, ir.Function]
@@ -185,7 +185,10 @@ def _is_fixed(at: ir.At) -> bool:
 def verify_expr(
     expr: ir.Expr, reach: VisibleNames, indices: tuple[ir.Index, ...] = ()
 ) -> Iterator[str]:
-    """Yield the violated invariants of an expression and its parts."""
+    """Yield the violated invariants of an expression and its parts.
+
+    It may use the names in `reach`, and the `indices` of what is around it.
+    """
     inner = indices
     if isinstance(expr, ir.Reduce):
         inner = (*indices, *expr.indices)

@@ -54,7 +54,7 @@ def map_children(expr: ir.Expr, f: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
 
 
 def with_children(expr: ir.Expr, parts: tuple[ir.Expr, ...]) -> ir.Expr:
-    """Return `expr` with its direct subexpressions replaced, one by one."""
+    """Return a copy of `expr` with other direct subexpressions, in the order of `children`."""
     match expr:
         case ir.Constant() | ir.ConstRef() | ir.IndexValue() | ir.DimValue():
             return expr
@@ -141,7 +141,10 @@ def with_value(subscript: ir.Subscript, value: ir.Expr) -> ir.Subscript:
 
 
 def with_indices(expr: ir.Expr, by: Mapping[ir.Index, ir.Expr]) -> ir.Expr:
-    """Return an expression with indices replaced; their subscripts become clamped.
+    """Return an expression in which other expressions replace indices, as `by` maps them.
+
+    A subscript that changes becomes clamped, unless it is a bare index that another one over
+    the same length replaces.
 
     Before:  x[i, j] * f32(j),   by {j: best[i]}
     After:   x[i, best[i]] * f32(best[i])

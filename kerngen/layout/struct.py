@@ -37,14 +37,14 @@ def uniform_layout(kernel: Kernel) -> StructLayout:
 
 
 def struct_layout(struct: Struct, space: Space = Space.STORAGE) -> StructLayout:
-    """Lay out a struct of the program, as the element of a tensor or in a uniform."""
+    """Lay out a struct of the program, as storage buffers or as uniform buffers hold it."""
     laid = lay_out(struct, space)
     assert isinstance(laid, StructLayout), "a struct is laid out as one"
     return laid
 
 
 def uniform_name(kernel: str) -> str:
-    """Return the struct's name: `LinearGeluUniform` for `linear_gelu`."""
+    """Return the name of a kernel's uniform struct: `LinearGeluUniform` for `linear_gelu`."""
     return f"{pascal_case(kernel)}Uniform"
 
 

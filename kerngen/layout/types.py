@@ -253,7 +253,11 @@ def place(
     struct: Struct | None = None,
     least_align: int = 1,
 ) -> StructLayout:
-    """Return members laid out in their order as a struct."""
+    """Return a struct of members that are laid out one behind the other.
+
+    Its alignment is at least `least_align`; `struct` is its declaration, None for the uniform
+    struct of a kernel.
+    """
     # Members are placed one behind the other; then each span reaches to the next offset.
     listed = tuple(members)
     placed: list[LayoutField] = []
@@ -286,7 +290,7 @@ def place(
 
 
 def footprint_of(member: Member, space: Space) -> Footprint:
-    """Return a member's alignment, and its size up to the next member.
+    """Return a member's alignment, and its size with the padding that must be behind it.
 
     Tint requires that whatever follows a struct in a uniform buffer is a multiple of 16
     bytes behind it, even with an '@size'.
@@ -349,7 +353,7 @@ def type_rules(type_: MemoryType) -> tuple[Rule, ...]:
 
 
 def declared_form(laid: Laid) -> object:
-    """Return a key for the declarations of a type, equal if these are equal."""
+    """Return a hashable key of a laid-out type: equal keys have equal declarations in WGSL."""
     match laid:
         case LeafLayout(leaf=leaf):
             return leaf
@@ -401,7 +405,7 @@ _LEVELS: dict[type, int] = {Scalar: 0, Vector: 1, Matrix: 2}
 
 
 def column_stride(leaf: Leaf) -> tuple[int, int] | None:
-    """Return a matrix's number of columns and their distance, or None for other types."""
+    """Return a matrix's number of columns and their distance in bytes; None for other types."""
     column = leaf.column
     if column is None or not isinstance(leaf.type, Matrix):
         return None
@@ -409,5 +413,8 @@ def column_stride(leaf: Leaf) -> tuple[int, int] | None:
 
 
 def column_size(leaf: Leaf) -> int:
-    """Return the size of a matrix's column in bytes, without padding."""
+    """Return the size of a matrix's column in bytes, without padding.
+
+    For a scalar or vector it is that of the whole.
+    """
     return leaf_footprint(leaf.column or leaf).size

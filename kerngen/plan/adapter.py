@@ -26,7 +26,7 @@ class AdapterInfo:
 
     @property
     def facts(self) -> dict[str, int]:
-        """The facts by their names in guards."""
+        """The facts by their names in guards, such as `adapter.f16`; features are 0 or 1."""
         return {f"adapter.{name}": int(value) for name, value in asdict(self).items()}
 
     def offers(self, needs: Needs) -> bool:

@@ -29,13 +29,14 @@ _CONSTANT: Final = re.compile(r"(\w+) = $")
 
 
 class NotAlikeError(Exception):
-    """Raised for rows that differ in more than `MOST_PARAMETERS`."""
+    """Raised for rows whose template would have more than `MOST_PARAMETERS` parameters."""
 
 
 def shape(piece: Piece) -> object:
-    """Return the shape of a piece, a hashable value: equal shapes have one template.
+    """Return the shape of a piece of a row: rows have a template if their shapes are equal.
 
-    All names have one shape, and so have all sizes; guards differ in their operators.
+    All replaceable names have one shape, and so have all sizes; the shape of a guard is its
+    operators.  Fixed words and declared names are their own shapes.  A shape is hashable.
     """
     if isinstance(piece, str | Declared):
         return piece
@@ -61,18 +62,19 @@ def _shape(guard: host.Guard) -> object:
 @final
 @dataclass(slots=True)
 class RowTemplate:
-    """Collects the parameters of a template while its rows are made.
+    """Makes the template of similar members, each a list of rows, and collects its parameters.
 
-    `parameters` has the name of each by its column, the arguments of all members: of the
-    example above {(add.map, mul.map): "$map", (a, x): "$a", ...}.  So a column that comes
-    again is the same parameter.  `own` are the scratch buffers that the rows declare.
+    A column has what each member has in one place: those of the example above that differ are
+    (add.map, mul.map), (a, x) and so on.  `parameters` maps such columns to their names, here
+    "$map" and "$a": so a column that comes again is the same parameter.  `own` are the scratch
+    buffers that the rows declare.
     """
 
     parameters: dict[Column, str] = field(default_factory=dict["Column", str])
     own: set[str] = field(default_factory=set[str])
 
     def rows(self, members: Sequence[Sequence[Row]]) -> tuple[Row, ...]:
-        """Return the template of several lists of rows of the same shape.
+        """Return the rows of the template of several members, whose rows have the same shapes.
 
         Raises:
             NotAlikeError: If it has too many parameters.
@@ -91,11 +93,14 @@ class RowTemplate:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The parameters: names, then sizes, then numbers."""
+        """The names of the parameters: those of names first, then of sizes, then of numbers."""
         return tuple(self.parameters[column] for column in self._sorted())
 
     def arguments(self, member: int) -> Iterator[Piece]:
-        """Yield the arguments of a member."""
+        """Yield the arguments of a member for the parameters, in the order of `names`.
+
+        `member` is its number among those given to `rows`.
+        """
         return (column[member] for column in self._sorted())
 
     def _sorted(self) -> list[Column]:

@@ -35,10 +35,10 @@ _WORD: Final = re.compile(r"[\w.$-]+")
 @final
 @dataclass(frozen=True, slots=True)
 class ParsedForm:
-    """A form as its file has it: its parameters, the sizes that it names, and its lines.
+    """A form as it is in the file: its parameters, its sizes from `let`, and its other lines.
 
-    Names of parameters and sizes are without the `$`.  `sizes` has the line of each `let`,
-    for errors, and its text.
+    Names of parameters and sizes are without the `$`.  `sizes` maps the name of a size to the
+    line of its `let`, for errors, and to the text of its value.
     """
 
     parameters: tuple[str, ...]
@@ -49,7 +49,10 @@ class ParsedForm:
 def read_form(
     head: PlanLine, inner: Sequence[PlanLine], known: Mapping[str, ParsedForm]
 ) -> ParsedForm:
-    """Return a form; it may use those above it, which are known."""
+    """Parse a form: its line `head`, and the lines in it, `inner`.
+
+    Lines of `inner` may use only the forms in `known`, which are those above it in the file.
+    """
     parameters = tuple(head.fields[-1].split(", "))
     if len(head.fields) != 2 or not all(map(_PARAMETER.fullmatch, parameters)):
         head.refuse("expected 'form NAME | $PARAMETERS'")
@@ -97,7 +100,7 @@ def _form_of(line: PlanLine, forms: Mapping[str, ParsedForm]) -> ParsedForm:
 class Expander:
     """Replaces the `use` lines of a kernel, and adds the sizes that forms name to its scope.
 
-    `lines` collects the lines; a form may use other forms, whose lines are added likewise.
+    `lines` collects the resulting lines, those of forms that a form uses included.
     """
 
     forms: Mapping[str, ParsedForm]
@@ -106,7 +109,7 @@ class Expander:
     _uses: int = 0
 
     def expand(self, lines: Sequence[PlanLine]) -> list[PlanLine]:
-        """Return lines with those of forms instead of each `use`."""
+        """Add lines to `self.lines`, those of its form for each `use`; return `self.lines`."""
         for line, below in zip_longest(lines, lines[1:]):
             if not _is_use(line):
                 self._add(line)

@@ -47,7 +47,10 @@ class Facts:
         return bool(self.guards)
 
     def simplified(self, guard: host.Guard) -> host.Guard:
-        """Return a condition without its parts that always hold."""
+        """Return a condition without the parts that are the same in every call.
+
+        The whole may be such a part: then it is `ALWAYS` or `NEVER`.
+        """
         match self.decide(guard), guard:
             case True, _:
                 return host.ALWAYS
@@ -61,7 +64,7 @@ class Facts:
                 return guard
 
     def decide(self, guard: host.Guard) -> bool | None:
-        """Return True or False if a condition is the same in every call, else None."""
+        """Return True or False if a condition is proven to be that in every call, else None."""
         if guard not in self._decided:
             self._decided[guard] = self._decide(guard)
         return self._decided[guard]
@@ -88,15 +91,15 @@ class Facts:
                 assert_never(guard)
 
     def is_natural(self, size: host.Operand) -> bool:
-        """Whether a size is never negative."""
+        """Whether a size is proven to be at least 0 in every call."""
         return self._is_natural(_sum(host.lift(size)), _MOST_STEPS)
 
     def is_at_most(self, small: host.Operand, large: host.Operand) -> bool:
-        """Whether a size is never larger than another."""
+        """Whether `small` is proven to be at most `large` in every call."""
         return self.is_natural(host.add(large, host.multiply(small, -1)))
 
     def with_more(self, guards: Iterable[host.Guard]) -> Facts:
-        """Return these facts with others added."""
+        """Return these facts and some more guards that hold in every call."""
         return Facts((*self.guards, *guards), self.natural)
 
     @cached_property
@@ -217,9 +220,10 @@ class Facts:
         return is_equal if common == by else None
 
     def residue(self, size: host.Size) -> Residue:
-        """Return the known residue of a size: its value modulo a number.
+        """Return `(r, m)` if a size is known to be r modulo m; m is 0 if it is known to be r.
 
-        Where `d % 8 == 0`, `d + 3` has (3, 8) and `2 * d` has (0, 16).
+        Where `d % 8 == 0`, `d + 3` has (3, 8) and `2 * d` has (0, 16).  If nothing is known, it
+        is (0, 1).
         """
         if size in self._residues:
             return self._residues[size]
@@ -259,7 +263,10 @@ class Facts:
 
 
 def conjuncts(guard: host.Guard) -> tuple[host.Guard, ...]:
-    """Return the conditions that must all hold for this one to hold."""
+    """Return conditions that hold if a guard holds, the guard itself first.
+
+    They are the parts of an `and`, and `a >= b` for `not(a < b)`.
+    """
     match guard:
         case host.All(guards):
             return (guard, *(part for each in guards for part in conjuncts(each)))

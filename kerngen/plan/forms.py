@@ -30,7 +30,7 @@ _LEAST_SAVED: Final = 6
 @final
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Rows with parameters, `$n` and the like, that others use by name."""
+    """A form: rows with parameters such as `$n`, in place of which `use` rows have its name."""
 
     name: str
     parameters: tuple[str, ...]
@@ -42,7 +42,10 @@ Bodies: TypeAlias = Sequence[Sequence[Row]]
 
 
 def with_forms(bodies: Bodies) -> tuple[Forms, Bodies]:
-    """Return the forms of a module by name, and the rows of its kernels that use them."""
+    """Find the forms of a module; return them by name, and the kernels' rows, which use them.
+
+    `bodies` are the rows of each kernel.
+    """
     # Find forms until none saves enough.
     finder = _Finder()
     for body in bodies:
@@ -65,7 +68,10 @@ def with_forms(bodies: Bodies) -> tuple[Forms, Bodies]:
 
 
 def used_in(rows: Iterable[Row], forms: Forms) -> Iterator[Form]:
-    """Yield the forms that rows use, each after those that it uses itself."""
+    """Yield the forms that rows use, each after the forms that its own rows use.
+
+    A form that is used more than once comes more than once.
+    """
     for row in rows:
         if name := _used(row):
             yield from used_in(forms[name].rows, forms)

@@ -25,7 +25,7 @@ U32_LARGEST_F32 = 4294967040
 
 
 def ceil_div(numerator: int, denominator: int) -> int:
-    """Return the quotient rounded up, of a positive denominator."""
+    """Return the quotient rounded up; the denominator must be above 0."""
     return -(-numerator // denominator)
 
 

@@ -56,12 +56,12 @@ class PlanLine:
     used_by: int = 0
 
     def refuse(self, fault: str) -> NoReturn:
-        """Raise PlanSyntaxError for this line."""
+        """Raise `PlanSyntaxError` for this line, with `fault` as the reason."""
         use = f", where line {self.used_by} uses it" if self.used_by else ""
         raise PlanSyntaxError(self.number, f"{fault}{use}")
 
     def string(self, text: str) -> str:
-        """Return the text in a quoted field."""
+        """Return the string in a field, `text`; refuse the line if that has no quotes."""
         try:
             value = json.loads(text)
         except ValueError:
@@ -76,7 +76,10 @@ Block: TypeAlias = tuple[PlanLine, "Sequence[PlanLine]"]
 
 
 def lines_of(text: str) -> list[PlanLine]:
-    """Return the lines of a plan file after the first, once the checksum is verified."""
+    """Return the lines of a plan file between its head and its `end`, without blank ones.
+
+    Raises `PlanSyntaxError` if the checksum is not that of the text.
+    """
     body, end, last = text.rpartition("\n\nend ")
     if not end or last.count("\n") != 1:
         fault = "the file is cut off, or goes on: its last line is no 'end'"
@@ -98,7 +101,7 @@ def _lines(text: str) -> Iterator[PlanLine]:
 
 
 def blocks(lines: Sequence[PlanLine], depth: int) -> Iterator[Block]:
-    """Yield each line at a depth, with the deeper lines that follow it."""
+    """Yield each line at a depth, with the deeper lines between it and the next one."""
     start = 0
     for at, line in enumerate(lines):
         if line.depth < depth or (at == 0 and line.depth != depth):

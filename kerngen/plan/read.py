@@ -79,7 +79,7 @@ class PlanLines:
 
 
 def read_facts(text: str) -> PlanLines:
-    """Return the facts of a file's plans, without their steps.
+    """Parse the text of a plan file, but leave the steps of kernels unparsed.
 
     Raises:
         PlanVersionError: If it is a plan of another version, or no plan.
@@ -99,7 +99,7 @@ def read_facts(text: str) -> PlanLines:
 
 
 def read_plan(text: str) -> tree.ModulePlan:
-    """Return the plans of a file's text.
+    """Parse the text of a plan file, the steps of kernels included.
 
     Raises:
         PlanVersionError: If it is a plan of another version, or no plan.

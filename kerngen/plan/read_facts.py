@@ -24,7 +24,7 @@ _LET: Final = re.compile(r"(\w+) = (.+)")
 @final
 @dataclass(slots=True)
 class FactReader:
-    """Collects the declarations of a kernel, line by line."""
+    """Collects what the lines of a kernel declare; names are declared in `scope`, too."""
 
     scope: PlanNames
     dims: list[str] = field(default_factory=list[str])
@@ -42,7 +42,7 @@ class FactReader:
     gradient: tree.GradientOf | None = None
 
     def read(self, line: PlanLine) -> None:
-        """Add the declaration in a line."""
+        """Parse a line, and add what it declares."""
         word, _, rest = line.fields[0].partition(" ")
         match word:
             case "dims":

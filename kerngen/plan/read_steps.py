@@ -25,13 +25,17 @@ STEPS: Final = ("run", "repeat", "stage", "use")
 @final
 @dataclass(frozen=True, slots=True)
 class StepReader:
-    """Parses steps; they may bind the scope's tensors, and `scratch`."""
+    """Parses the steps of a kernel.
+
+    They may bind the tensors of `scope`, and the scratch buffers of the cases around them,
+    `scratch`.
+    """
 
     scope: PlanNames
     scratch: frozenset[str] = frozenset()
 
     def steps(self, above: PlanLine, lines: Sequence[PlanLine]) -> tree.Sequence:
-        """Return the steps in the lines below another line.
+        """Parse the lines in another line, `above`, as a sequence of steps.
 
         Cases that follow each other, up to one without `when`, are a choice between shaders.
         """

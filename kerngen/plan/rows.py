@@ -26,7 +26,7 @@ from kerngen.plan.text import SizePrinter
 @final
 @dataclass(frozen=True, slots=True)
 class ReplaceableName:
-    """The name of a shader, tensor or stage, in whose place similar rows have another."""
+    """The name of a shader, tensor or stage; similar rows may have another one in its place."""
 
     text: str
 
@@ -34,7 +34,7 @@ class ReplaceableName:
 @final
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The name of a scratch buffer where it is declared, which similar rows have, too."""
+    """The name of a scratch buffer where it is declared; similar rows have the same one."""
 
     text: str
 
@@ -53,7 +53,7 @@ class Row:
 
 
 def rows_of(body: tree.Sequence, depth: int) -> Iterator[Row]:
-    """Yield the rows of a sequence of steps."""
+    """Yield the rows of a sequence of steps, which are indented by `depth`."""
     for step in body:
         match step:
             case tree.Dispatch():
@@ -73,7 +73,7 @@ def rows_of(body: tree.Sequence, depth: int) -> Iterator[Row]:
 
 
 def row_text(row: Row, printer: SizePrinter) -> str:
-    """Return the text of a row, without its indentation."""
+    """Return the text of a row without its indentation; `printer` prints sizes and guards."""
     return "".join(_text(piece, printer) for piece in row.pieces)
 
 

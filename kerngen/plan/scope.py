@@ -36,22 +36,22 @@ class PlanNames:
     _awaited: dict[str, PlanLine] = field(default_factory=dict[str, PlanLine])
 
     def copy(self) -> PlanNames:
-        """Return a copy, in which further sizes may be named."""
+        """Return a copy; sizes that are then named in it are not named here."""
         return replace(self, sizes=dict(self.sizes))
 
     def declare(self, line: PlanLine, known: set[str], names: Iterable[str]) -> None:
-        """Add new names to one of the sets of names; refuse repeated ones."""
+        """Add names to `known`, a set of this scope; refuse the line if it repeats one."""
         for name in names:
             if name in known:
                 line.refuse(f"'{name}' is declared twice")
             known.add(name)
 
     def size(self, line: PlanLine, text: str) -> Size:
-        """Parse a size over dims and scalars."""
+        """Parse a text as a size over dims and scalars; refuse the line if it is none."""
         return self._parse(line, text, Parser.whole_size, _NO_FACTS)
 
     def guard(self, line: PlanLine, text: str, facts: frozenset[str] = FACTS) -> Guard:
-        """Parse a condition, which may use these facts of the adapter."""
+        """Parse a text as a condition, which may use the adapter's facts named in `facts`."""
         return self._parse(line, text, Parser.whole_guard, facts)
 
     def _parse(
@@ -86,13 +86,13 @@ class PlanNames:
         return text
 
     def check_lengths(self) -> None:
-        """Refuse axes whose dim no line declares."""
+        """Refuse the line of an axis whose dim no line has declared."""
         for name, line in self._awaited.items():
             if name not in self.lengths:
                 line.refuse(f"'{name}' is no dim")
 
     def count(self, line: PlanLine, text: str) -> int:
-        """Parse a number that is not negative."""
+        """Parse a number from 0 to 2^53."""
         if not text.isdecimal() or int(text) > MOST:
             line.refuse(f"expected a whole number of at most 2^53, got '{text}'")
         return int(text)
@@ -121,7 +121,7 @@ _FOLDING: Final[Mapping[str, Callable[..., host.Size]]] = {
 
 
 class SizeSyntaxError(ValueError):
-    """Raised for a text that is no size or guard."""
+    """Raised for a text that is neither a size nor a guard."""
 
 
 @final
@@ -129,8 +129,8 @@ class SizeSyntaxError(ValueError):
 class Parser:
     """Parses one text by recursive descent, one token ahead.
 
-    `names` are named sizes that it may use, besides `symbols`.  `kind` ('int', 'name', 'op'
-    or 'end') and `word` are the next token, which ends at `at`.
+    A size may have the `symbols`, and the `names` of sizes, which are replaced by these.
+    `kind` ('int', 'name', 'op' or 'end') and `word` are the next token, which ends at `at`.
     """
 
     text: str
@@ -144,13 +144,13 @@ class Parser:
         self._next()
 
     def whole_size(self) -> host.Size:
-        """Return the whole text as a size."""
+        """Parse the text as a size, to its end."""
         size = self._sized(self._expression(0))
         self._end()
         return size
 
     def whole_guard(self) -> host.Guard:
-        """Return the whole text as a condition."""
+        """Parse the text as a condition, to its end."""
         guard = self._guarded(self._logic())
         self._end()
         return guard

@@ -45,7 +45,7 @@ class TooManyStepsError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """The strategy chosen for a stage, and for later ones that it computes as well."""
+    """The strategy chosen for `stage`; its shaders may compute later stages as well."""
 
     stage: str
     strategy: str
@@ -54,7 +54,10 @@ class Selected:
 @final
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A dispatch of a call, and its scratch buffers by name and number."""
+    """A dispatch of a call, with the stage and strategy that it is of, `origin`.
+
+    `scratch` has the number of each of its scratch buffers in the call, by name.
+    """
 
     dispatch: Dispatch
     origin: Selected

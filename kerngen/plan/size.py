@@ -164,7 +164,7 @@ def children(part: Size | Guard) -> tuple[Size | Guard, ...]:
 
 
 def symbols(part: Size | Guard) -> Iterator[str]:
-    """Yield the symbols in a size or condition, in order."""
+    """Yield the names of the symbols in a size or condition, in order and with repetitions."""
     if isinstance(part, Symbol):
         yield part.name
     for each in children(part):
@@ -215,7 +215,7 @@ def holds(guard: Guard, values: Values) -> bool:
 
 
 def lift(operand: Operand) -> Size:
-    """Return a number as a size; a size stays as it is."""
+    """Return a Python int as a size; a size stays as it is."""
     return Literal(operand) if isinstance(operand, int) else operand
 
 
@@ -352,7 +352,7 @@ def divides(divisor: int, size: Operand) -> Guard:
 
 
 def all_of(*guards: Guard) -> Guard:
-    """Return the condition that all hold, without those that follow from another."""
+    """Return the condition that all guards hold, without guards that follow from others."""
     # Nested conditions are joined; then those that are the same, or follow, go.
     flat = [
         part
@@ -373,7 +373,7 @@ def all_of(*guards: Guard) -> Guard:
 
 
 def any_of(*guards: Guard) -> Guard:
-    """Return the condition that one of them holds."""
+    """Return the condition that at least one of the guards holds."""
     flat = [
         part
         for guard in guards

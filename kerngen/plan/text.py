@@ -20,13 +20,14 @@ INFIX: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 @final
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of a language for sizes and conditions; `{}` is replaced by a text.
+    """The words of a language for sizes and conditions; in each, an operand replaces `{}`.
 
-    - `calls`: functions, and the operators that must be calls where a divisor may be zero
-    - `both`, `either`, `negation`, `comparisons`: of conditions
-    - `literal`, `negative`: integers, `{}n` in JavaScript
-    - `name`, `part`: a name of a dim or scalar, and one with a point: `camera.width`
-    - `select`: a `Select`, with condition and both sizes
+    - `calls`: each function as a call, and the operators that must be calls where a divisor
+      may be zero
+    - `both`, `either`, `negation`, `comparisons`: for `and`, `or`, `not` and comparisons
+    - `literal`, `negative`: an integer that is not negative, or negative: `{}n` in JavaScript
+    - `name`, `part`: the name of a dim or scalar, and one with a point: `camera.width`
+    - `select`: a choice of two sizes; the condition comes first
     - `operators`: functions that are operators of the language; they are in parentheses, as
       languages disagree how tightly they bind
     """
@@ -52,13 +53,13 @@ KERN: Final = Words({name: name + "({})" for name in FUNCTIONS if name not in IN
 @final
 @dataclass(frozen=True, slots=True)
 class SizePrinter:
-    """Prints sizes in the words of a language; those in `names` are printed as their names."""
+    """Prints sizes in the words of a language; a size in `names` is printed as that name."""
 
     names: Mapping[host.Size, str] = field(default_factory=dict["host.Size", str])
     words: Words = KERN
 
     def size(self, size: host.Size, level: int = 0) -> str:
-        """Return the text of a size, in parentheses if a precedence level needs them."""
+        """Return the text of a size, in parentheses if its precedence is below `level`."""
         if size in self.names:
             return self.names[size]
         match size:
@@ -144,17 +145,17 @@ PLAIN: Final = SizePrinter()
 
 
 def to_text(size: host.Size) -> str:
-    """Return the text of a size, over the names of dims and scalars."""
+    """Return the text of a size in a plan file, by the names of dims and scalars."""
     return PLAIN.size(size)
 
 
 def guard_text(guard: host.Guard) -> str:
-    """Return the text of a condition."""
+    """Return the text of a condition in a plan file."""
     return PLAIN.guard(guard)
 
 
 def figures(guard: host.Guard, values: host.Values) -> Iterator[str]:
-    """Yield the values that a condition depends on: `d is 12`, `12 % 8 is 4`."""
+    """Yield the values in a call of what a condition depends on: `d is 12`, `12 % 8 is 4`."""
     known = {name: int(values[name]) for name in host.symbols(guard)}
     yield from (f"{name} is {value}" for name, value in known.items())
     # A printer that names each symbol by its value: `12 % 8` for `d % 8`.
@@ -167,7 +168,10 @@ def figures(guard: host.Guard, values: host.Values) -> Iterator[str]:
 
 
 def sides_of(guard: host.Guard) -> Iterator[host.Apply | host.Select]:
-    """Yield the sizes that the comparisons of a condition compute, each once."""
+    """Yield the sides of a condition's comparisons that are computed, each once.
+
+    `d % 8 == rest` has `d % 8`: symbols and literals are left out.
+    """
     sides = dict.fromkeys(_sides(guard))
     yield from (side for side in sides if isinstance(side, host.Apply | host.Select))
 

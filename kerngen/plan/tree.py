@@ -86,8 +86,9 @@ class RangeCheck:
     """A check that an affine subscript stays inside its axis.
 
     The subscript's value is `offset` plus the `terms`, by 32-bit arithmetic; `extent` is the
-    axis's length, `text` the subscript's source.  If a range in `around` is empty, nothing is
-    read.  One that `is_guarded` is read under a condition.
+    axis's length, `text` the subscript's source.  `around` are the lengths over which the
+    indices around the read range: if one is 0, nothing is read.  If `is_guarded`, the read is
+    under a condition.
     """
 
     text: str
@@ -105,8 +106,8 @@ class RangeCheck:
 class Gather:
     """A check that an axis read by clamped subscripts is not empty.
 
-    `extent` is the axis's length; subscripts are clamped to it, so it must not be 0, unless
-    a range in `around` is: then nothing is read.
+    `extent` is the axis's length: it must not be 0, unless one of `around` is, the lengths
+    over which the indices around the read range.  Then nothing is read.
     """
 
     tensor: str
@@ -140,7 +141,7 @@ class GradientOf:
     arguments: Pairs = ()
 
     def argument(self, name: str) -> str:
-        """Return the other kernel's name for an argument or a given result."""
+        """Return the name in the original kernel of a parameter of the gradient."""
         return next((of for of, own in self.arguments if own == name), name)
 
 
@@ -177,8 +178,8 @@ class Dispatch:
     counts itself as `y * num_workgroups.x + x` and returns beyond the total.
 
     `trips` is the number of turns of one invocation's loops, for adapters that stop after a
-    number of them.  `terms` is the end of a 32-bit counter of the shader, where it may
-    overflow.  `constants` are the values of the shader's overrides, by name.
+    number of them.  `terms` is the number that a 32-bit counter of the shader counts up to, 0
+    where it can't overflow.  `constants` are the values of the shader's overrides, by name.
     """
 
     wgsl: str
@@ -215,7 +216,7 @@ class Needs:
     subgroups: bool = False
 
     def within(self, others: Needs) -> bool:
-        """Whether an adapter that meets the other needs meets these, too."""
+        """Whether every adapter that meets the needs `others` meets these, too."""
         return (
             self.workgroup_bytes <= others.workgroup_bytes
             and self.invocations <= others.invocations
@@ -223,7 +224,7 @@ class Needs:
         )
 
     def joined(self, others: Needs) -> Needs:
-        """Return needs that include both."""
+        """Return the needs of what has both these needs and `others`."""
         return Needs(
             max(self.workgroup_bytes, others.workgroup_bytes),
             max(self.invocations, others.invocations),
@@ -240,8 +241,8 @@ NOTHING: Final = Needs()
 class Case:
     """A case of a choice: a condition, and the steps to run.
 
-    It applies if its condition holds and the adapter has what it needs.  Its scratch
-    buffers are for all dispatches in it.
+    It applies if its condition holds and the adapter has what it needs.  All dispatches in it
+    may bind its scratch buffers.
     """
 
     name: str
@@ -256,8 +257,8 @@ class Case:
 class Choice:
     """A choice: the first of its cases that applies is run.
 
-    A choice of a strategy computes `stages`: each case runs those itself that no choice
-    within it computes.  Softmax is one shader for all stages, or one for each:
+    A choice of a strategy computes `stages`.  A case may have choices for some of them in it,
+    and computes the others itself.  Softmax is one shader for all stages, or one for each:
 
         stage top, total, y
           reduce | when m < 64 and n > 65536      computes top
@@ -291,7 +292,7 @@ Sequence: TypeAlias = tuple[Step, ...]
 
 
 def choices_in(body: Sequence) -> Iterator[Choice]:
-    """Yield every choice of a tree, outer ones first."""
+    """Yield every choice in a sequence of steps, a choice before those within its cases."""
     for step in body:
         match step:
             case Choice(cases):
@@ -305,12 +306,12 @@ def choices_in(body: Sequence) -> Iterator[Choice]:
 
 
 def cases_in(body: Sequence) -> Iterator[Case]:
-    """Yield every case of a tree."""
+    """Yield every case in a sequence of steps, those of inner choices included."""
     return (case for choice in choices_in(body) for case in choice.cases)
 
 
 def dispatches_in(body: Sequence) -> Iterator[Dispatch]:
-    """Yield every dispatch of a tree."""
+    """Yield every dispatch in a sequence of steps, in all cases; each of a `Repeat` once."""
     for step in body:
         match step:
             case Choice(cases):
@@ -325,7 +326,7 @@ def dispatches_in(body: Sequence) -> Iterator[Dispatch]:
 
 
 def sizes_in(body: Sequence) -> Iterator[Size | Guard]:
-    """Yield every size and condition of a tree, in the order of its text."""
+    """Yield every size and condition in a sequence of steps, in the order of a plan file."""
     for step in body:
         match step:
             case Dispatch(groups=groups, trips=trips, terms=terms):
@@ -343,7 +344,7 @@ def sizes_in(body: Sequence) -> Iterator[Size | Guard]:
 
 
 def stages_of(body: Sequence) -> tuple[str, ...]:
-    """Return the names of the stages that a sequence computes, in order."""
+    """Return the stages that the choices of a sequence compute, in order, by name."""
     choices = (step for step in body if isinstance(step, Choice))
     return tuple(chain.from_iterable(choice.stages for choice in choices))
 

@@ -52,7 +52,7 @@ class Declarations:
         self._used: dict[str, frozenset[str]] = {}
 
     def used(self, name: str) -> frozenset[str]:
-        """Return the other declarations that a declaration uses directly."""
+        """Return the names of the other declarations that a declaration uses directly."""
         if name not in self._used:
             text = _COMMENT.sub("", self.texts[name])
             if _STRUCT.search(text):
@@ -68,7 +68,7 @@ class Declarations:
         return self._used[name] - {name}
 
     def reached(self, entry: str) -> frozenset[str]:
-        """Return an entry point with all declarations that it uses, directly or not."""
+        """Return the names of an entry point and of all that it uses, directly or not."""
         seen = {entry}
         left = [entry]
         while left:
@@ -78,7 +78,7 @@ class Declarations:
         return frozenset(seen)
 
     def is_entry_point(self, name: str) -> bool:
-        """Whether a declaration is an entry point."""
+        """Whether there is a declaration of this name that is a compute entry point."""
         return "\n@compute" in f"\n{self.texts.get(name)}"
 
 
@@ -128,9 +128,9 @@ def _any_of(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def only(text: str, entry: str) -> str:
-    """Return a file's text with all that an entry point does not use blanked out.
+    """Return a file's text without the declarations that an entry point does not use.
 
-    Lines are blank, not gone, so that line numbers in messages are those of the file.  A
+    Their lines are blank, not gone, so that line numbers in messages are those of the file.  A
     text without the entry point is returned unchanged: the driver refuses it.
     """
     code = Declarations(text)

@@ -64,7 +64,7 @@ def plan_text(plan: tree.ModulePlan) -> str:
     """Return the text of a plan file.
 
     Raises:
-        PlanValueError: If a kernel has what no reader would take.
+        PlanValueError: If a reader would refuse the text, or read another plan.
     """
     head = f"{HEAD} | {_quoted(plan.source)} | sha256 {plan.stamp}"
     blocks = _blocks(plan.kernels, {kernel.name for kernel in plan.kernels})
@@ -95,7 +95,10 @@ class PlanValueError(ValueError):
 
 
 def lines_of_kernel(kernels: Sequence[tree.KernelPlan], name: str) -> list[str]:
-    """Return the lines of a kernel of a module, after those of the forms that it uses."""
+    """Return the lines of the kernel `name` in a plan file of `kernels`.
+
+    The lines of the forms that it uses come first.
+    """
     return [*_blocks(kernels, {name})][1:]
 
 
@@ -224,7 +227,10 @@ def _quoted(text: str) -> str:
 def named_sizes(
     sizes: Iterable[host.Size | host.Guard], taken: Collection[str]
 ) -> dict[host.Size, str]:
-    """Return names for the sizes that lines would repeat, inner ones first."""
+    """Return names for the sizes that lines would repeat, inner sizes first.
+
+    No name is one of `taken`.  Sizes with a short text get no name.
+    """
     # By length: a size is longer than those in it, whose names it may then use.
     counts: Counter[host.Size] = Counter()
     for size in sizes:
@@ -241,7 +247,7 @@ def named_sizes(
 
 
 def taken_names(kernel: tree.KernelPlan) -> set[str]:
-    """Return the names that sizes of a kernel can't have."""
+    """Return the names in a kernel's sizes, which a `let` must not have."""
     return {
         *kernel.dims,
         *kernel.guards,

@@ -11,7 +11,7 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True, slots=True)
 class StructMember:
-    """A member of a struct; `size` is its `@size`, if it has one."""
+    """A member of a struct; `size` is the number in its `@size`, None without one."""
 
     name: str
     type: str
@@ -73,7 +73,7 @@ class WorkgroupVar:
 @final
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function declaration below a comment; `parameters` are (name, type)."""
+    """A function declaration below a comment; `parameters` are pairs of a name and a type."""
 
     name: str
     parameters: tuple[tuple[str, str], ...]

@@ -23,7 +23,9 @@ _LEAVES: Final = (t.Ident, t.Literal)
 def named_where_deep(
     body: Iterable[t.Stmt], fresh: Callable[[str], str]
 ) -> tuple[t.Stmt, ...]:
-    """Return statements in which inner parts of too deep expressions are named by `let`.
+    """Return statements whose too deep expressions are split: a `let` names an inner part.
+
+    `fresh` returns an unused name that resembles its argument.
 
     Before:  y[i] = exp(exp(... exp(x[i]) ...));
     After:   let inner = exp(... exp(x[i]) ...);

@@ -75,7 +75,7 @@ class Namer:
         self._again: dict[str, int] = {}
 
     def claim(self, wanted: str) -> str:
-        """Return `wanted` or the nearest free name, and take it."""
+        """Return `wanted` or the nearest free name, which is then no longer free."""
         # WGSL allows `_a`, but not `_` or `__a`, and no digit in front.
         name = wanted.lstrip("_")
         if not name[:1].isalpha():
@@ -90,12 +90,12 @@ class Namer:
 
 
 def unlike_enumerants(wanted: str) -> str:
-    """Return a name, with a `_` added if it would hide an address space or access mode."""
+    """Return `wanted`, with a `_` added if it would hide an address space or access mode."""
     return f"{wanted}_" if wanted in ENUMERANTS else wanted
 
 
 def value_namer(helpers: Iterable[str] = ()) -> Namer:
-    """Return the namer for a shader's variables and functions, without those of `helpers`."""
+    """Return a namer for a shader's variables and functions; it avoids names of `helpers`."""
     return Namer(_NOT_FOR_VALUES | set(helpers))
 
 

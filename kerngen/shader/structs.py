@@ -43,14 +43,14 @@ class StructDeclarations:
         return tuple(self._declared)
 
     def declare_uniform(self, laid: layout.StructLayout) -> str:
-        """Declare a kernel's uniform struct; return its name, `Uniform`.
+        """Declare a kernel's uniform struct; return its name in the shader.
 
-        If another struct has that name, it is `Uniform_`.
+        That is `Uniform`, or `Uniform_` if another struct has the name.
         """
         return self._struct(replace(laid, name=UNIFORM))
 
     def type_of(self, laid: layout.Laid) -> str:
-        """Return the WGSL type of a laid-out type, after declaring its structs."""
+        """Return the WGSL type of a laid-out type, and declare the structs in it if need be."""
         match laid:
             # Integers of 8 and 4 bits are in words, which the shader takes apart.
             case layout.LeafLayout(leaf=leaf):
@@ -87,5 +87,5 @@ class StructDeclarations:
 
 @cached_on_instance
 def members_of(laid: layout.StructLayout) -> dict[str, str]:
-    """Return the WGSL name of each field of a struct."""
+    """Return the WGSL name of each member of a struct, by its name in the source."""
     return member_names(field.name for field in laid.fields)

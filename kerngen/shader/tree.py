@@ -109,7 +109,7 @@ class Call(Expr):
 @final
 @dataclass(frozen=True, slots=True)
 class Template(Expr):
-    """A call whose text is a format template, from the row of a built-in.
+    """A call that is printed by a format template of a built-in's row.
 
     That of `tanh` is `tanh(clamp({0}, {T}(-15.0), {T}(15.0)))`: `{0}` is the first argument,
     and `{T}` is `type`, f32 or vec4f.
@@ -178,7 +178,7 @@ ONE = u32(1)
 
 
 def as_int(expr: Expr) -> int | None:
-    """Return the value of a u32 literal, or None."""
+    """Return the value of an expression that is a u32 literal, or None for others."""
     return _u32_of(expr.text) if isinstance(expr, Literal) else None
 
 

@@ -25,7 +25,7 @@ NUMBERS = {Scalar.F32: "float", Scalar.I32: "int", Scalar.U32: "int"}
 def print_uniform(
     printer: ExpressionPrinter, expr: ir.UniformValue, frame: Frame
 ) -> Code:
-    """Return a parameter, a host or a part of one, aligned with the frame."""
+    """Return the code of a parameter, a host or a part of one, aligned with the frame."""
     scope = printer.scope
     if is_static(expr.path):
         code = print_static(scope, expr)
@@ -46,7 +46,7 @@ def print_uniform(
 
 
 def print_static(scope: FunctionBody, expr: ir.Expr) -> Code | None:
-    """Return a part of a parameter that depends on no index, else None.
+    """Return the code of a parameter or its part, if all subscripts are literals, else None.
 
     Before:  camera.view[3].x
     After:   float(camera.view[3][0])

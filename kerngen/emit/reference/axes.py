@@ -24,9 +24,10 @@ from kerngen.ir.walk import walk
 def find_carrier(
     expr: Expr, wanted: frozenset[Index], loops: Container[Index]
 ) -> Frame | None:
-    """Return the axes, in their order, of a tensor that is read at just these indices.
+    """Return the indices along the axes of a tensor that `expr` reads at all `wanted` indices.
 
-    To compute an expression over these axes takes as much memory as that tensor.
+    To compute the expression over these axes takes as much memory as that tensor.  None if no
+    tensor is read at just these indices.
     """
     # The first tensor that is read with exactly these indices, each along one axis.
     for node in walk(expr):
@@ -39,9 +40,9 @@ def find_carrier(
 def align(
     array: Code, axes: Sequence[Index], frame: Frame, type_: ValueType = Scalar.I32
 ) -> Code:
-    """Return an array with its axes reordered and extended to match a frame.
+    """Return an array, whose axes lie along the indices `axes`, as it broadcasts in a frame.
 
-    A vector's or matrix's own axes stay last.
+    Axes are reordered, and axes of length 1 added.  A vector's or matrix's own axes stay last.
 
     Before:  x, axes (j, i), frame (i, j, k)
     After:   x.T[:, :, None]
@@ -54,13 +55,20 @@ def align(
 
 
 def spread(ordered: Sequence[Index], frame: Frame) -> list[str]:
-    """Return the subscripts that put axes, in the frame's order, in their places."""
+    """Return the subscripts that put an array's axes in their places in a frame.
+
+    `ordered` are the indices of the axes, in the frame's order.  Each index of the frame from
+    the first of them on has a `:`, or `None` where the array has no axis.
+    """
     first = frame.index(ordered[0]) if ordered else len(frame)
     return [":" if index in ordered else "None" for index in frame[first:]]
 
 
 def subscript(array: Code, parts: Sequence[str]) -> Code:
-    """Return `array[parts]`, without a `:` at the end, or the array if nothing is left."""
+    """Return `array[parts]`, without `:` at the end; the array itself if all parts are `:`.
+
+    If parts are only `:` and `None`, all are written.
+    """
     needed = list(parts)
     while needed and needed[-1] == ":":
         needed.pop()

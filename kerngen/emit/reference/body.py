@@ -41,7 +41,7 @@ from kerngen.ir.walk import subscript_value, walk
 
 
 def reference_body(kernel: ir.Kernel, scope: FunctionBody) -> str:
-    """Return the lines of a reference's body."""
+    """Return the lines of the body of a kernel's reference, as one text."""
     # Statements are printed first: they determine which dims, hosts and arguments are needed.
     written: set[ir.Tensor] = set()
     for statement in kernel.body:
@@ -312,7 +312,7 @@ def _write_dims(
 
 
 def write_store(scope: FunctionBody, statement: Statement, stored: StoreAt) -> None:
-    """Write a store at a position.
+    """Write the lines of a statement that stores values at a position.
 
     Before:  cache[at + i, g] = k[i, g];     m[pos[0], j] = v[j];
     After:   cache[at : at + s, :] = k       if n:

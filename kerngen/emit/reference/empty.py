@@ -31,12 +31,12 @@ _LIMITS: dict[tuple[ReduceKind, Scalar], str] = {
 
 
 def limit_of(expr: Reduce) -> str | None:
-    """Return the neutral value that NumPy's `max` and `min` must be given, or None."""
+    """Return the code of the neutral value of a `max` or `min`; None for others."""
     return _LIMITS.get((expr.kind, scalar_of(expr.type)))
 
 
 def empty_array(scope: FunctionBody, expr: Reduce, outer: Frame) -> str:
-    """Return an array of a reduction's neutral value, with the shape of a frame."""
+    """Return the code of an array of a reduction's neutral value, in the shape of a frame."""
     return _EMPTY[expr.kind].format(
         shape=scope.shape(outer, expr.type),
         dtype=scope.dtype(expr.type),
@@ -45,7 +45,7 @@ def empty_array(scope: FunctionBody, expr: Reduce, outer: Frame) -> str:
 
 
 def write_empty(printer: ExpressionPrinter, expr: Reduce, outer: Frame) -> str:
-    """Write a variable with a reduction's neutral value, and return its name."""
+    """Write a variable that has a reduction's neutral value, and return its name."""
     scope = printer.scope
     total = scope.fresh(f"{expr.kind}_over_{'_'.join(i.name for i in expr.indices)}")
     scope.writer.line(f"{total} = {empty_array(scope, expr, outer)}")
@@ -55,7 +55,10 @@ def write_empty(printer: ExpressionPrinter, expr: Reduce, outer: Frame) -> str:
 def unless_empty(
     printer: ExpressionPrinter, expr: Reduce, outer: Frame, value: Callable[[], Code]
 ) -> Code:
-    """Return a reduction, which is computed only if it has terms if it reads fixed elements.
+    """Return the code of a reduction, made by `value()`, so that it is right for empty ranges.
+
+    If the reduction reads elements that don't depend on all its indices, a variable is written
+    that has the neutral value, and gets the reduction's in an `if` that tests the lengths.
 
     Before:  sum[p] a[p] * b[0, p]
     After:   sum_over_p = np.zeros((), real.dtype)

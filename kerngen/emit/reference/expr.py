@@ -47,7 +47,7 @@ _EXACT = frozenset[ir.BinaryOp](("+", "-", "*"))
 
 @final
 class ReferencePrinter:
-    """Prints the expressions of one generated function."""
+    """Prints the expressions of one generated function as Python code."""
 
     def __init__(self, scope: FunctionBody) -> None:
         self._scope = scope
@@ -58,7 +58,7 @@ class ReferencePrinter:
         return self._scope
 
     def print(self, expr: ir.Expr, frame: Frame) -> Code:
-        """Return the expression, aligned with the frame."""
+        """Return the code of an expression, whose value is aligned with the frame."""
         match expr:
             case ir.Constant(value=value):
                 return number(value)
@@ -100,7 +100,7 @@ class ReferencePrinter:
                 assert_never(expr)
 
     def array(self, expr: ir.Expr, frame: Frame) -> Code:
-        """Return the expression as an array, even if it is a plain number."""
+        """Return the code of an expression, made an array if it is a plain number."""
         code = self.print(expr, frame)
         return self._scope.typed(code, expr.type) if code.weak else code
 
@@ -193,8 +193,7 @@ class ReferencePrinter:
 
 
 def print_swizzle(printer: ExpressionPrinter, expr: Swizzle, frame: Frame) -> Code:
-    """
-    Take components of a vector by their letters.
+    """Return the code that takes components of a vector by their letters.
 
     Before:  v.x      v.xy        v.zyx
     After:   v[..., 0]  v[..., :2]  v[..., [2, 1, 0]]
@@ -213,8 +212,7 @@ def print_swizzle(printer: ExpressionPrinter, expr: Swizzle, frame: Frame) -> Co
 
 
 def print_part(printer: ExpressionPrinter, expr: Part, frame: Frame) -> Code:
-    """
-    Take a component of a vector or a column of a matrix by its number.
+    """Return the code that takes a vector's component or a matrix's column by its number.
 
     Before:  m[1]         m[k]
     After:   m[..., 1, :]  geometry.column(m, k)
@@ -240,8 +238,7 @@ def _of_column(place: str, *, is_column: bool) -> list[str]:
 
 
 def print_construct(printer: ExpressionPrinter, expr: Construct, frame: Frame) -> Code:
-    """
-    Make a vector or a matrix of its parts.
+    """Return the code that makes a vector or a matrix of its parts.
 
     Before:  vec3f(x, y, 1.0)                 vec4f(v, 1.0)
     After:   geometry.vector(real, x, y, 1.0)  geometry.join(v, real([1.0]))
@@ -270,7 +267,7 @@ def print_construct(printer: ExpressionPrinter, expr: Construct, frame: Frame) -
 
 
 def print_product(expr: Binary, left: Code, right: Code) -> Code | None:
-    """Return a product with a matrix that is not componentwise, else None."""
+    """Return the code of a product with a matrix, if it is not componentwise, else None."""
     function = _product_function(expr) if expr.op == "*" else None
     return None if function is None else call(function, [left.text, right.text])
 

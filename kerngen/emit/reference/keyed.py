@@ -38,10 +38,10 @@ _OF_NOTHING: dict[ReduceKind, str] = {"sum": "0", "prod": "1"}
 
 
 def print_keyed(printer: ExpressionPrinter, expr: Reduce, frame: Frame) -> Code | None:
-    """Return a keyed, prefix or ragged reduction, aligned with the frame, or None.
+    """Return the code of a keyed, prefix or ragged reduction, aligned with the frame.
 
-    None is returned for other reductions, and where the terms are more than the elements of
-    any tensor that is read: then loops need less memory.
+    None for other reductions, and where the terms are more than the elements of any tensor
+    that is read: then loops need less memory.
     """
     if expr.condition is None or not isinstance(expr.type, Scalar):
         return None
@@ -155,8 +155,9 @@ def _scattered(printer: ExpressionPrinter, found: Keyed, frame: Frame) -> Code |
 def print_keyed_place(
     printer: ExpressionPrinter, expr: Reduce, frame: Frame
 ) -> Code | None:
-    """
-    Find the place of the best term of each result; None where it has no key.
+    """Return the code that finds the index of the best term for each key; None without keys.
+
+    None, too, where a loop is needed, as for a condition that depends on more than the terms.
 
     Before:  argmax[i when ids[i] == u32(q)] x[i]
     After:   ref.keyed_places(np.maximum, (groups,), (ids,), x)

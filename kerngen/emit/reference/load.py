@@ -31,7 +31,7 @@ from kerngen.ir.walk import subscript_value
 
 
 def print_load(printer: ExpressionPrinter, load: Load, frame: Frame) -> Code:
-    """Return the elements that a read yields, aligned with the frame."""
+    """Return the code of the values of a read, aligned with the frame."""
     # 1. All subscripts are slices, of different indices; 2. one is a gather, apart from the
     # slices; 3. others, such as several gathers, or x[i, i].
     loops = printer.scope.loops
@@ -45,14 +45,14 @@ def print_load(printer: ExpressionPrinter, load: Load, frame: Frame) -> Code:
 
 
 def print_index(scope: FunctionBody, index: Index, frame: Frame) -> Code:
-    """Return the values of an index; within its own loop, the current value."""
+    """Return the code of all values of an index; in a loop over it, of the current value."""
     if index in scope.loops:
         return Code(scope.loops[index], weak=True)
     return align(Code(scope.range_of(index)), [index], frame)
 
 
 def sliced(scope: FunctionBody, load: Load) -> Code:
-    """Return the slices of a tensor that a read needs."""
+    """Return the code of a tensor, sliced along the axes of which a read needs a slice."""
     parts = [
         run_text(scope, run, extent) if run else ":"
         for run, extent in _runs(scope, load)

@@ -29,7 +29,7 @@ def write_function(
     names: ModuleNames,
     functions: Mapping[str, FunctionInfo],
 ) -> FunctionInfo:
-    """Write one of the user's functions over arrays, and return how to call it."""
+    """Write a user's function as Python over arrays, and return how generated code calls it."""
     own = function_names(function, names.constants)
     scope = FunctionBody(own, names.constants, functions)
     printer = ReferencePrinter(scope)

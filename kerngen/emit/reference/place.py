@@ -15,7 +15,7 @@ from kerngen.ir.nodes import Reduce
 
 
 def print_place(printer: ExpressionPrinter, expr: Reduce, frame: Frame) -> Code:
-    """Return the position, aligned with the frame."""
+    """Return the code of an `argmax` or `argmin`, aligned with the frame."""
     # 1. By key; 2. over an axis of a tensor as large as all terms; 3. by loops.
     by_key = print_keyed_place(printer, expr, frame)
     if by_key is not None:

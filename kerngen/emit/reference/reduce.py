@@ -41,7 +41,7 @@ _ACCUMULATE: dict[ReduceKind, str] = {
 
 
 def print_reduce(printer: ExpressionPrinter, expr: Reduce, frame: Frame) -> Code:
-    """Return the reduction, aligned with the frame."""
+    """Return the code of a reduction, aligned with the frame."""
     if expr.finds_place:
         return print_place(printer, expr, frame)
     found = print_keyed(printer, expr, frame)
@@ -191,7 +191,7 @@ def _by_loops(printer: ExpressionPrinter, expr: Reduce, outer: Frame) -> Code:
 
 
 def letters_for(names: Iterable[str]) -> dict[str, str]:
-    """Return a letter for each index: its own name, its initial, or an unused one."""
+    """Return einsum's letter for each index: its own name, its initial, or an unused one."""
     listed = list(dict.fromkeys(names))
     letters = {name: name for name in listed if len(name) == 1 and name.isalpha()}
     for name in listed:

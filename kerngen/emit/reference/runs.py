@@ -49,7 +49,7 @@ class AxisSlice:
 
 
 def axes_read(load: ir.Load) -> list[tuple[ir.Subscript, ir.Extent]]:
-    """Return the subscript and the length of each axis that a read goes into.
+    """Return the subscript and the length of each axis of a tensor that a read has.
 
     The axes of fixed arrays in its elements are among them.
     """
@@ -58,7 +58,10 @@ def axes_read(load: ir.Load) -> list[tuple[ir.Subscript, ir.Extent]]:
 
 
 def run_of(subscript: ir.Subscript, loops: Container[ir.Index]) -> AxisSlice | None:
-    """Return the slice of its axis that a subscript reads, or None."""
+    """Return the slice of its axis that a subscript reads; None if it reads no slice.
+
+    An index in `loops` is one number at a time.
+    """
     form = subscript_form(subscript)
     if form is None:
         return None
@@ -79,7 +82,10 @@ def run_of(subscript: ir.Subscript, loops: Container[ir.Index]) -> AxisSlice | N
 
 
 def read_axes(expr: ir.Expr, loops: Container[ir.Index]) -> Frame | None:
-    """Return the indices along the axes of a read, or None if one is not a slice."""
+    """Return the indices along the axes of what a read yields.
+
+    None if a subscript reads no slice, or if `expr` is no read.
+    """
     if not isinstance(expr, ir.Load):
         return None
     runs = [run_of(subscript, loops) for subscript, _ in axes_read(expr)]
@@ -89,10 +95,10 @@ def read_axes(expr: ir.Expr, loops: Container[ir.Index]) -> Frame | None:
 
 
 def read_regardless(expr: ir.Expr, indices: Frame) -> Frame:
-    """Return the indices that some checked slice does not depend on.
+    """Return those of `indices` on which some slice that `expr` reads does not depend.
 
-    If such an index has an empty range, nothing should be read or checked; NumPy would
-    read all the same, and the arrays would be too short.
+    Only slices that the host checks count.  If such an index has an empty range, nothing should
+    be read or checked; NumPy would read all the same, and the arrays would be too short.
     """
     missed: set[ir.Index] = set()
     for subscript, _ in checked(expr, (), Known()):

@@ -41,9 +41,10 @@ RESERVED = frozenset(("np", "ref", "real", "hostmath", "geometry"))
 class FunctionBody:
     """The body of a generated function while it is printed.
 
-    Printers of expressions write lines to `writer`, as for a reduction by loops, and note
-    what the head of the function must define: `dims`, `scalars`, `uses_real`, and the arrays
-    in `gathered`, by their text.  `loops` are the indices of the loops that are open.
+    Printers of expressions add lines to `writer`, as for a reduction by loops, and note what
+    the head of the function must define: `dims`, `scalars`, `uses_real`, and the arrays in
+    `gathered`, whose names are mapped from their code.  `loops` has the variables of the loops
+    around the current line, by index.
     """
 
     def __init__(
@@ -70,26 +71,26 @@ class FunctionBody:
         self._namer = PythonNamer([*names.values(), *constants.values(), *RESERVED])
 
     def typed(self, code: Code, type_: ValueType) -> Code:
-        """Return the value as an array of a type."""
+        """Return the code that makes a value an array of a type."""
         return Code(f"{self.maker(type_)}({code.text})")
 
     def maker(self, type_: ValueType) -> str:
-        """Return the name of the function that makes arrays of a type."""
+        """Return the name of the generated code's function that makes arrays of a type."""
         self.uses_real |= scalar_of(type_) is Scalar.F32
         return TYPED[scalar_of(type_)]
 
     def halved(self, text: str) -> Code:
-        """Return the value of a text, rounded to f16."""
+        """Return the code that rounds the value of some code, `text`, to f16."""
         self.uses_real = True
         return Code(f"real.halved({text})", fresh=True)
 
     def dtype(self, type_: ValueType) -> str:
-        """Return the dtype of arrays of a type."""
+        """Return the code of the dtype of arrays of a type."""
         self.uses_real |= scalar_of(type_) is Scalar.F32
         return DTYPES[scalar_of(type_)]
 
     def kept(self, tensor: Tensor) -> str:
-        """Return the dtype of a tensor's array: `real.half` for f16, `np.int8` for i4."""
+        """Return the code of a tensor's dtype: `real.half` for f16, `np.int8` for i4."""
         if isinstance(tensor.element, Struct):
             return f"ref.kept({self.structs[tensor.element]}.DTYPE)"
         if tensor.narrow:
@@ -100,7 +101,7 @@ class FunctionBody:
         return "real.half"
 
     def extent(self, extent: Extent) -> str:
-        """Return the length of an axis."""
+        """Return the code of an axis's length: a number, or the variable of a dim."""
         return str(extent) if isinstance(extent, int) else self.dim(extent)
 
     def dim(self, name: str) -> str:
@@ -109,9 +110,9 @@ class FunctionBody:
         return self.names[name]
 
     def argument(self, value: UniformValue) -> str:
-        """Return the variable of a parameter, a host, or a part of one.
+        """Return the code of a parameter, a host, or a part of one.
 
-        The variable of a scalar is a Python number.
+        A scalar is a Python number there.
         """
         self.scalars[value.name] = None
         name = self.names[value.name]
@@ -120,7 +121,7 @@ class FunctionBody:
         return attributes(self.parameters[value.name], value.path, name)
 
     def fresh(self, wanted: str) -> str:
-        """Return an unused name that resembles `wanted`."""
+        """Return an unused name that resembles `wanted`; it is then in use."""
         return self._namer.claim(wanted)
 
     def gather_source(self, wanted: str, text: str) -> str:
@@ -133,18 +134,21 @@ class FunctionBody:
         return self.gathered[text]
 
     def shape(self, frame: Iterable[Index], type_: ValueType) -> str:
-        """Return the shape of an array of a type that lies along a whole frame."""
+        """Return the code of the shape of an array that lies along all indices of a frame.
+
+        A vector's or matrix's own lengths, by `type_`, are last.
+        """
         axes = (self.extent(index.extent) for index in frame)
         return tuple_text((*axes, *map(str, components(type_))))
 
     def whole(self, tensor: Tensor) -> str:
-        """Return the shape of a tensor's array."""
+        """Return the code of the shape of a tensor's array."""
         element = tensor.element
         inner = () if isinstance(element, Struct) else components(element)
         return tuple_text((*map(self.extent, tensor.extents), *map(str, inner)))
 
     def range_of(self, index: Index) -> str:
-        """Define an array of the index's values before this line, and return its name."""
+        """Return the name of an array of all values of an index; define it if need be."""
         length = self.extent(index.extent)
         # A name for each length: with one name, an array of another length, defined within
         # a loop, would be wrong behind it.
@@ -156,7 +160,7 @@ class FunctionBody:
 
     @contextmanager
     def loops_over(self, indices: Iterable[Index]) -> Generator[None]:
-        """Write nested loops over the indices."""
+        """Write nested loops over the indices, around the lines written in the `with` block."""
         with ExitStack() as stack:
             for index in indices:
                 stack.enter_context(self.loop(index))
@@ -164,7 +168,10 @@ class FunctionBody:
 
     @contextmanager
     def loop(self, index: Index, *, descending: bool = False) -> Generator[None]:
-        """Write a loop over an index, from 0 on or from the last value down."""
+        """Write a loop over an index, around the lines written in the `with` block.
+
+        It goes from 0 on, or from the last value down.
+        """
         name = self._local("loop", index.name)
         self.loops[index] = name
         values = f"range({self.extent(index.extent)})"
@@ -176,7 +183,10 @@ class FunctionBody:
 
     @contextmanager
     def block(self, head: str) -> Generator[None]:
-        """Write an indented block; names defined in it are forgotten after it."""
+        """Write `head`, and indent the lines written in the `with` block.
+
+        Ranges defined in it are forgotten after it.
+        """
         ranges = set(self._ranges)
         with self.writer.block(head):
             yield
@@ -201,5 +211,5 @@ class ExpressionPrinter(Protocol):
         ...
 
     def print(self, expr: Expr, frame: tuple[Index, ...]) -> Code:
-        """Return the expression, aligned with the frame."""
+        """Return the code of an expression, whose value is aligned with the frame."""
         ...

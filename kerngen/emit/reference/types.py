@@ -47,7 +47,7 @@ def array_annotation(tensor: Tensor) -> str:
 
 
 def is_float(type_: ValueType) -> bool:
-    """Whether components are floats."""
+    """Whether a scalar, or the components of a vector or matrix, are floats."""
     return scalar_of(type_) is Scalar.F32
 
 
@@ -57,7 +57,7 @@ def widest(*types: ValueType) -> ValueType:
 
 
 def lift(code: Code, type_: ValueType, to: ValueType) -> Code:
-    """Return a value with axes added, so that it broadcasts against another type.
+    """Return a value of `type_` with axes added, so that it broadcasts against the type `to`.
 
     Python numbers need no axes.
 
@@ -71,7 +71,7 @@ def lift(code: Code, type_: ValueType, to: ValueType) -> Code:
 
 
 def inner(array: Code, parts: Sequence[str]) -> Code:
-    """Return subscripts of a type's own axes, added to those of the frame.
+    """Return `array` with subscripts for the own axes of its type, after those of the frame.
 
     Before:  x[:, None], 0        m[..., 1, :], 2
     After:   x[:, None, 0]        m[..., 1, 2]
@@ -85,7 +85,10 @@ def inner(array: Code, parts: Sequence[str]) -> Code:
 
 
 def as_one(name: str, type_: ValueType, to: ValueType) -> str:
-    """Return an array of the first component alone, with as many axes of length 1 as `to`."""
+    """Return the code of an array of the first component alone, for a value of `type_`.
+
+    It has as many axes of length 1 as the type `to` has axes of its own.
+    """
     if not components(type_) and not components(to):
         return name
     own, wanted = ["0"] * len(components(type_)), ["None"] * len(components(to))

@@ -35,9 +35,9 @@ _ONE: Final = ir.Constant(1, Scalar.I32)
 @final
 @dataclass(frozen=True)
 class AffineForm:
-    """An affine form: `offset` plus a coefficient times each index in `terms`.
+    """An affine form: `offset` plus, for each index in `terms`, a coefficient times the index.
 
-    Coefficients and the offset have constants, dims and integer scalars alone; no
+    The offset and the coefficients contain only constants, dims and integer parameters; no
     coefficient is the literal 0.
     """
 
@@ -45,12 +45,12 @@ class AffineForm:
     terms: Mapping[ir.Index, ir.Expr] = field(default_factory=dict[ir.Index, ir.Expr])
 
     def coefficient(self, index: ir.Index) -> int | None:
-        """Return an index's coefficient: 0 if it is absent, None if it is no literal."""
+        """Return an index's coefficient: 0 if the form lacks it, None if it is no literal."""
         return as_literal(self.terms[index]) if index in self.terms else 0
 
 
 def affine_form(expr: ir.Expr) -> AffineForm | None:
-    """Return the affine form of an integer expression, or None if it has none."""
+    """Return an integer expression as an affine form, or None if it is not affine."""
     if is_fixed(expr):
         return AffineForm(expr)
     match expr:
@@ -109,7 +109,7 @@ def is_fixed(expr: ir.Expr) -> bool:
 
 
 def as_literal(expr: ir.Expr) -> int | None:
-    """Return a literal's or constant's value as a signed integer, or None."""
+    """Return the value of a literal or `const` as a signed integer, or None for others."""
     if isinstance(expr, ir.Constant | ir.ConstRef) and expr.type.is_integer:
         return wrap_i32(int(expr.value))
     return None

@@ -40,7 +40,10 @@ ONE: Final = ir.Constant(1, Scalar.I32)
 def reads_under(
     expr: ir.Expr, tensor: ir.Tensor, under: tuple[Condition, ...] = ()
 ) -> Iterator[tuple[ir.Load, tuple[Condition, ...]]]:
-    """Yield each read of a tensor, with the conditions under which it is evaluated."""
+    """Yield each read of a tensor in an expression, with the conditions that must hold for it.
+
+    They begin with `under`, the conditions around the expression itself.
+    """
     match expr:
         case ir.Select(condition=condition, then=then, otherwise=otherwise):
             yield from reads_under(condition, tensor, under)
@@ -64,17 +67,20 @@ def reads_under(
 @final
 @dataclass(frozen=True)
 class Borders:
-    """Proves that reads under conditions stay inside their axes, by the lengths."""
+    """Proves from the conditions around a read that it stays inside its axes.
+
+    `lengths` are the kernel's: a proof is for all values that they may have.
+    """
 
     lengths: Lengths
 
     def excludes(
         self, load: ir.Load, axis: int, under: tuple[Condition, ...], shift: int
     ) -> bool:
-        """Whether conditions keep a read inside of the axis along which it is shifted.
+        """Whether the conditions in `under` keep a read inside an axis.
 
-        A read that is shifted back, as `h[t - 1]`, must not be below 0; one that is shifted
-        forward, as `h[t + 1]`, not above the last element.
+        A read at a negative `shift`, as `h[t - 1]`, must not be below 0; one at a positive
+        `shift`, as `h[t + 1]`, must not be above the last element.
         """
         wanted = place = subscript_value(load.subscripts[axis])
         if shift > 0:
@@ -84,10 +90,10 @@ class Borders:
         return any(self._follows(wanted, fact) for fact in facts)
 
     def follows(self, condition: ir.Expr, fact: ir.Expr) -> bool:
-        """Whether a condition is true wherever the expression `fact` is not negative.
+        """Whether a condition is proven to hold wherever the expression `fact` is not negative.
 
-        `t > 0` is true where `t - 3` is not negative.  A condition with sums that may wrap,
-        as `t * 1000000000 > 0`, is not proven.
+        So `t > 0` follows from the fact `t - 3`.  A condition with sums that may wrap, as
+        `t * 1000000000 > 0`, is never proven.
         """
         if not _never_wraps(condition):
             return False

@@ -47,7 +47,7 @@ def identity_of(kind: ir.ReduceKind, type_: ValueType) -> ir.Expr:
 
 
 def conditional(reduce: ir.Reduce) -> ir.Reduce:
-    """Return a reduction with conditions moved out of its body.
+    """Return a reduction with each `if` that leaves out terms as its `when`, not in its body.
 
     Before:  sum[j] if j <= i { x[j] } else { 0.0 }
     After:   sum[j when j <= i] x[j]
@@ -68,21 +68,21 @@ def conditional(reduce: ir.Reduce) -> ir.Reduce:
 
 
 def is_conditional(reduce: ir.Reduce) -> bool:
-    """Whether a reduction may leave out terms, in either form."""
+    """Whether a reduction has a `when`, or a body that is an `if`."""
     return reduce.condition is not None or isinstance(reduce.body, ir.Select)
 
 
 def with_conditions(expr: ir.Expr) -> ir.Expr:
-    """Return an expression with conditions moved out of the bodies of all reductions."""
+    """Return an expression with `conditional` applied to all of its reductions."""
     inner = map_children(expr, with_conditions)
     return conditional(inner) if isinstance(inner, ir.Reduce) else inner
 
 
 def unconditional(reduce: ir.Reduce) -> ir.Reduce:
-    """Return a reduction with its condition moved into its body.
+    """Return a reduction with its `when` as an `if` in its body.
 
-    An `argmax` has the condition in both places: a term may be -inf itself, so that this
-    value alone does not mean that the term is left out.
+    An `argmax` or `argmin` has the condition in both places: a term may be equal to the
+    neutral value, which alone does not mean that the term is left out.
     """
     condition = reduce.condition
     if condition is None:
@@ -96,7 +96,7 @@ def unconditional(reduce: ir.Reduce) -> ir.Reduce:
 
 
 def without_conditions(expr: ir.Expr) -> ir.Expr:
-    """Return an expression with the conditions of all reductions moved into their bodies."""
+    """Return an expression with `unconditional` applied to all of its reductions."""
     inner = map_children(expr, without_conditions)
     return unconditional(inner) if isinstance(inner, ir.Reduce) else inner
 

@@ -28,7 +28,10 @@ MOST_INDICES: Final = 6
 @final
 @dataclass(frozen=True)
 class Corner:
-    """The value of an affine form with each index at an end of its range, `at`."""
+    """The `value` of an affine form where each index is at an end of its range.
+
+    `at` has the end of each index, 0 or its length - 1.
+    """
 
     value: Linear
     at: tuple[tuple[ir.Index, Linear], ...]
@@ -46,7 +49,7 @@ class Corner:
         return _never_negative(_sum(self._room(extent, 1), {"": -1}), self._ranged)
 
     def is_from_start(self) -> bool:
-        """Whether the value is not negative for any lengths."""
+        """Whether the value is at least 0 for all lengths."""
         return _never_negative(self.value, self._ranged)
 
     def _room(self, extent: ir.Extent, sign: int) -> Linear:
@@ -59,9 +62,10 @@ class Corner:
 
 
 def corners(form: AffineForm) -> tuple[Corner, ...]:
-    """Return the corners of a form.
+    """Return the corners of a form, 2^n for n indices.
 
-    There are none if a coefficient is no literal, or the offset is no sum of dims.
+    There are none if a coefficient is no literal, if the offset is no sum of dims, if an
+    index ranges over nothing, or with more than `MOST_INDICES` indices.
     """
     offset = _linear(form.offset)
     factors = {index: as_literal(c) for index, c in form.terms.items()}
@@ -83,9 +87,10 @@ def _corners(offset: Linear, factors: Mapping[ir.Index, int]) -> Iterator[Corner
 
 
 def stays_inside(form: AffineForm, extent: ir.Extent) -> bool | None:
-    """Whether a subscript stays inside its axis.
+    """Whether a subscript stays inside an axis; None if that is not known here.
 
-    False if it is outside for all lengths at one corner; None if it depends on the lengths.
+    True means that all corners are literals inside an axis of literal length, False that some
+    corner is outside of the axis for all lengths.
     """
     found = corners(form)
     if any(corner.is_below() or corner.is_beyond(extent) for corner in found):
@@ -95,7 +100,7 @@ def stays_inside(form: AffineForm, extent: ir.Extent) -> bool | None:
 
 
 def starts_from_zero(form: AffineForm) -> bool:
-    """Whether a form is never negative, for any lengths of 1 or more."""
+    """Whether a form is proven to be at least 0 wherever all lengths are at least 1."""
     found = [corner.value for corner in corners(form)]
     return bool(found) and all(
         _never_negative(value, frozenset(filter(None, value))) for value in found
@@ -103,7 +108,7 @@ def starts_from_zero(form: AffineForm) -> bool:
 
 
 def extremes(form: AffineForm) -> tuple[int, int] | None:
-    """Return the least and greatest value of a form, if both are literals."""
+    """Return the least and greatest value of a form, or None if they depend on lengths."""
     found = [corner.value for corner in corners(form)]
     if not found or not all(map(_is_known, found)):
         return None

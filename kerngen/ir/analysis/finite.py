@@ -18,7 +18,7 @@ _LARGEST: Final = {
 
 
 def is_finite(expr: ir.Expr) -> bool:
-    """Whether a float is neither infinite nor NaN, whatever the arguments are."""
+    """Whether a float is proven to be neither infinite nor NaN, whatever the arguments are."""
     # Half of the largest f32 leaves room for the rounding of all operations.
     return _largest(expr) < F32_MAX / 2
 

@@ -31,7 +31,7 @@ def length_of(extent: ir.Extent) -> ir.Expr:
 @final
 @dataclass(frozen=True)
 class Lengths:
-    """The lengths of a kernel: `derived` are those that the host computes from others."""
+    """The lengths of a kernel; `derived` has those that the host computes from others."""
 
     derived: Mapping[str, ir.Expr]
 
@@ -41,9 +41,10 @@ class Lengths:
         return cls({dim.name: dim.value for dim in derived})
 
     def never_negative(self, expr: ir.Expr) -> bool:
-        """Whether an integer is at least 0 for all lengths, and for all values of indices.
+        """Whether an integer is proven to be at least 0, for all lengths and all indices in it.
 
-        Lengths over which indices range are 1 or more, as there is no value otherwise.
+        A length over which an index ranges is taken to be 1 or more: otherwise the index has no
+        value.
         """
         found = self._sum(expr)
         if found is None:

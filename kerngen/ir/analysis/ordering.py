@@ -20,9 +20,10 @@ _FLIPPED = {"<": ">", ">": "<"}
 @final
 @dataclass(frozen=True)
 class Order:
-    """An order of elements: by `key`, an expression of `index`, upwards or `descending`.
+    """An order of elements by an integer `key`, an expression that depends on `index`.
 
-    The key is an integer, as floats have NaN, which has no place in an order.
+    It goes upwards, or downwards if it is `descending`.  Floats are no keys, as NaN has no
+    place in an order.
     """
 
     key: Expr
@@ -31,7 +32,10 @@ class Order:
 
 
 def order_of(reduce: Reduce) -> Order | None:
-    """Return the order whose positions a reduction computes, or None."""
+    """Return the order in which a reduction counts the elements before each one.
+
+    None if it is not such a sum.
+    """
     counts = isinstance(reduce.body, Constant) and reduce.body.value == 1
     if not counts or reduce.kind != "sum" or len(reduce.indices) != 1:
         return None

@@ -27,11 +27,11 @@ _UNKNOWN: Final = UniformValue("", Scalar.I32)
 
 
 def moving_index(place: Subscript) -> Index | None:
-    """Return the index that a subscript of a position depends on, or None.
+    """Return the index that a subscript of a position depends on; None if it depends on none.
 
     Raises `ValueError` where two elements may have the same position: with several indices,
-    with `i / 2`, and with a multiple of an index plus a number from the device, `2 * i +
-    at[0]`, as the host can't check that such a sum stays inside of the axis.
+    with `i / 2`, and with a multiple of an index plus a value that only the device knows,
+    `2 * i + at[0]`, as the host can't check that such a sum stays inside of the axis.
     """
     if isinstance(place, IndexValue):
         return place.index
@@ -58,7 +58,7 @@ def _without_unknowns(expr: Expr) -> Expr:
 
 
 def at_places(value: Expr, places: tuple[Subscript, ...]) -> Expr:
-    """Return a value as a store at `places`, or as it is where they are bare indices."""
+    """Return `StoreAt(value, places)`, or just `value` if all places are bare indices."""
     if all(isinstance(place, IndexValue) for place in places):
         return value
     return StoreAt(value, places)

@@ -10,12 +10,12 @@ from kerngen.ir.walk import children, subscript_value, walk
 
 
 def loads(expr: ir.Expr) -> Iterator[ir.Load]:
-    """Yield all reads, those in subscripts and reductions included."""
+    """Yield all reads in an expression, those in subscripts and reductions included."""
     return (node for node in walk(expr) if isinstance(node, ir.Load))
 
 
 def is_within(load: ir.Load) -> bool:
-    """Whether each subscript is a bare index whose range is exactly that axis."""
+    """Whether a read has a bare index over the whole axis as each subscript, and no path."""
     places = zip(load.subscripts, load.tensor.extents, strict=True)
     return not load.path and all(
         isinstance(place, ir.IndexValue) and place.index.extent == extent
@@ -24,7 +24,7 @@ def is_within(load: ir.Load) -> bool:
 
 
 def tensors_read(expr: ir.Expr) -> Iterator[ir.Tensor]:
-    """Yield the tensor of every read."""
+    """Yield the tensor of every read in an expression; one that is read twice comes twice."""
     return (load.tensor for load in loads(expr))
 
 
@@ -39,7 +39,7 @@ def is_at(load: ir.Load, indices: tuple[ir.Index, ...]) -> bool:
 
 
 def read_elsewhere(statement: ir.Statement) -> set[ir.Tensor]:
-    """Return the tensors that a statement reads at other elements than its own.
+    """Return the tensors that a statement reads at any other place than its own indices.
 
     Where the path of a statement has indices, as in `lights[i].color[j] = ...`, each
     invocation writes one part of an element.  Then reads of the element's other parts count,
@@ -51,7 +51,7 @@ def read_elsewhere(statement: ir.Statement) -> set[ir.Tensor]:
 
 
 def clashes(statement: ir.Statement) -> bool:
-    """Whether a statement reads other elements of the tensor that it writes.
+    """Whether a statement reads other elements of its target than the one that it writes.
 
     Reads of struct members that the statement does not write do not count.
     """
@@ -64,7 +64,7 @@ def clashes(statement: ir.Statement) -> bool:
 
 
 def are_apart(one: ir.Path, other: ir.Path) -> bool:
-    """Whether two paths lead to parts of an element that do not overlap: `.pos`, `.mass`."""
+    """Whether two paths surely lead to different parts of an element: `.pos` and `.mass`."""
     for mine, yours in zip(one, other, strict=False):
         match mine, yours:
             case ir.Field(name), ir.Field(other_name) if name != other_name:
@@ -111,7 +111,7 @@ def names_in(statement: ir.Statement) -> Iterator[str]:
 
 
 def outer_reductions(expr: ir.Expr) -> Iterator[ir.Reduce]:
-    """Yield the outermost reductions, from left to right."""
+    """Yield the reductions that are not inside another reduction, from left to right."""
     if isinstance(expr, ir.Reduce):
         yield expr
         return

@@ -30,9 +30,10 @@ from kerngen.plan.size import (
 class Known:
     """The facts about lengths and scalars that hold in every call of a kernel.
 
-    - `requires`: its conditions
+    - `requires`: the kernel's `require` conditions
     - `dims`, `unsigned`: the names of lengths and of u32 scalars, which are not negative
-    - `derived`, `hosts`: the lengths and numbers that the host computes
+    - `derived`: the lengths that the host computes
+    - `hosts`: the expressions of the kernel's hosts, by name
     """
 
     requires: Sequence[Requirement] = ()
@@ -48,24 +49,24 @@ class Known:
 
     @cached_property
     def facts(self) -> Facts:
-        """The requirements as facts of the plan."""
+        """The requirements as facts for proofs, with the names of what is never negative."""
         guards = tuple(self.guard(each.condition) for each in self.requires)
         return Facts(guards, frozenset((*self.dims, *self.unsigned)))
 
     def guard(self, condition: Expr) -> Guard:
-        """Return a condition as a guard of the plan."""
+        """Convert a bool expression of the IR to a guard of the plan."""
         return self._maker.guard(condition)
 
     def size(self, value: Expr) -> Size:
-        """Return a length as a size of the plan."""
+        """Convert an integer expression of the IR to a size of the plan."""
         return self._maker.size(value)
 
     def keeps_inside(self, form: AffineForm, extent: Extent) -> bool:
-        """Whether the requirements keep a subscript inside its axis in every call.
+        """Whether the requirements prove that a subscript is inside its axis in every call.
 
-        The proof is over integers without bounds.  It holds in 32 bits, too: a sum inside of
-        the axis is exact there, even if parts of it wrap, and quotients are computed as the
-        shader does.
+        `extent` is the axis's length.  The proof is over integers without bounds.  It holds in
+        32 bits, too: a sum inside of the axis is exact there, even if parts of it wrap, and
+        quotients are computed as the shader does.
         """
         if not self.requires or len(form.terms) > MOST_INDICES:
             return False
@@ -106,10 +107,10 @@ class Known:
 
 @cached_on_instance
 def facts_of(kernel: Kernel) -> Facts:
-    """Return the facts that hold in every call of a kernel, from its requirements.
+    """Return the facts that follow from a kernel's requirements, for proofs about every call.
 
-    They include equations of the lengths that the host derives.  A kernel without
-    requirements has no facts.
+    Each length that the host derives is equal to its expression.  A kernel without
+    requirements has no facts, not even these.
     """
     if not kernel.requires:
         return Facts()
@@ -123,7 +124,7 @@ def facts_of(kernel: Kernel) -> Facts:
 
 @cached_on_instance
 def known_of(kernel: Kernel) -> Known:
-    """Return the facts about every call of a kernel."""
+    """Return the facts about every call of a kernel: its requirements, lengths and scalars."""
     return Known(
         kernel.requires,
         kernel.dims,

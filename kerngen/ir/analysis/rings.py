@@ -24,7 +24,11 @@ from kerngen.ir.walk import map_children, subscript_value
 
 
 def with_rings(staged: StagedKernel, fresh: Fresh) -> StagedKernel:
-    """Return stages in which recurrences' temporaries have only the steps that are read."""
+    """Return stages whose recurrences through memory store only the steps that they read back.
+
+    The step being computed is stored, too.  A recurrence of which another stage reads any
+    step but the last one stays as it is.
+    """
     lengths = Lengths.of(staged.kernel.derived)
     for stage in staged.stages:
         ring = _ring(stage, staged.stages, lengths)

@@ -10,9 +10,9 @@ from kerngen.ir.types import Scalar
 
 
 def is_natural(expr: ir.Expr, *, wraps: bool) -> bool:
-    """Whether an integer can't be negative, by its form and type.
+    """Whether an integer's form and type show that it is at least 0.
 
-    With `wraps`, 32-bit arithmetic may overflow, so that `i + 1` may be negative.
+    With `wraps`, sums and products may overflow, so that `i + 1` may be negative.
     """
     match expr:
         case ir.Constant(value=value) | ir.ConstRef(value=value):
@@ -30,9 +30,10 @@ def is_natural(expr: ir.Expr, *, wraps: bool) -> bool:
 
 
 def may_be_negative(expr: ir.Expr) -> bool:
-    """Whether an integer may be negative in some call, if nothing overflows.
+    """Whether an integer may be negative in some call, if no arithmetic overflows.
 
-    Lengths are taken to be 1 or more, as nothing is read from an empty axis.
+    Lengths are taken to be 1 or more, as nothing is read from an empty axis.  Of reads of a
+    let the answer is False.
     """
     if expr.type is not Scalar.I32:
         return False
@@ -64,7 +65,7 @@ def may_be_negative(expr: ir.Expr) -> bool:
 
 
 def lies_within(expr: ir.Expr, extent: ir.Extent) -> bool:
-    """Whether an integer is a remainder by the axis' length or less: `mod(i - 1, n)`.
+    """Whether an integer is a remainder by an axis's length, or by less: `mod(i - 1, n)`.
 
     Then it is inside of the axis, if that is not empty.
     """

@@ -24,9 +24,10 @@ from kerngen.ir.walk import children
 @final
 @dataclass(frozen=True, slots=True)
 class ClampedRead:
-    """A read at a clamped subscript, whose axis must not be empty.
+    """A read at a clamped subscript: its axis, of length `extent`, must not be empty.
 
-    `around` are the lengths over which the indices around the read range.
+    `around` are the lengths over which the indices around the read range: if one of them is
+    0, nothing is read.
     """
 
     tensor: str
@@ -40,9 +41,10 @@ class ClampedRead:
 class BoundedSubscript:
     """A subscript that must stay inside an axis, of length `extent`.
 
-    Its value is `offset`, plus for each of `terms`, the length of an index's range and a
-    coefficient, that coefficient times the index.  `text` is the user's.  One that
-    `is_guarded` is read under a condition, which the check does not evaluate.
+    Its value is `offset` plus a coefficient times each of its indices: `terms` has the length
+    of the index's range, and the coefficient.  `around` is as in `ClampedRead`, `text` is the
+    subscript's source.  If `is_guarded`, the read is under a condition, which the check does
+    not evaluate.
     """
 
     tensor: str
@@ -59,10 +61,10 @@ Check: TypeAlias = ClampedRead | BoundedSubscript
 
 
 def checks_of(kernel: ir.Kernel) -> tuple[Check, ...]:
-    """Return the subscript checks of a kernel, each once, in order.
+    """Return the subscript checks of a kernel, each once, in the order of its statements.
 
-    They are those of statements.  Stages make the same reads; where they make others, it is
-    for a statement over nothing, whose result nothing reads.
+    Stages need no checks of their own: they make the same reads, and others only for a
+    statement over an empty domain, whose result nothing reads.
     """
     known = known_of(kernel)
     checks = (check for statement in kernel.body for check in _of(statement, known))
@@ -90,7 +92,11 @@ def checked(
     *,
     is_guarded: bool = False,
 ) -> Iterator[tuple[ir.Subscript, Check]]:
-    """Yield every subscript of an expression that must be checked, with its check."""
+    """Yield every subscript of an expression that must be checked, with its check.
+
+    `around` are the lengths over which the indices around the expression range;
+    `is_guarded` is whether a condition is around it.
+    """
     if isinstance(expr, ir.Reduce):
         inner = (*around, *_extents(expr.indices))
         if expr.condition is not None:

@@ -11,7 +11,7 @@ from kerngen.ir.walk import map_children
 
 
 def truths_as_words(staged: StagedKernel) -> StagedKernel:
-    """Store bools in temporaries as u32, 1 for true and 0 for false.
+    """Return stages whose temporaries hold bools as u32, 1 for true and 0 for false.
 
     Before:  near[i] = x[i] < 2.0;         y[i] = select(0.0, 1.0, near[n - 1 - i]);
     After:   near[i] = u32(x[i] < 2.0);    y[i] = select(0.0, 1.0, near[n - 1 - i] != 0);

@@ -55,8 +55,8 @@ def as_f32(value: float) -> float:
 def constant_value(expr: ir.Expr) -> Value | None:
     """Return the value of a constant expression, or None if it is not constant.
 
-    Raises `NotFiniteError` where a float operation has no finite result.  The value is kept
-    in the node, as derivation asks again and again.
+    Raises `NotFiniteError` where a float operation has no finite result.  The value is
+    cached in the node.
     """
     if isinstance(expr, ir.Constant | ir.ConstRef):
         return expr.value

@@ -94,9 +94,9 @@ def same(count: int, *types: Scalar) -> tuple[Overload, ...]:
 @final
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Constant arguments that WGSL refuses: `test` is true of those at `places`.
+    """Constant arguments that WGSL refuses: `test` is true of those at the positions `places`.
 
-    `reason` is a template over these arguments, "the exponent {0} is above 128".
+    `reason` is a template over the arguments at `places`, "the exponent {0} is above 128".
     """
 
     places: tuple[int, ...]
@@ -104,7 +104,10 @@ class Refusal:
     reason: str
 
     def of(self, values: Sequence[float | None]) -> str:
-        """Return the reason why these arguments, None if unknown, are refused, or ""."""
+        """Return the reason why WGSL refuses a call, or "" if it does not.
+
+        `values` are all arguments of the call, None for those that are not constant.
+        """
         known = [value for place in self.places if (value := values[place]) is not None]
         refused = len(known) == len(self.places) and self.test(*known)
         return self.reason.format(*known) if refused else ""
@@ -138,27 +141,30 @@ class Builtin:
 
     - `scalar` is its meaning for Python's numbers, floats in double; it may raise
       `ValueError` or `ArithmeticError`, or return inf or NaN, where there is no value.
-      `signed` is that of i32, where it is another than that of u32.
+      `signed` is its meaning for i32, where that differs from u32.
     - `host` is the function of `kerngen.plan.hostmath` that generated modules call with
       Python's numbers; without one they call `numpy`.
     - `partials` are the partial derivatives of the f32 overload, one for each argument:
       expressions of the language over the arguments `x`, `y`, `z` and the result `f`.
       Where the function has a kink they are the mean of both sides, so that `max(x, x)`
-      gives half to each; where it has a step, those beside it.  That of an argument that
-      is no float is `0.0`; a function that has no derivative has None.
+      gives half to each; where it has a step, the derivatives beside the step.  The
+      derivative by an argument that is no float is `0.0`; `partials` is None for a
+      function without derivatives.
 
     How close results are:
 
-    - `accuracy` holds in the `domain`, an interval for each argument, and where
-      `condition` is true of them.  Ulps are counted of the result, or of `magnitude`.
-    - `variation` is how errors of arguments spread.
+    - `accuracy` holds for arguments in the `domain`, an interval for each, for which
+      `condition` is true.  Ulps are those of the result, or of `magnitude`, a function of
+      the arguments.
+    - `variation` is how errors of arguments spread to the result.
 
     What the compiler may conclude:
 
     - `refusals` are constant arguments that WGSL refuses.
-    - `may_be_negative` is whether an integer result may be, by which arguments may be.
-    - `largest` bounds the size of a result, by that of its argument.
-    - `truncating` is the operator that does the same for what is not negative.
+    - `may_be_negative` returns whether an integer result may be negative, given whether
+      each argument may be.
+    - `largest` bounds the size of a result, given the size of its argument.
+    - `truncating` is the operator that gives the same result if no operand is negative.
     - `takes_bit_field`: the last two arguments are the offset and the width of a bit
       field, `splats_last`: the last argument may be a scalar beside vectors.
     """
@@ -191,12 +197,12 @@ class Builtin:
 
     @property
     def arity(self) -> int:
-        """The number of arguments; all overloads take as many."""
+        """The number of arguments, which is the same for all overloads."""
         return len(self.overloads[0].parameters)
 
     @property
     def template(self) -> str:
-        """The format template of its call in WGSL."""
+        """The format template of a WGSL call of the function."""
         if self.wgsl:
             return self.wgsl
         name = self.helper.name if self.helper else self.name
@@ -213,19 +219,23 @@ class Builtin:
         return next(each for each in self.overloads if each.parameters[0] is first)
 
     def value(self, given: Scalar, values: Sequence[float]) -> Any:
-        """Return the result for Python numbers; the first has type `given`."""
+        """Return the result for Python numbers; `given` is the kernel type of the first."""
         function = self.signed if given is Scalar.I32 and self.signed else self.scalar
         return function(*values)
 
     def refused(self, values: Sequence[float | None]) -> str:
-        """Return why WGSL refuses these constants, None if unknown; "" if it does not."""
+        """Return the reason why WGSL refuses a call, or "" if it does not.
+
+        `values` are the arguments, None for those that are not constant.
+        """
         return next(filter(None, (refusal.of(values) for refusal in self.refusals)), "")
 
     def result(self, given: tuple[ValueType, ...]) -> ValueType | None:
-        """Return the result type for arguments of these types, or None.
+        """Return the result type for arguments of these types, or None if they don't fit.
 
-        Of vectors of one width, each component is computed from those beside it; what
-        is true or false holds for all of them.
+        All arguments are scalars, or all are vectors of one width, to whose components the
+        function is applied; but a bool argument is one scalar for all components.  Only of
+        scalars may the result be a bool.
         """
         # The overload is that of the components' types; all vectors have one width.
         scalars = tuple(map(scalar_of, given))

@@ -29,8 +29,8 @@ _TOO_MANY: Final = f"together they bind more than {MAX_TENSORS} tensors"
 class StatementGroup:
     """Statements that run in one invocation, over the indices of the first.
 
-    `stored` are the lets that later groups read; `apart` is the reason why these statements
-    are not in the group before.
+    `stored` are the lets that later groups read, so that they are in memory; `apart` is the
+    reason why the first of these statements could not join the group before.
     """
 
     members: tuple[ir.Statement, ...]
@@ -39,7 +39,7 @@ class StatementGroup:
 
 
 def group(body: Sequence[ir.Statement]) -> Iterator[StatementGroup]:
-    """Join neighbouring statements that only exchange values of the same element.
+    """Yield groups of neighbouring statements that exchange only values of the same element.
 
     Before:  m[i] = ...;    param[i] -= lr * m[i];
     After:   one group, over i

@@ -52,7 +52,8 @@ def hoist_reductions(body: Iterable[ir.Statement], fresh: Fresh) -> Body:
     Before:  y[i] = x[i] / sum[j] x[j];
     After:   let y_sum = sum[j] x[j];    y[i] = x[i] / y_sum;
 
-    A let that reads itself keeps the reductions that read itself, and no others.
+    A let that reads itself, a recurrence, keeps each reduction in which it does so, and no
+    other reductions.
     """
     return tuple(part for statement in body for part in _hoisted(statement, fresh))
 
@@ -101,7 +102,9 @@ def _kept_reduction(statement: ir.Statement) -> ir.Reduce | None:
 
 
 def split_self_reads(body: Iterable[ir.Statement], fresh: Fresh) -> Body:
-    """Return statements that read no other elements of their targets: lets are read instead.
+    """Return statements that read no other elements of their own targets.
+
+    A let computes the value first, where a statement does.  Recurrences stay as they are.
 
     Before:  x[i] = sum[j] w[i, j] * x[j];
     After:   let x_next[i] = sum[j] w[i, j] * x[j];    x[i] = x_next[i];
@@ -141,11 +144,11 @@ def _split(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
 
 
 def split_packed(body: Iterable[ir.Statement], fresh: Fresh) -> Body:
-    """
-    Return statements that write no reduction as a narrow integer: lets are read instead.
+    """Return statements that store no reduction directly as an integer of 8 or 4 bits.
 
-    An element of 8 or 4 bits shares its word with others, so that an invocation writes whole
-    words; only the strategy for single elements does so.
+    A let computes the reduction first, as 32 bits.  An element of 8 or 4 bits shares its word
+    with others, so that an invocation writes whole words; only the strategy for single elements
+    does so.
 
     Before:  y[i] = max[j] x[i, j];
     After:   let y_wide[i] = max[j] x[i, j];    y[i] = y_wide[i];
@@ -167,7 +170,10 @@ def _packed(statement: ir.Statement, fresh: Fresh) -> Iterator[ir.Statement]:
 def named_let(
     statement: ir.Statement, name: str, indices: tuple[ir.Index, ...], value: ir.Expr
 ) -> ir.Statement:
-    """Return a let whose value is a part of a statement, over some of its indices."""
+    """Return `let name[indices] = value`, for a `value` that is a part of a statement.
+
+    `indices` are those of the statement's that the value depends on.
+    """
     extents = tuple(index.extent for index in indices)
     target = ir.Tensor(name, value.type, extents, ir.Role.LET, span=statement.span)
     return replace(

@@ -22,8 +22,7 @@ MOST_NEIGHBOURS: Final = 16
 
 
 def inline_lets(body: Sequence[ir.Statement]) -> tuple[ir.Statement, ...]:
-    """
-    Drop unused lets, and move each let that may be inlined to its uses.
+    """Return statements without unused lets, and with lets moved to their uses where allowed.
 
     Before:  let d[i, j] = x[i, j] - mean[i];    v[i] = sum[j] d[i, j] * d[i, j];
     After:   v[i] = sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i]);
@@ -214,7 +213,7 @@ class _Inliner:
 
 
 def refold(expr: ir.Expr) -> ir.Expr:
-    """Fold constants again after a substitution."""
+    """Return an expression with its constants folded again, after a substitution in it."""
     return fold(map_children(expr, refold))
 
 

@@ -4,7 +4,7 @@
     sum[j when j <= i] x[j]                               a prefix: `Prefix`, as np.cumsum
     sum[p when p >= start[i] and p < start[i + 1]] x[p]   a range that is read: `Ragged`
 
-Of none of these need each term be compared with each result.
+None of them needs to compare each term with each result.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ _FARTHEST: Final = 1 << 24
 @final
 @dataclass(frozen=True)
 class Key:
-    """A key: the `value` of each term, `ids[i]`, that is the `index` of its result, q."""
+    """A key of a term: `value`, as `ids[i]`, is the number of the result that it is added to.
+
+    `index` is the index of the results, q.
+    """
 
     value: ir.Expr
     index: ir.Index
@@ -49,8 +52,8 @@ class Key:
 class Keyed:
     """A reduction by key, taken apart: `sum[i when ids[i] == u32(q) and c] x[i, j]`.
 
-    `reduce` has the body and the rest of the condition, `c`.  Neither depends on q, the
-    index of a bin: where they read it, as `x[i] - top[q]` does, the key replaces it:
+    `reduce` has the body and the rest of the condition, `c`, and is free of q, the index of
+    the results: where the source has q in them, as in `x[i] - top[q]`, the key replaces it:
     `x[i] - top[ids[i]]`.
     """
 
@@ -64,7 +67,7 @@ class Prefix:
     """A prefix reduction, taken apart: `sum[j when j <= i + shift and c] x[j]`.
 
     A suffix reduction has `j >= i + shift`.  `reduce` has the body and the rest of the
-    condition, `c`; neither depends on `index`, i.  `shift` has literals and dims alone.
+    condition, `c`; neither depends on `index`, i.  `shift` contains only literals and dims.
     """
 
     reduce: ir.Reduce
@@ -80,10 +83,10 @@ class Ragged:
 
         sum[p when p >= start[i] and p < start[i + 1] and c] x[p]
 
-    The terms are those from the largest of `begins` up to, but without, the least of `ends`.
-    Each of these is an integer expression and a number that is added to it: 1 for `p > ...`
-    and `p <= ...`.  They depend on `rows`, indices of the result.  `reduce` has the body and
-    the rest of the condition, `c`.
+    The range is from the largest of `begins` up to, but without, the least of `ends`.  Each
+    begin or end is a pair: an integer expression, and a number that is added to it, 1 for
+    `p > ...` and `p <= ...`, else 0.  `rows` are the indices of the result that begins and
+    ends depend on.  `reduce` has the body and the rest of the condition, `c`.
     """
 
     reduce: ir.Reduce
@@ -93,7 +96,7 @@ class Ragged:
 
 
 def conjuncts(condition: ir.Expr | None) -> tuple[ir.Expr, ...]:
-    """Return the conditions that `and` joins; none for no condition.
+    """Return the conditions that `and` joins in a condition; none if there is no condition.
 
     `a and not (j > i or c)` has `a`, `j <= i` and `not c`, where j and i are integers.
     """
@@ -117,15 +120,16 @@ def _negated(condition: ir.Expr) -> ir.Expr:
 
 
 def keyed(reduce: ir.Reduce) -> Keyed | None:
-    """Return a reduction by key, taken apart, or None if it is none.
+    """Return a reduction by key, taken apart; None for others, and for `argmax` and `argmin`.
 
-    An `argmax` is none, as two places can't be joined without the values there.
+    Positions that an `argmax` found in parts of the terms can't be joined without the values
+    there.
     """
     return None if reduce.finds_place else _by_keys(reduce)
 
 
 def keyed_place(reduce: ir.Reduce) -> Keyed | None:
-    """Return an `argmax` or `argmin` by key, taken apart, or None."""
+    """Return an `argmax` or `argmin` by key, taken apart; None for any other reduction."""
     return _by_keys(reduce) if reduce.finds_place else None
 
 
@@ -183,7 +187,7 @@ def _index_of(expr: ir.Expr) -> ir.Index | None:
 
 
 def prefix_of(reduce: ir.Reduce) -> Prefix | None:
-    """Return a prefix or suffix reduction, taken apart, or None if it is none."""
+    """Return a prefix or suffix reduction, taken apart; None for any other reduction."""
     if reduce.finds_place or len(reduce.indices) != 1:
         return None
     parts = conjuncts(reduce.condition)
@@ -199,7 +203,10 @@ def prefix_of(reduce: ir.Reduce) -> Prefix | None:
 
 
 def ragged(reduce: ir.Reduce) -> Ragged | None:
-    """Return a reduction over ranges that are read, if its terms do not depend on the row."""
+    """Return a reduction over ranges that are read, taken apart; None for other reductions.
+
+    None, too, for an `argmax` or `argmin`, and for terms that depend on `rows`.
+    """
     found = None if reduce.finds_place else ranges_read(reduce)
     if found is None or not found.rows.isdisjoint(free_indices(found.reduce)):
         return None
@@ -207,7 +214,10 @@ def ragged(reduce: ir.Reduce) -> Ragged | None:
 
 
 def ranges_read(reduce: ir.Reduce) -> Ragged | None:
-    """Return a reduction over ranges that are read, taken apart, or None if it is none."""
+    """Return a reduction over ranges that are read, taken apart; None for any other reduction.
+
+    Unlike in `ragged`, its terms may depend on the row, and it may be an `argmax`.
+    """
     if len(reduce.indices) != 1:
         return None
     begins, ends = list[tuple[ir.Expr, int]](), list[tuple[ir.Expr, int]]()
@@ -243,7 +253,10 @@ def _read_bound(part: ir.Expr, own: ir.Index) -> tuple[ir.BinaryOp, ir.Expr] | N
 
 
 def bounding_index(reduce: ir.Reduce) -> ir.Index | None:
-    """Return the result's index that bounds the terms, even if terms read it, too."""
+    """Return the index i of `sum[j when j <= i + shift] ...`, or None for other reductions.
+
+    Unlike in `prefix_of`, the terms may depend on i, too.
+    """
     if len(reduce.indices) != 1:
         return None
     bounds = (_bound(part, reduce.indices[0]) for part in conjuncts(reduce.condition))

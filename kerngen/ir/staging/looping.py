@@ -1,4 +1,4 @@
-"""The loop of a recurrence in registers: what is carried from turn to turn, and read after.
+"""The loop of a recurrence in registers: what it carries from turn to turn, or keeps.
 
     let x[i, s < 9] = if s > 0 { x[i, s - 1] / 2.0 } else { a[i] };    y[i] = x[i, 8];
 
@@ -27,11 +27,13 @@ Kept: TypeAlias = tuple[LocalValue, LocalValue | None]
 @final
 @dataclass(frozen=True)
 class Looping:
-    """The statements of a group with a loop, rewritten to read locals.
+    """The statements of a group with a loop, in which locals replace reads of the loop's lets.
 
-    - `members`: the statements; the first `turns` of them run in every turn
-    - `before`: for each tensor, the locals with its values of earlier turns, latest first
-    - `left`: for each tensor and step that later members read, the locals of its value
+    - `members`: the statements; the first `turns` of them run in every turn of the loop, the
+      others after it
+    - `before`: for each let that reads itself, its values of earlier turns, latest first
+    - `left`: for each let and step that statements after the loop read, the local with the
+      value, and the local with the step's number, or None for the last step
     """
 
     members: tuple[Statement, ...]
@@ -41,16 +43,20 @@ class Looping:
 
     @property
     def keeps(self) -> frozenset[Tensor]:
-        """The tensors whose value of a turn must be a local."""
+        """The lets of which a local must have the value in each turn, as it is read later."""
         return frozenset(self.before) | {tensor for tensor, _ in self.left}
 
     @property
     def places(self) -> list[Define]:
-        """The steps before the loop that compute at which turns values are captured."""
+        """The stage's steps before the loop: each computes the number of a turn to capture."""
         return [Define(at, place) for (_, place), (_, at) in self.left.items() if at]
 
     def loop(self, now: Mapping[Tensor, LocalValue], end: int) -> Loop:
-        """Return the loop; `now` has a turn's values, `end` the end of its steps."""
+        """Return the loop of the stage.
+
+        `now` has the local of each let's value in the current turn; `end` is the number of the
+        first step behind the loop.
+        """
         along = next(member.along for member in self.members if member.along)
         return Loop(
             along.axis,
@@ -68,7 +74,10 @@ class Looping:
 def looping(
     members: Sequence[Statement], fresh: Fresh, lengths: Lengths
 ) -> Looping | None:
-    """Return the loop of a group, or None if it has none or goes through memory."""
+    """Return the rewritten statements of a group with a recurrence that registers can compute.
+
+    None if no member is a recurrence, or if it has to go through memory.
+    """
     loop = next((member for member in members if member.along), None)
     if loop is None or not fits_loop(loop):
         return None

@@ -25,7 +25,11 @@ def own_loads(statement: ir.Statement) -> list[ir.Load]:
 
 
 def fits_loop(statement: ir.Statement) -> bool:
-    """Whether a let reads itself at its own element but for the recurrence's index."""
+    """Whether a let is a recurrence that reads itself only at its own other indices.
+
+    Along the recurrence's axis it may read any step before: `x[i, s - 1]`, but not
+    `x[i - 1, s - 1]`.
+    """
     along = statement.along
     return along is not None and all(
         _is_own_but(load, along.axis, statement.indices)
@@ -34,7 +38,7 @@ def fits_loop(statement: ir.Statement) -> bool:
 
 
 def distance(load: ir.Load, statement: ir.Statement) -> int:
-    """Return how many steps earlier a read of a recurrence's own let is: 2 of `h[t - 2]`."""
+    """Return how many steps back a recurrence reads itself by `load`: 2 for `h[t - 2]`."""
     along = statement.along
     assert along is not None, "a let that reads itself"
     form = affine_form(subscript_value(load.subscripts[along.axis]))
@@ -46,10 +50,11 @@ def distance(load: ir.Load, statement: ir.Statement) -> int:
 def place_read(
     load: ir.Load, let: ir.Statement, indices: tuple[ir.Index, ...]
 ) -> ir.Expr | None:
-    """Return the only step of a recurrence that a later read is of, or None.
+    """Return the step at which a later statement reads the recurrence `let` by `load`.
 
-    `indices` are those of the reading statement, which has the let's but for the
-    recurrence's.  The step may depend on them, as in `x[i, last[i]]`.
+    None if that is no single step, known before the loop.  `indices` are those of the reading
+    statement: the let's without the recurrence's.  The step may depend on them, as in
+    `x[i, last[i]]`.
     """
     along = let.along
     if along is None or len(indices) != len(let.indices) - 1:
@@ -69,7 +74,7 @@ def place_read(
 
 
 def is_last(place: ir.Expr, let: ir.Statement, lengths: Lengths) -> bool:
-    """Whether a step is the last one of a recurrence, for all lengths."""
+    """Whether `place` is proven to be the last step of the recurrence `let`."""
     assert let.along is not None, "a let that reads itself"
     extent = let.indices[let.along.axis].extent
     return _is_end(place, extent, lengths, descending=let.along.descending)
@@ -78,7 +83,10 @@ def is_last(place: ir.Expr, let: ir.Statement, lengths: Lengths) -> bool:
 def is_end(
     place: ir.Subscript, extent: ir.Extent, lengths: Lengths, *, descending: bool
 ) -> bool:
-    """Whether a subscript is the last step of a loop along its axis."""
+    """Whether a subscript is proven to be the last step of a loop along its axis.
+
+    That is 0 for a `descending` loop.  `extent` is the length of the axis.
+    """
     if isinstance(place, ir.IndexValue):
         return False
     return _is_end(subscript_value(place), extent, lengths, descending=descending)

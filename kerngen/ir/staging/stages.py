@@ -17,7 +17,7 @@ from kerngen.ir.analysis.reads import loads, outer_reductions
 @final
 @dataclass(frozen=True, slots=True)
 class Define:
-    """A step that computes a value of the element, and names it: `let local = value;`."""
+    """A step that computes a value for the element, and names it: `let local = value;`."""
 
     local: ir.LocalValue
     value: ir.Expr
@@ -50,9 +50,10 @@ Step: TypeAlias = Define | Write
 @final
 @dataclass(frozen=True, slots=True)
 class State:
-    """A value that a loop carries along: `now` in this turn, `before` in earlier turns.
+    """A value that a loop carries from turn to turn, by its locals.
 
-    `before[0]` is the value of the turn before, `before[1]` that of two turns before.
+    `now` is the value of this turn, `before[0]` that of the turn before, `before[1]` that of
+    two turns before.
     """
 
     now: ir.LocalValue
@@ -62,7 +63,7 @@ class State:
 @final
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """A value that is read after a loop: `local` is that of `source` in turn `at`.
+    """A value that is read after a loop: `local` is the value of `source` in the turn `at`.
 
     Without `at`, it is the value of the last turn.
     """
@@ -78,9 +79,10 @@ class Loop:
     """The loop of a stage: along `axis`, elements are computed in order.
 
     The steps from `first` up to `end` are done in every turn, those before and behind them
-    once, over the other axes.  A turn reads values of up to `distance` earlier turns: its
-    own element's, which are in registers, the `states`.  Without states it reads them from
-    memory, other elements' too, and each turn is a dispatch of its own.
+    once, over the other axes.  A turn reads values of up to `distance` earlier turns.  With
+    `states`, these are values of its own element, in registers.  Without states, it reads them
+    from memory, other elements' too, and each turn is a dispatch of its own.  `captures` are
+    the values that are read after the loop.
     """
 
     axis: int
@@ -120,24 +122,24 @@ class Stage:
 
     @property
     def others(self) -> tuple[ir.Index, ...]:
-        """The indices of the domain without the loop's."""
+        """The indices of the domain but for the loop's; all of them if there is no loop."""
         skipped = self.domain[self.loop.axis] if self.loop else None
         return tuple(index for index in self.domain if index is not skipped)
 
     @cached_property
     def reduction(self) -> ir.Reduce | None:
-        """The stage's reduction, or None."""
+        """The stage's outermost reduction, or None if it has no reduction."""
         found = (r for step in self.steps for r in outer_reductions(step.value))
         return next(found, None)
 
     @cached_property
     def reads(self) -> tuple[ir.Load, ...]:
-        """All reads, those in subscripts and reductions included."""
+        """All reads in the values of the steps, those in subscripts and reductions included."""
         return tuple(load for step in self.steps for load in loads(step.value))
 
     @cached_property
     def tensors_read(self) -> frozenset[ir.Tensor]:
-        """The tensors that are read."""
+        """The tensors that the steps read."""
         return frozenset(load.tensor for load in self.reads)
 
 
@@ -152,12 +154,12 @@ class StagedKernel:
 
 
 def computed_by(step: Step) -> str:
-    """Return the name of the value that a step computes."""
+    """Return the name of the local that a step defines, or of the tensor that it writes."""
     return step.local.name if isinstance(step, Define) else step.tensor.name
 
 
 def as_stored(value: ir.Expr, tensor: ir.Tensor) -> ir.Expr:
-    """Return a value as it is read back from a tensor: rounded, if stored as f16."""
+    """Return `value` as a read of the tensor gives it back: rounded, if it is stored as f16."""
     is_kept_whole = not tensor.is_half or (
         isinstance(value, ir.Cast) and value.is_halved
     )
