@@ -135,7 +135,7 @@ class Lowerer:
                 assert_never(expr)
 
     def uniform_place(self, value: ir.UniformValue) -> tuple[t.Expr, Laid]:
-        """Return the place and the layout of a scalar parameter, or its part, in the uniform."""
+        """Return the place and layout of a scalar parameter, or its part, in the uniform."""
         place = self.shader.uniform(value.name)
         laid = self.shader.laid_uniform(value.name)
         return memory.follow(self, place, laid, value.path)
