@@ -67,7 +67,7 @@ def not_copied(what: str, advice: str) -> Error:
 
 @final
 class StateError(Error, RuntimeError):
-    """A call comes at the wrong time: before another that it needs, or inside a block."""
+    """A call at the wrong time: before one it needs, or inside a block that forbids it."""
 
 
 @final

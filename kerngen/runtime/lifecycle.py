@@ -22,7 +22,7 @@ ClosedState: TypeAlias = Callable[[], Error]
 
 
 class LiveBackend(Protocol):
-    """A backend in use, which is told of forks and of reloaded kernels."""
+    """A backend in use, which is notified of forks and of reloaded kernels."""
 
     def invalidate_after_fork(self) -> None:
         """Refuse all later calls: this is a forked process, which can't use the device."""
@@ -36,7 +36,7 @@ _live: WeakSet[LiveBackend] = WeakSet()
 
 
 def register(backend: LiveBackend) -> None:
-    """Tell a backend of forks and reloads from now on; it is kept by a weak reference."""
+    """Notify a backend of forks and reloads from now on; it is kept by a weak reference."""
     _live.add(backend)
 
 

@@ -1,4 +1,4 @@
-"""What generated NumPy references call: WGSL's rules of arithmetic, for whole arrays.
+"""The functions that generated NumPy references call: WGSL's rules for whole arrays.
 
 Arrays keep the kernel's types: `real` (float32, or float64 when the caller's arrays
 are), int32 and uint32.  Integer arithmetic wraps, and each element is computed by itself: no
@@ -49,7 +49,10 @@ class Real:
 
     @property
     def half(self) -> np.dtype[Any]:
-        """The dtype of values that kernels store as f16: float16, but float64 in double."""
+        """The dtype of values that kernels store as f16.
+
+        It is float16 beside float32; float64 stays float64.
+        """
         return np.dtype(np.float16) if self.dtype == np.float32 else self.dtype
 
     def halved(self, x: ArrayLike) -> Array:
@@ -90,7 +93,7 @@ def in_double() -> Generator[None]:
 
 
 def kept(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype in which a reference keeps a struct's records: in double, `doubled`."""
+    """Return the dtype for records of a struct: `doubled` within `in_double()`."""
     return doubled(dtype) if _IN_DOUBLE.get() else dtype
 
 
@@ -376,7 +379,7 @@ def find(
 ) -> None:
     """Update `best` terms and their `places`, both in place, by new `terms` at `place`.
 
-    A place of -1 says that there is no term yet; NaN is better than any number.
+    A place of -1 is that of no term yet; NaN is better than any number.
     """
     values = np.asarray(terms, best.dtype)
     better_now = (places < 0) | better(values, best)

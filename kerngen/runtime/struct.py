@@ -196,8 +196,8 @@ class Struct(UniformStruct, Element):
 
     In uniform buffers a struct may have another layout.  If a kernel then takes one as a
     parameter, the kernel's module has a class with that layout, derived from the struct's own.
-    `value_class` of both is the struct's own class, of which all values are instances that are
-    unpacked from another struct.
+    `value_class` of both is the struct's own class: a value that is unpacked from another
+    struct is an instance of it.
     """
 
     __slots__ = ()

@@ -51,7 +51,7 @@ class BufferBinding:
         return whole - self.offset if self.size is None else self.size
 
     def check(self, where: str, least: int) -> None:
-        """Raise unless the shader can read `least` bytes there; `where` names it in errors."""
+        """Raise unless the shader can read `least` bytes; errors name the range `where`."""
         if not (hasattr(self.buffer, "usage") and hasattr(self.buffer, "map_state")):
             raise DtypeError(
                 f"'{where}' is bound to {kind_of(self.buffer)}; expected a "

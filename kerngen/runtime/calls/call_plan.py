@@ -1,4 +1,4 @@
-"""The call plan: what is known of a call once its shapes and the scalars in guards are known.
+"""The call plan: the part of a call that its shapes and the scalars in guards decide.
 
 A `CallPlan` has the chosen shaders, compiled, with their workgroups.  `planner.py` makes it
 once, and the shapes of the arguments find it again.  A `BoundCall` is a plan with memory for

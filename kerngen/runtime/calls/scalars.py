@@ -53,7 +53,7 @@ def _scalar(kernel: Kernel, spec: ScalarSpec, value: object) -> object:
 def check_number(where: str, name: str, value: object) -> float:
     """Return `value` if it is a number that an f32 can have.
 
-    The error says `where`, and the value's `name`.
+    The error names the place, `where`, and the value, `name`.
 
     Raises:
         DtypeError: If it is no number.

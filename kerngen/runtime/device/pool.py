@@ -133,7 +133,7 @@ class Pool(Generic[T]):
         return self._free.get(min(found, default=0))
 
     def release(self, block: Allocation[T]) -> None:
-        """Take a block back into the pool, or free it if it came from a caller."""
+        """Take a block back into the pool; if a caller shares its buffer, drop the block."""
         if block.escaped:
             self.discard(block)
             return

@@ -21,7 +21,7 @@ _BYTES = 16
 
 @final
 class Span:
-    """The duration of the block of a `timed()`."""
+    """The duration of a `timed()` block."""
 
     __slots__ = ("_read", "_seconds")
 

@@ -90,7 +90,7 @@ def from_memory(
 def copied(
     found: Sequence[NDArray[np.uint8]], into: Sequence[NDArray[np.uint8]]
 ) -> list[NDArray[np.uint8]]:
-    """Return copies of the arrays `found`: in the arrays `into`, or, without any, in new ones."""
+    """Return copies of the arrays `found`: in the arrays `into`, or else in new memory."""
     if not into:
         return [each.copy() for each in found]
     for each, goal in zip(found, into, strict=True):

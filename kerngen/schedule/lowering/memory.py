@@ -122,7 +122,10 @@ def read_part(place: t.Expr, laid: Laid, index: t.Expr) -> t.Expr:
 
 
 def stored(value: t.Expr, laid: Laid) -> t.Expr:
-    """Return a value converted to its form in memory, as f16; a matrix must be a name."""
+    """Return a value in its form in memory: f32 become f16 if f16 is stored.
+
+    A matrix that is converted must be a name.
+    """
     assert isinstance(laid, LeafLayout), "in storage, values lie as WGSL has them"
     leaf = laid.leaf
     if not leaf.is_half:

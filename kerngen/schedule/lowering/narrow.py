@@ -84,10 +84,10 @@ fn {function}(value: vec4{kind}, place: u32) -> u32 {{
 
 
 def packer(function: str, name: str, storage: Storage, lanes: int) -> str:
-    """Return the text of a WGSL function that shifts one element, or four, to their place.
+    """Return the text of a WGSL function that shifts one element, or four, to a place.
 
-    `function` and `name` are the names in the shader of the function and of the tensor; the
-    place is in a word.
+    The place is in a word of 32 bits.  `function` and `name` are the names in the shader of the
+    function and of the tensor.
     """
     # Four bytes are a whole word, which has no place in one; four of 4 bits are half of it.
     bits, signed = storage.bits, storage in {Storage.I8, Storage.I4}

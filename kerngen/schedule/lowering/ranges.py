@@ -43,7 +43,7 @@ _Bound: TypeAlias = tuple[ir.BinaryOp, ir.Expr]
 @final
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The range of a loop over an index, `begin <= index < end`; `is_whole` if of all terms."""
+    """The range of a loop, `begin <= index < end`; `is_whole` if it is the whole axis."""
 
     begin: t.Expr
     end: t.Expr

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 def lower_subscript(to: Lowerer, subscript: ir.Subscript, extent: ir.Extent) -> Value:
-    """Return a subscript of an axis of length `extent` as a u32."""
+    """Return a subscript as a u32, or as four; if it may leave the axis, it is clamped to it.
+
+    `extent` is the length of the axis.
+    """
     match subscript:
         case ir.IndexValue(index):
             return Value(index_position(to, index), wide=index == to.vector)

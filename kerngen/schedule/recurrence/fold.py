@@ -44,7 +44,7 @@ _NUMBERS: Final = (Scalar.F32, Scalar.I32, Scalar.U32)
 
 
 def fits_fold(task: Task) -> str:
-    """Return why no recurrence with a stage that reduces its states begins here, or ""."""
+    """Return why `fold` does not fit the task's stage and the next one, or "" if it does."""
     found = folded(task)
     return found if isinstance(found, str) else ""
 

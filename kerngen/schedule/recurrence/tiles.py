@@ -59,7 +59,7 @@ class TurnReads:
 
     @classmethod
     def of(cls, found: Folded, differ: tuple[Index, ...]) -> TurnReads:
-        """Sort a turn's reads; the elements of a workgroup differ in the indices `differ`."""
+        """Return a turn's reads by kind; in a workgroup, elements differ in these indices."""
         fixed, of_element, of_lane = list[Load](), list[Load](), list[Load]()
         for load in _plain_reads(found):
             free = free_indices(load)
@@ -119,7 +119,7 @@ class LaneGroup:
 @final
 @dataclass(frozen=True)
 class Lane:
-    """The variables of a shader that say which element and states a lane has.
+    """The variables of a shader for the element and the states that a lane has.
 
     - `column`: the number of its element in the workgroup
     - `place`: its number among the lanes of the element

@@ -92,7 +92,7 @@ class RowPlan:
     """The passes of a run, whose stages' indices are renamed to `rows` and `columns`.
 
     - `row_values`: the tensors with one number for each row, with the locals stored in them
-    - `row_places`: the positions of those of these tensors that are stored at computed ones
+    - `row_places`: the computed positions at which some of these tensors are stored
     - `carried`: the values of elements that a later pass needs, with the tensors in which
       they are stored
     """

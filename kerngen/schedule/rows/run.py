@@ -31,7 +31,7 @@ from kerngen.schedule.task import Task
 
 @final
 class RowRole(Enum):
-    """What a stage of a run does: reduce a row, compute its elements, or compute one number."""
+    """The role of a stage in a run: to reduce a row, compute its elements, or one number."""
 
     REDUCES = "reduces it"
     EACH = "computes every element"
