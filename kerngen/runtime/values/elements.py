@@ -213,7 +213,7 @@ def as_element(element: type[E] | NumpyType) -> type[E]:
     """Return an element type; NumPy's float32, float16, int32, uint32 are converted.
 
     Raises:
-        DtypeError: If `element` is neither.
+        DtypeError: If `element` is neither an element type nor one of these.
     """
     if isinstance(element, type) and issubclass(element, Element):
         stated: object = getattr(element, "DTYPE", None)

@@ -141,7 +141,7 @@ def vector_read(lowerer: Lowerer, load: Load) -> t.Expr:
 
 
 def declare_written(lowerer: Lowerer, stage: Stage) -> dict[str, t.Expr]:
-    """Declare a vector for each tensor that a turn writes; return them by tensor name."""
+    """Declare a vector for each tensor that a turn writes; return them by name of tensor."""
     found: dict[str, t.Expr] = {}
     for step in turns_of(stage):
         if isinstance(step, Write):
