@@ -38,9 +38,9 @@ class UniformStruct:
     """The base of generated dataclasses: structs, and the scalars of a kernel.
 
     A number is an attribute, a vector a tuple of numbers, a matrix a tuple of its columns, and
-    a fixed array a tuple too; whatever NumPy takes for one of these is converted to it.  NaN and
-    infinities are f32 and f16 values like any other; a finite number that the type cannot hold
-    is refused, and so is an integer out of range.
+    a fixed array a tuple too; whatever NumPy takes for one of these is converted to it.  NaN
+    and infinities are f32 and f16 values like any other; a finite number that the type cannot
+    hold is refused, and so is an integer out of range.
     """
 
     __slots__ = ("_packed",)
