@@ -1,4 +1,4 @@
-"""The ABI number: generated modules work with a runtime that has the same number."""
+"""The ABI number: a generated module works with a runtime that has the same number."""
 
 from __future__ import annotations
 

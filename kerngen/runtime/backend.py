@@ -34,7 +34,7 @@ Range: TypeAlias = "tuple[Lease[Any], int, int]"
 
 
 class Download(Protocol):
-    """A copy from the device that is under way; finish or abandon it, once."""
+    """A copy from the device that is under way: call either `finish` or `abandon`, once."""
 
     def finish(self) -> Bytes:
         """Wait for the copy, and return its bytes."""
@@ -68,17 +68,17 @@ class Backend(Protocol):
 
     @property
     def alignment(self) -> int:
-        """The alignment of bindings in bytes: a tensor at another offset is copied first."""
+        """The alignment in bytes of a binding's offset; other tensors are copied first."""
         ...
 
     @property
     def max_tensor_bytes(self) -> int:
-        """The size of the largest tensor that a kernel can be given."""
+        """The size in bytes of the largest tensor that a kernel can be given."""
         ...
 
     @property
     def unchecked(self) -> bool:
-        """Whether shaders run without the checks of the adapter's library."""
+        """Whether shaders run without runtime checks, such as those of bounds."""
         ...
 
     @property
@@ -97,40 +97,40 @@ class Backend(Protocol):
         ...
 
     def lease(self, nbytes: int, least: int = 0) -> Lease[Any]:
-        """Return padded storage for `nbytes`, with any contents.
+        """Return storage for `nbytes` bytes, padded, with undefined contents.
 
-        It has room for `least` bytes: an empty tensor is bound as one element.
+        It has room for `least` bytes at least: an empty tensor is bound as one element.
         """
         ...
 
     def wrap(self, buffer: GPUBuffer, offset: int, nbytes: int) -> Lease[Any]:
-        """Return a lease of a caller's buffer."""
+        """Return a lease of the caller's own buffer, for `nbytes` bytes from `offset` on."""
         ...
 
     def hand_out(self, lease: Lease[Any]) -> GPUBuffer:
-        """Return the buffer of a lease for the caller's own use."""
+        """Return the buffer of a lease, which the caller uses as well from now on."""
         ...
 
     def clear(self, lease: Lease[Any], offset: int, nbytes: int) -> None:
-        """Fill a range of a lease with zeros."""
+        """Fill `nbytes` bytes of a lease, from `offset` on, with zeros."""
         ...
 
     def upload(self, lease: Lease[Any], offset: int, data: Bytes) -> None:
-        """Write `data` at `offset` bytes of a lease."""
+        """Store the bytes `data` in a lease, from byte `offset` on."""
         ...
 
     def download(
         self, ranges: Sequence[Range], into: Sequence[Bytes] = ()
     ) -> list[Bytes]:
-        """Return copies of ranges of leases, after one wait; in memory `into`, if given."""
+        """Wait once, and return copies of the ranges: in the arrays `into`, or in new ones."""
         ...
 
     async def download_async(self, ranges: Sequence[Range]) -> list[Bytes]:
-        """Return copies of ranges of leases, without blocking the event loop."""
+        """Return copies of the ranges, without blocking the event loop."""
         ...
 
     def begin_download(self, wanted: Range) -> Download:
-        """Submit what is recorded, and begin to copy a range; does not wait."""
+        """Submit what is recorded, begin to copy a range, and return without waiting."""
         ...
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
@@ -149,11 +149,11 @@ class Backend(Protocol):
         ...
 
     def dispatch(self, call: Dispatch, grid: Size) -> None:
-        """Record a dispatch of a pipeline that `kerngen bind` generated."""
+        """Record `grid` workgroups of a pipeline that `kerngen bind` generated."""
         ...
 
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
-        """Return which schedules a launch would run for dims, derived ones included."""
+        """Return the schedules that a launch would run; `dims` has the derived dims as well."""
         ...
 
     def submit(self) -> None:
@@ -170,11 +170,11 @@ class Backend(Protocol):
 
     @property
     def is_capturing(self) -> bool:
-        """Whether a block is being captured."""
+        """Whether the block of a `capture()` is open."""
         ...
 
     def capture(self) -> AbstractContextManager[Capture]:
-        """Record the calls of a block without running them, to be replayed later."""
+        """Record the calls of the caller's block without running them, to be replayed later."""
         ...
 
     def profile(self) -> AbstractContextManager[Profile]:

@@ -59,7 +59,7 @@ class Cache(Generic[K, V]):
         return value
 
     def put(self, key: K, value: V) -> K | None:
-        """Add a value; return the key that was removed to make room, if any."""
+        """Add a value; return the key that was dropped to make room, or None."""
         evicted: K | None = None
         if key not in self._entries and len(self._entries) >= self._capacity:
             evicted = next(iter(self._entries))

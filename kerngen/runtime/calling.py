@@ -114,7 +114,7 @@ _LONGEST: Final = 40
 def wrong_shape(
     function: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> DtypeError:
-    """Return the error of `ctx.zeros(3, 4, f32)`: a shape is one argument."""
+    """Return the error of a call like `ctx.zeros(3, 4, f32)`: a shape must be one argument."""
     values = [*args[1:], *kwargs.values()]
     lengths = [value for value in values if isinstance(value, int)]
     shapes: list[Any] = [v for v in values if isinstance(v, tuple | list)]
@@ -132,7 +132,7 @@ def wrong_shape(
 def wrong_upload(
     function: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> DtypeError:
-    """Return the error of `ctx.vector([1, 2])`: an element type is missing."""
+    """Return the error of a call like `ctx.vector([1, 2])`, without an element type."""
     values = [*args[1:], *kwargs.values()]
     elements = [value.__name__ for value in values if _is_element(value)]
     name = function.__name__

@@ -63,10 +63,10 @@ if TYPE_CHECKING:
 
 
 class ReadCheck(Protocol):
-    """A check that runs after reads, to raise errors that were found on the device."""
+    """A check that runs after each read, to raise errors that kernels found on the device."""
 
     def check(self) -> None:
-        """Raise if the device has reported an error; cheap if it can't have."""
+        """Raise if the device has found an error; must be cheap where it can't have."""
         ...
 
 
@@ -114,7 +114,7 @@ class Context:
 
     @property
     def unchecked(self) -> bool:
-        """Whether shaders run without runtime checks: `open(unchecked=True)`."""
+        """Whether shaders run without runtime checks, as `open(unchecked=True)` asks."""
         return self.backend.unchecked
 
     @property
@@ -216,7 +216,7 @@ class Context:
     def tensor(
         self, array: Values, element: type[E] | NumpyType | None = None
     ) -> Tensor[E, Any]:
-        """Return a copy of an array of any rank; its types are checked at the call.
+        """Return a copy of an array of any rank; calls check the rank, not type checkers.
 
         Without `element` the array must already be float32, float16, int32 or uint32;
         vectors, matrices and structs are always asked for.
@@ -281,7 +281,7 @@ class Context:
     def empty(
         self, shape: int | Sequence[int], element: type[E] | NumpyType
     ) -> Tensor[E, Any]:
-        """Return a tensor with any contents, to be written as `out=`."""
+        """Return a tensor with undefined contents, for kernels to write as their `out=`."""
         chosen, lengths = as_element(element), normalise_shape(shape)
         lease = self._lease(element_bytes(chosen, lengths), chosen)
         return Tensor(self, chosen, lengths, lease)
@@ -344,8 +344,8 @@ class Context:
     ) -> Tensor[E, Any]:
         """Return a tensor over the caller's own `wgpu.GPUBuffer`, without a copy.
 
-        `offset` is in bytes.  The buffer must belong to the context's device and have
-        the usage STORAGE, and COPY_SRC or COPY_DST for what reads or writes need them.
+        `offset` is in bytes.  The buffer must belong to the context's device and have the usage
+        STORAGE, and COPY_SRC if it is to be read, COPY_DST if it is to be written by copies.
         """
         chosen, lengths = as_element(element), normalise_shape(shape)
         itemsize = chosen.DTYPE.itemsize
@@ -389,17 +389,17 @@ class Context:
     # ---- errors that are found on the device
 
     def watch(self, watch: ReadCheck) -> None:
-        """Run `watch.check()` after every read, as long as `watch` exists.
+        """Call `watch.check()` after every read, as long as `watch` exists.
 
-        This is how an error that is found on the device gets to its user: at the next
-        point that waits anyway.  A check may read tensors itself.
+        So an error that is found on the device gets to its user at the next point that waits
+        anyway.  A check may read tensors itself.
         """
         # Weak references: a watch whose owner is gone is dropped here.
         alive = [each for each in self._watches if each() is not None]
         self._watches = [*alive, ref(watch)]
 
     def check_watches(self) -> None:
-        """Run all watches' checks, as every read does."""
+        """Call the `check()` of all watches, as every read does."""
         for each in self._watches:
             watch = each()
             if watch is not None:

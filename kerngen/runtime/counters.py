@@ -34,7 +34,7 @@ class Counters:
     bind_groups_created: int = 0
 
     def snapshot(self) -> Counters:
-        """Return a copy that stays as it is."""
+        """Return a copy, which later work does not change."""
         return replace(self)
 
     def __sub__(self, before: Counters) -> Counters:

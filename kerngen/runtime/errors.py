@@ -36,7 +36,7 @@ class ArgumentError(Error, ValueError):
 
 @final
 class UnknownNameError(Error, KeyError):
-    """There is nothing with this name."""
+    """There is no kernel, shader, scalar or other thing with this name."""
 
     def __str__(self) -> str:
         """Return the text as it is; KeyError would quote it."""
@@ -55,7 +55,7 @@ class FeatureError(Error):
 
 @final
 class ContextError(Error):
-    """Arguments of different contexts, a closed context, or none at all."""
+    """Arguments are of different contexts, or a context is closed, or there is none at all."""
 
 
 def not_copied(what: str, advice: str) -> Error:

@@ -54,7 +54,7 @@ class ModuleFiles:
 
     @classmethod
     def of(cls, module: str, file: str) -> ModuleFiles:
-        """Read the plans of a module that lies in a file, or in its loader's memory.
+        """Read the plans of a module: beside its `file`, or in the memory of its loader.
 
         Raises:
             AbiError: If the plan file is missing, damaged, of another version, or of
@@ -88,7 +88,7 @@ class ModuleFiles:
         structs: Iterable[type[Element]] = (),
         computed: Callable[[dict[str, Any]], tuple[int, ...]] | None = None,
     ) -> Kernel:
-        """Return a kernel, made of its plan and the functions of its module.
+        """Return kernel `name`, made of its plan and the functions of its module.
 
         `structs` are the classes of the structs that its plan names.
 

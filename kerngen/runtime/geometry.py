@@ -21,24 +21,24 @@ Typed: TypeAlias = Callable[[ArrayLike], Array]
 
 
 def vector(typed: Typed, *components: ArrayLike) -> Array:
-    """Return the vectors that have these scalars as components."""
+    """Return an array of vectors from arrays of their components, one array for each."""
     return np.stack(np.broadcast_arrays(*map(typed, components)), axis=-1)
 
 
 def splat(typed: Typed, width: int, component: ArrayLike) -> Array:
-    """Return the vectors that have one scalar in all components."""
+    """Return an array of vectors of `width` equal components, from an array of scalars."""
     return np.repeat(typed(component)[..., None], width, axis=-1)
 
 
 def join(*vectors: Array) -> Array:
-    """Return vectors made of the components of several vectors, in their order."""
+    """Return longer vectors: the components of `vectors` one behind the other."""
     around = np.broadcast_shapes(*(v.shape[:-1] for v in vectors))
     parts = [np.broadcast_to(v, (*around, v.shape[-1])) for v in vectors]
     return np.concatenate(parts, axis=-1)
 
 
 def matrix(*columns: Array) -> Array:
-    """Return the matrices that have these vectors as columns."""
+    """Return an array of matrices from arrays of their columns, one array for each."""
     return np.stack(np.broadcast_arrays(*columns), axis=-2)
 
 
@@ -46,12 +46,12 @@ def matrix(*columns: Array) -> Array:
 
 
 def component(v: Array, place: ArrayLike) -> Array:
-    """Return the component of each vector at a place, clamped to them."""
+    """Return component number `place` of each vector; a place outside is clamped."""
     return _at(v, place, 1)[..., 0]
 
 
 def column(m: Array, place: ArrayLike) -> Array:
-    """Return the column of each matrix at a place, clamped to them."""
+    """Return column number `place` of each matrix; a place outside is clamped."""
     return _at(m, place, 2)[..., 0, :]
 
 
@@ -72,17 +72,17 @@ def _at(x: Array, place: ArrayLike, rank: int) -> Array:
 
 
 def matrix_by_vector(m: Array, v: Array) -> Array:
-    """Return the columns times the components, summed."""
+    """Return the product of each matrix and vector: the sum of columns times components."""
     return np.asarray(np.matmul(v[..., None, :], m)[..., 0, :])
 
 
 def vector_by_matrix(v: Array, m: Array) -> Array:
-    """Return the dot product of the vector and each column."""
+    """Return the product of each vector and matrix: the dot product with each column."""
     return np.asarray(np.matmul(m, v[..., None])[..., 0])
 
 
 def matrix_by_matrix(a: Array, b: Array) -> Array:
-    """Return the matrix whose columns are `a` times those of `b`."""
+    """Return the product of matrices: its columns are `a` times the columns of `b`."""
     return np.asarray(np.matmul(b, a))
 
 
@@ -121,12 +121,12 @@ def reflect(v: Array, normal: Array) -> Array:
 
 
 def face_forward(v: Array, incident: Array, normal: Array) -> Array:
-    """Return a vector, negated unless the other two point apart."""
+    """Return `v`, negated unless `incident` and `normal` point to opposite sides."""
     return np.asarray(np.where((dot(incident, normal) < 0)[..., None], v, -v))
 
 
 def refract(v: Array, normal: Array, ratio: Array) -> Array:
-    """Return a vector refracted at a surface; zeros where it is reflected in whole."""
+    """Return `v` refracted at a surface; zeros where it is totally reflected."""
     along = dot(normal, v)
     rest = 1 - ratio * ratio * (1 - along * along)
     factor = ratio * along + np.sqrt(np.maximum(rest, 0))
@@ -135,7 +135,7 @@ def refract(v: Array, normal: Array, ratio: Array) -> Array:
 
 
 def transpose(m: Array) -> Array:
-    """Return a new array that has the rows as columns."""
+    """Return the transposed matrices, as a new array."""
     return np.swapaxes(m, -1, -2).copy()
 
 

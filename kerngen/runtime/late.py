@@ -22,7 +22,7 @@ from kerngen.runtime.errors import StateError
 @final
 @dataclass(frozen=True, slots=True)
 class FinishedCopy:
-    """A finished copy: the `Download` of NumPy's backend, and of an empty range."""
+    """A `Download` that is finished already: that of NumPy's backend, and of an empty range."""
 
     data: Bytes
 
@@ -31,12 +31,12 @@ class FinishedCopy:
         return self.data
 
     def abandon(self) -> None:
-        """Drop the copy."""
+        """Drop the bytes of the copy."""
 
 
 @final
 class LateRead:
-    """A read under way, of a tensor as it was when the read began."""
+    """A read under way: of a tensor's elements as they were when the read began."""
 
     __slots__ = ("_as_array", "_download")
 
@@ -48,7 +48,7 @@ class LateRead:
         self._as_array = as_array
 
     def numpy(self) -> NDArray[Any]:
-        """Wait for the elements, and return them as a new array; once.
+        """Wait for the elements, and return them as a new array; can be called once.
 
         Raises:
             StateError: At the second call.

@@ -22,13 +22,13 @@ ClosedState: TypeAlias = Callable[[], Error]
 
 
 class LiveBackend(Protocol):
-    """A registered backend, which is notified of forks and reloads."""
+    """A backend in use, which is notified of forks and of reloaded kernels."""
 
     def invalidate_after_fork(self) -> None:
-        """Refuse calls in a forked process, which can't use the device."""
+        """Refuse all later calls: this is a forked process, which can't use the device."""
 
     def forget_kernels(self, kernels: frozenset[Kernel]) -> None:
-        """Drop everything cached for kernels that were reloaded."""
+        """Drop what is cached for `kernels`, which were reloaded."""
 
 
 _live: WeakSet[LiveBackend] = WeakSet()
@@ -36,7 +36,7 @@ _live: WeakSet[LiveBackend] = WeakSet()
 
 
 def register(backend: LiveBackend) -> None:
-    """Register a backend for notifications of forks and reloads; by a weak reference."""
+    """Notify a backend of forks and reloads from now on; it is kept by a weak reference."""
     _live.add(backend)
 
 

@@ -28,9 +28,9 @@ _LANES = ("kernels", "shaders")
 class Event:
     """One timed dispatch: where it comes from, and when it ran.
 
-    `call` numbers the calls of the context; those of several dispatches share one.
-    `start` counts from the profile's first event, on the reference from its begin.  Both
-    times are in seconds.
+    `call` numbers the calls of the context; several dispatches of one call share it.  `start`
+    counts from the begin of the profile's first event, on the reference from that of its
+    block.  Both times are in seconds.
     """
 
     kernel: str
@@ -52,7 +52,7 @@ class Profile:
         self._events: tuple[Event, ...] | None = None
 
     def finish(self, events: tuple[Event, ...]) -> None:
-        """Set the events, at the end of the block."""
+        """Set the events, as is done at the end of the block."""
         self._events = events
 
     @property

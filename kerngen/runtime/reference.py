@@ -1,8 +1,8 @@
-"""Functions of generated NumPy references: WGSL's rules for whole arrays.
+"""The functions that generated NumPy references call: WGSL's rules for whole arrays.
 
 Arrays keep the kernel's types: `real` (float32, or float64 when the caller's arrays
 are), int32 and uint32.  Integer arithmetic wraps, and each element is computed by itself: no
-function decides about one by the value of another.
+element is computed in another way because of the value of another element.
 """
 
 from __future__ import annotations
@@ -49,11 +49,14 @@ class Real:
 
     @property
     def half(self) -> np.dtype[Any]:
-        """The dtype of values that kernels store as f16; with float64, float64."""
+        """The dtype of values that kernels store as f16.
+
+        It is float16 beside float32; float64 stays float64.
+        """
         return np.dtype(np.float16) if self.dtype == np.float32 else self.dtype
 
     def halved(self, x: ArrayLike) -> Array:
-        """Return x rounded as if it was stored as f16."""
+        """Return x rounded to `half` and back, as if a kernel had stored and read it."""
         return self(np.asarray(x, dtype=self.half))
 
 
@@ -62,7 +65,10 @@ DOUBLE = Real(np.dtype(np.float64))
 
 
 def real(*arrays: ArrayLike) -> Real:
-    """Return float64 if any of the arrays is float64, else float32."""
+    """Return the float type of a reference's arithmetic for these arguments.
+
+    It is float64 if an array is float64 or a block of `in_double()` is open, else float32.
+    """
     wide = _IN_DOUBLE.get() or any(
         np.asarray(array).dtype == np.float64 for array in arrays
     )
@@ -75,9 +81,9 @@ _IN_DOUBLE: ContextVar[bool] = ContextVar("in_double", default=False)
 
 @contextmanager
 def in_double() -> Generator[None]:
-    """Compute all references in float64 within this block, whatever the arguments.
+    """Compute all references in float64 within this block, whatever the arguments' types.
 
-    Without it, members of structs keep their own float types.
+    Outside of it, members of structs keep their own float types.
     """
     token = _IN_DOUBLE.set(True)
     try:
@@ -87,7 +93,7 @@ def in_double() -> Generator[None]:
 
 
 def kept(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype in which a reference stores records of a struct."""
+    """Return the dtype for records of a struct: `doubled` within `in_double()`."""
     return doubled(dtype) if _IN_DOUBLE.get() else dtype
 
 
@@ -124,12 +130,15 @@ def _integer(x: ArrayLike, dtype: DTypeLike, lowest: int, highest: int) -> Array
 
 
 def index(length: int) -> Array:
-    """Return the values of an index that ranges over `length`."""
+    """Return the values 0 to `length - 1` of an index, as int32."""
     return np.arange(length, dtype=np.int32)
 
 
 def take(x: Array, places: ArrayLike, axis: int) -> Array:
-    """Return the elements at positions along an axis, clamped to it; zeros if it is empty."""
+    """Return the elements of `x` at `places` along an axis; zeros if the axis is empty.
+
+    Places outside of the axis are clamped to it.
+    """
     wide = np.asarray(places, np.int64)
     if x.shape[axis]:
         return np.take(x, wide, axis, mode="clip")
@@ -137,9 +146,10 @@ def take(x: Array, places: ArrayLike, axis: int) -> Array:
 
 
 def at(x: Array, *places: ArrayLike) -> Array:
-    """Return the elements at places, clamped to their axes; zeros if there are none.
+    """Return the elements of `x` at `places`, one per axis; zeros if `x` is empty.
 
-    The axes of vectors, which come after those with positions, are kept.
+    Places are clamped to their axes.  The axes of vectors, which come after those with places,
+    are kept.
     """
     wide = [np.asarray(place, np.int64) for place in places]
     if x.size:
@@ -150,10 +160,10 @@ def at(x: Array, *places: ArrayLike) -> Array:
 
 
 def store(x: Array, value: ArrayLike, *places: ArrayLike) -> None:
-    """Store a value at places, which are i32 or u32 along each axis of x.
+    """Store a value in x, at `places`: an i32 or u32 for each axis of x.
 
-    Nothing is stored where a position is outside of its axis. The axes of vectors are
-    kept.
+    Nothing is stored where a place is outside of its axis.  The axes of vectors, which have no
+    places, are kept.
     """
     wide = [np.asarray(place, np.int64) for place in places]
     around = np.broadcast_shapes(*(part.shape for part in wide))
@@ -165,14 +175,14 @@ def store(x: Array, value: ArrayLike, *places: ArrayLike) -> None:
 
 
 def filled(value: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-    """Return a new array of this shape and type that holds `value`, broadcast."""
+    """Return a new array of this shape and type, with `value` broadcast to it."""
     result = np.empty(shape, dtype)
     result[...] = value
     return result
 
 
 def spread(value: ArrayLike, *others: ArrayLike) -> Array:
-    """Return a new array with `value` broadcast against the other arguments."""
+    """Return a new array: `value`, broadcast to its common shape with `others`."""
     return np.broadcast_arrays(value, *others)[0].copy()
 
 
@@ -184,9 +194,9 @@ def scatter(
 ) -> Array:
     """Join each term with the element of `total` that its keys choose, in order.
 
-    Keys are places along the first axes of `total`; a term with one outside counts nowhere.
-    Terms have the axes of the keys, then the others of `total`.  Floats are joined in
-    double.
+    Keys are places along the first axes of `total`; a term with a key outside of its axis is
+    left out.  Terms have the axes of the keys, then the others of `total`.  Floats are joined
+    in double.
     """
     chosen, some, _ = _by_keys(total.shape, keys, np.asarray(terms, total.dtype))
     joined = total.astype(_wide(total.dtype))
@@ -203,9 +213,9 @@ def keyed_places(
 ) -> Array:
     """Return for each bin the first place of the greatest term whose keys are the bin's.
 
-    With `np.minimum`, it is the place of the least; without terms, -1.  NaN is greater, and
-    less, than any number.  The axes are as in `scatter`; places are counted along the last
-    axis of the keys.
+    With `np.minimum` as `join`, it is the place of the least term; for a bin without terms it
+    is -1.  A NaN is found before any number.  The axes are as in `scatter`; places are counted
+    along the last axis of the keys.
     """
     # The best term of each bin, from the worst value on.
     chosen, some, numbers = _by_keys(shape, keys, np.asarray(terms), where)
@@ -249,10 +259,10 @@ def ranges(
     ends: tuple[ArrayLike, ...],
     terms: Array,
 ) -> Array:
-    """Join the terms of a range with each element of `total`, in order.
+    """Join each element of `total` with the terms of its own range, in order.
 
-    A range goes from the largest begin up to the least end, within the terms; it may be
-    empty.  Terms have one axis, then the last ones of `total`.
+    A range goes from the largest of `begins` up to the least of `ends`, cut to the terms that
+    exist; it may be empty.  Terms have one axis, then the last axes of `total`.
     """
     rows, rest = total.shape[: total.ndim + 1 - terms.ndim], terms.shape[1:]
     from_, to = (
@@ -275,9 +285,9 @@ def ranges(
 def prefixes(
     join: np.ufunc, terms: Array, axis: int, length: int, shift: int, nothing: float
 ) -> Array:
-    """Return the prefix reductions: for each i below `length`, of the terms 0 to i + shift.
+    """Return for each i below `length` the reduction of the terms 0 to i + shift.
 
-    `nothing` is the reduction of no terms.
+    `nothing` is the result where there are no terms.
     """
     return _first(join, terms, axis, np.arange(length) + (shift + 1), nothing)
 
@@ -285,9 +295,9 @@ def prefixes(
 def suffixes(
     join: np.ufunc, terms: Array, axis: int, length: int, shift: int, nothing: float
 ) -> Array:
-    """Return the suffix reductions: for each i below `length`, of the terms from i + shift.
+    """Return for each i below `length` the reduction of the terms from i + shift on.
 
-    `nothing` is the reduction of no terms.
+    `nothing` is the result where there are no terms.
     """
     # They are prefixes of the reversed terms.
     counts = terms.shape[axis] - shift - np.arange(length)
@@ -295,7 +305,7 @@ def suffixes(
 
 
 def places(keys: Array, axis: int, dtype: DTypeLike) -> Array:
-    """Return the sorted position of each key along an axis; the sort is stable."""
+    """Return the position that each key has once the keys along the axis are sorted, stably."""
     order = np.argsort(keys, axis, kind="stable")
     found = np.empty(keys.shape, dtype)
     numbers = np.arange(keys.shape[axis], dtype=dtype)
@@ -327,17 +337,17 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def argmax(terms: ArrayLike, axis: int, where: ArrayLike = True) -> Array:
-    """Return the first place of the greatest term along an axis; of none it is -1.
+    """Return the first place of the greatest term along an axis; -1 if there is no term.
 
-    Only terms where `where` is true count. NaN is greater than any number.
+    Only terms where `where` is true count.  NaN is greater than any number.
     """
     return _first_of(np.maximum, terms, axis, where)
 
 
 def argmin(terms: ArrayLike, axis: int, where: ArrayLike = True) -> Array:
-    """Return the first place of the least term along an axis; of none it is -1.
+    """Return the first place of the least term along an axis; -1 if there is no term.
 
-    Only terms where `where` is true count. NaN is less than any number.
+    Only terms where `where` is true count.  NaN is less than any number.
     """
     return _first_of(np.minimum, terms, axis, where)
 
@@ -367,9 +377,9 @@ def find(
     terms: ArrayLike,
     where: ArrayLike = True,
 ) -> None:
-    """Update the best terms and their places, in place, with one more term each.
+    """Update `best` terms and their `places`, both in place, by new `terms` at `place`.
 
-    A position of -1 is that of no term yet; NaN is better than any number.
+    A place of -1 is that of no term yet; NaN is better than any number.
     """
     values = np.asarray(terms, best.dtype)
     better_now = (places < 0) | better(values, best)
@@ -534,7 +544,7 @@ def insert_bits(
 
 
 def bits(x: ArrayLike) -> Array:
-    """Return the bits of the nearest f32."""
+    """Return the bits of the f32 that is nearest to x."""
     with np.errstate(all="ignore"):
         return _array(np.asarray(x, np.float32).view(np.uint32))
 

@@ -47,7 +47,7 @@ def reload() -> tuple[str, ...]:
     raise `StateError`.
 
     Call it between calls of kernels, from one thread.  Returns the names of the modules
-    that it loaded.
+    that were loaded.
 
     Raises:
         ReloadError: If a new module can't be run.  All old ones then stay.
@@ -89,7 +89,7 @@ class _Changed:
     text: str
 
     def run(self) -> None:
-        """Run the text in the module, which then has what the text defines alone."""
+        """Run the new text in the module, which then has only the names of that text."""
         code = compile(self.text, self.path, "exec", dont_inherit=True)
         names = vars(self.module)
         for name in [name for name in names if not _is_of_import(name)]:
@@ -97,7 +97,7 @@ class _Changed:
         exec(code, names)  # noqa: S102 - as Python's import does
 
     def imports(self) -> Iterator[str]:
-        """Yield the modules beside this one that it imports."""
+        """Yield the full names of the modules that the new text imports relatively."""
         for relative in _IMPORT.findall(self.text):
             yield resolve_name(relative, self.name.rpartition(".")[0])
 
@@ -166,7 +166,7 @@ class _Gone:
     name: str
 
     def launch(self, *_: object) -> NoReturn:
-        """Refuse the call."""
+        """Raise StateError: the kernel is gone from its module."""
         raise StateError(f"{self.name}: the kernel is gone from its source.")
 
     check = launch

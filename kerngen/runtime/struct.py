@@ -35,12 +35,12 @@ Flatten: TypeAlias = Callable[[Any], Iterable[Any]]
 
 
 class UniformStruct:
-    """The base of the generated dataclasses, one of which holds a kernel's scalars.
+    """The base of generated dataclasses: structs, and the scalars of a kernel.
 
-    A number is an attribute, a vector a tuple of numbers, a matrix a tuple of its
-    columns, and a fixed array a tuple too; whatever NumPy takes for one becomes that.
-    NaN and infinities are f32 and f16 values like any other; a finite number that the
-    type cannot hold is not, and neither is an integer out of range.
+    A number is an attribute, a vector a tuple of numbers, a matrix a tuple of its columns, and
+    a fixed array a tuple too; whatever NumPy takes for one of these is converted to it.  NaN
+    and infinities are f32 and f16 values like any other; a finite number that the type cannot
+    hold is refused, and so is an integer out of range.
     """
 
     __slots__ = ("_packed",)
@@ -81,7 +81,7 @@ class UniformStruct:
         return self.bytes_of(self)
 
     def pack_into(self, buffer: Writable, offset: int = 0) -> None:
-        """Write the struct's bytes at `offset`, padding zeroed.
+        """Store the struct's bytes in `buffer` from `offset` on, with zeros as padding.
 
         Raises `ShapeError` if the buffer has no room for them there.
         """
@@ -98,7 +98,7 @@ class UniformStruct:
     def pack_values_into(
         cls, buffer: Writable, offset: int, values: tuple[Any, ...]
     ) -> None:
-        """Write the bytes of these field values at `offset`.
+        """Store field values in `buffer` from `offset` on, in the layout of this class.
 
         Vectors and matrices are given flattened, column by column; nested structs as
         they are.
@@ -122,7 +122,7 @@ class UniformStruct:
 
     @classmethod
     def bytes_of(cls, value: UniformStruct) -> bytes:
-        """Return the bytes of another value with these fields, in this layout.
+        """Return the bytes, in the layout of this class, of a value with the same fields.
 
         They are cached in the value, which never changes.
         """
@@ -164,7 +164,7 @@ class UniformStruct:
 
     @classmethod
     def values_in(cls, data: Readable) -> dict[str, Any]:
-        """Return the values of all fields in these bytes, by name."""
+        """Return the values of all fields, by name, from a struct's bytes."""
         if (nbytes := memoryview(data).nbytes) != cls.SIZE:
             raise ShapeError(
                 f"'{cls.__name__}' is unpacked from {cls.SIZE} bytes, not {nbytes}."
@@ -194,10 +194,10 @@ class UniformStruct:
 class Struct(UniformStruct, Element):
     """The base of the classes of a source's structs, which are element types too.
 
-    If a kernel takes one as a parameter, and its layout in uniform buffers is another, the
-    kernel's module has a class derived from the struct's own, with that layout.
-    `value_class` of both is the struct's own class: values that are unpacked from another
-    struct are instances of it.
+    In uniform buffers a struct may have another layout.  If a kernel then takes one as a
+    parameter, the kernel's module has a class with that layout, derived from the struct's own.
+    `value_class` of both is the struct's own class: a value that is unpacked from another
+    struct is an instance of it.
     """
 
     __slots__ = ()
@@ -223,7 +223,7 @@ class Struct(UniformStruct, Element):
     def unpack_array(cls, records: NDArray[np.void]) -> list[Self]:
         """Return the structs in an array of records.
 
-        The fields of the records may be at other offsets.
+        The records' fields may be at other offsets than the struct's.
         """
         data = conform(records, cls).tobytes()
         starts = range(0, len(data), cls.SIZE)
@@ -231,7 +231,7 @@ class Struct(UniformStruct, Element):
 
 
 def check_instance(item: object, element: type[Struct], at: Iterable[int]) -> None:
-    """Refuse an array item that is not an instance of the struct's class."""
+    """Refuse an array's item, at indices `at`, that is no instance of the struct's class."""
     wanted = element.value_class
     if not isinstance(item, wanted):
         path = "".join(f"[{index}]" for index in at)
@@ -245,8 +245,8 @@ def check_instance(item: object, element: type[Struct], at: Iterable[int]) -> No
 def fit_of(element: type[Element], lengths: Shape = ()) -> Fit:
     """Return a function that checks a value and returns it in its stored form.
 
-    The function raises Misfit for a value that does not fit the element type, or the
-    fixed array of it.
+    The function raises Misfit for a value that does not fit the element type, or, with
+    `lengths`, the fixed array of it.
     """
     one: Fit = partial(_fit_struct, element)
     shape = lengths

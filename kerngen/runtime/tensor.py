@@ -70,7 +70,7 @@ STORAGE_ALIGNMENT = 16
 
 
 def padded_size(nbytes: int, least: int = 0) -> int:
-    """Return the padded size of owned storage, with room for `least` bytes."""
+    """Return the bytes of the storage for a tensor of `nbytes`: padded, `least` at least."""
     return round_up(max(nbytes, least, STORAGE_ALIGNMENT), STORAGE_ALIGNMENT)
 
 
@@ -91,10 +91,10 @@ class Tensor(Generic[E, R]):
 
     These attributes are the runtime's:
 
-    - `lease`, `offset`: the memory, and where in it the tensor starts
+    - `lease`, `offset`: the memory, and the byte of it at which the tensor starts
     - `binding`: what a bind group binds: buffer number, offset, bytes; 0 bytes if the
-      adapter can't bind it in place
-    - `signature`: what call plans are found by
+      adapter can't bind the tensor in place
+    - `signature`: the key by which call plans are found: element type and shape
     """
 
     __slots__ = (
@@ -146,7 +146,7 @@ class Tensor(Generic[E, R]):
 
     @property
     def direct(self) -> bool:
-        """Whether the adapter can bind it in place; for the runtime alone."""
+        """Whether the adapter can bind the tensor where it lies; for the runtime alone."""
         return self.binding[2] > 0
 
     @property
@@ -161,7 +161,7 @@ class Tensor(Generic[E, R]):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype of `numpy()`: float32 of f32 and vec3f, `DTYPE` of a struct."""
+        """The NumPy dtype of `numpy()`: float32 for f32 and vec3f, `DTYPE` for a struct."""
         return array_dtype(self.element)
 
     def __len__(self) -> int:
@@ -172,11 +172,11 @@ class Tensor(Generic[E, R]):
 
     @property
     def buffer(self) -> GPUBuffer:
-        """The `wgpu.GPUBuffer` that holds the tensor, `offset` bytes from its start.
+        """The `wgpu.GPUBuffer` that holds the tensor, `offset` bytes from the buffer's start.
 
         What was recorded before is submitted, so that the caller's own submissions come
         after it.  From now on the buffer is the caller's too: it never returns to the
-        context's pool.  Work recorded later needs a `ctx.submit()` before it is seen.
+        context's pool.  Work recorded later is seen only after a `ctx.submit()`.
         """
         return self.ctx.backend.hand_out(self.lease)
 
@@ -187,7 +187,7 @@ class Tensor(Generic[E, R]):
 
     @property
     def losses(self) -> int:
-        """How many calls that should have written its buffer were lost by errors."""
+        """How many recordings that write the tensor's buffer were lost by errors."""
         return self.lease.block.losses
 
     def numpy(self, *, out: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -213,9 +213,9 @@ class Tensor(Generic[E, R]):
         return out
 
     def begin_read(self) -> LateRead:
-        """Submit recorded work and begin to read; the result's `numpy()` waits.
+        """Submit recorded work, begin to read, and return; `numpy()` of the result waits.
 
-        It returns the elements as they are now, whatever is recorded in the meantime.
+        The elements are those of now, whatever is recorded in the meantime.
         """
 
         def as_array(data: Bytes) -> NDArray[Any]:
@@ -354,11 +354,11 @@ class Tensor(Generic[E, R]):
 
     @property
     def place(self) -> tuple[Lease[Any], int, int]:
-        """The lease, the offset in it and the size in bytes; for the runtime alone."""
+        """The lease, the tensor's offset in it and size in bytes; for the runtime alone."""
         return self.lease, self.offset, self.nbytes
 
     def as_array(self, data: NDArray[np.uint8]) -> NDArray[Any]:
-        """Return the tensor's bytes as an array of its elements; for the runtime alone."""
+        """Return the bytes `data` as an array of such elements; for the runtime alone."""
         return from_memory(data, self.element, self.shape)
 
 

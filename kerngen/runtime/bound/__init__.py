@@ -114,11 +114,11 @@ S = TypeVar("S", bound=Struct)
 def sized(struct: type[S], count: int) -> type[S]:
     """Return a struct's class with `count` elements in its runtime-sized array.
 
-    It is an element type: `ctx.scalar(record, sized(Particles, 100))` is a buffer of one
+    The class is an element type: `ctx.scalar(record, sized(Particles, 100))` is a buffer of one
     such struct, and `arrayLength()` is 100 in a shader that it is bound to.
 
-    Raises ShapeError if a buffer can't have that many: it has one at least, and as many
-    as the size of the struct has room for.
+    Raises ShapeError if the struct does not end in an array, or if `count` is below 1, or
+    below the number of elements that the struct's own size has room for.
     """
     found: type[Struct] = _sized(cast("Hashable", struct), count)
     return cast("type[S]", found)

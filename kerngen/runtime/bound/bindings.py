@@ -35,9 +35,9 @@ GPUSampler: TypeAlias = Any
 @final
 @dataclass(frozen=True)
 class BufferBinding:
-    """A range of the caller's own `wgpu.GPUBuffer`, which has the usage UNIFORM.
+    """A range of the caller's own `wgpu.GPUBuffer`, which must have the usage UNIFORM.
 
-    `size` are its bytes from `offset` on; None is up to the end of the buffer.
+    The range has `size` bytes from byte `offset` on; None: up to the end of the buffer.
     """
 
     buffer: GPUBuffer
@@ -51,7 +51,7 @@ class BufferBinding:
         return whole - self.offset if self.size is None else self.size
 
     def check(self, where: str, least: int) -> None:
-        """Raise unless the range can be bound where the shader reads `least` bytes."""
+        """Raise unless the shader can read `least` bytes; errors name the range `where`."""
         if not (hasattr(self.buffer, "usage") and hasattr(self.buffer, "map_state")):
             raise DtypeError(
                 f"'{where}' is bound to {kind_of(self.buffer)}; expected a "
@@ -73,7 +73,7 @@ class BufferBinding:
 @final
 @dataclass(frozen=True)
 class Uniform:
-    """A variable in the address space 'uniform'.
+    """A shader's variable in the address space 'uniform'.
 
     Its value is packed at each dispatch, unless it is in a buffer of the caller's.
     """
@@ -85,7 +85,7 @@ class Uniform:
     visibility: int = COMPUTE
 
     def layout(self) -> Descriptor:
-        """Return its entry in the layout of a bind group."""
+        """Return the binding's entry for wgpu's `create_bind_group_layout`."""
         buffer = {
             "type": "uniform",
             "has_dynamic_offset": True,
@@ -98,7 +98,10 @@ class Uniform:
         }
 
     def checked(self, value: object, where: str) -> object:
-        """Return a value in its stored form, or a caller's buffer that can be bound."""
+        """Return a value in its stored form, or a `BufferBinding` as it is, or raise.
+
+        Errors name the value `where`.
+        """
         if isinstance(value, BufferBinding):
             value.check(where, self.size)
             return value
@@ -108,7 +111,7 @@ class Uniform:
             raise misfit.error(where) from None
 
     def pack_into(self, data: bytearray, offset: int, value: Any) -> None:
-        """Write a checked value at `offset`, its padding zeroed."""
+        """Store a checked value in `data` from byte `offset` on, with zeros as padding."""
         layout = _value_of(self)
         layout.pack_into(data, offset, value)
 
@@ -145,7 +148,7 @@ def _value_of(uniform: Uniform) -> _Value:
 @final
 @dataclass(frozen=True)
 class Storage:
-    """A variable in the address space 'storage': a tensor of `least` bytes or more."""
+    """A shader's variable in the address space 'storage': a tensor of `least` bytes or more."""
 
     name: str
     binding: int
@@ -155,7 +158,7 @@ class Storage:
     visibility: int = COMPUTE
 
     def layout(self) -> Descriptor:
-        """Return its entry in the layout of a bind group."""
+        """Return the binding's entry for wgpu's `create_bind_group_layout`."""
         kind = "storage" if self.writes else "read-only-storage"
         buffer = {"type": kind, "min_binding_size": self.least}
         return {
@@ -165,7 +168,7 @@ class Storage:
         }
 
     def checked(self, value: object, where: str) -> object:
-        """Return a tensor that can be bound here, or raise."""
+        """Return `value` if it is a tensor that can be bound; errors name it `where`."""
         expected = self.element.__name__
         if not is_tensor(value):
             raise DtypeError(
@@ -202,7 +205,7 @@ class Texture:
     visibility: int = COMPUTE
 
     def layout(self) -> Descriptor:
-        """Return its entry in the layout of a bind group."""
+        """Return the binding's entry for wgpu's `create_bind_group_layout`."""
         texture = {
             "sample_type": self.sample,
             "view_dimension": self.dimension,
@@ -215,7 +218,7 @@ class Texture:
         }
 
     def checked(self, value: object, where: str) -> object:
-        """Return a texture view that can be bound here, or raise."""
+        """Return `value` if it is a texture view that can be bound; errors name it `where`."""
         return _view(value, where, _TEXTURE_BINDING, "TEXTURE_BINDING")
 
 
@@ -232,7 +235,7 @@ class StorageTexture:
     visibility: int = COMPUTE
 
     def layout(self) -> Descriptor:
-        """Return its entry in the layout of a bind group."""
+        """Return the binding's entry for wgpu's `create_bind_group_layout`."""
         texture = {
             "access": self.access,
             "format": self.format,
@@ -245,7 +248,7 @@ class StorageTexture:
         }
 
     def checked(self, value: object, where: str) -> object:
-        """Return a texture view that can be bound here, or raise."""
+        """Return `value` if it is a texture view that can be bound; errors name it `where`."""
         view = _view(value, where, _STORAGE_BINDING, "STORAGE_BINDING")
         found: str = view.texture.format
         if found != self.format:
@@ -258,7 +261,7 @@ class StorageTexture:
 @final
 @dataclass(frozen=True)
 class Sampler:
-    """A sampler: 'filtering', 'non-filtering' or 'comparison'."""
+    """A sampler of a shader; its kind is 'filtering', 'non-filtering' or 'comparison'."""
 
     name: str
     binding: int
@@ -266,7 +269,7 @@ class Sampler:
     visibility: int = COMPUTE
 
     def layout(self) -> Descriptor:
-        """Return its entry in the layout of a bind group."""
+        """Return the binding's entry for wgpu's `create_bind_group_layout`."""
         return {
             "binding": self.binding,
             "visibility": self.visibility,
@@ -274,7 +277,7 @@ class Sampler:
         }
 
     def checked(self, value: object, where: str) -> object:
-        """Return a sampler that can be bound here, or raise."""
+        """Return `value` if it is a sampler that can be bound; errors name it `where`."""
         if type(value).__name__ != "GPUSampler":
             raise DtypeError(
                 f"'{where}' is {kind_of(value)}; expected a wgpu.GPUSampler."
@@ -297,9 +300,9 @@ Binding: TypeAlias = Uniform | Storage | Texture | StorageTexture | Sampler
 
 
 def bound_bytes(tensor: Tensor[Any, Any]) -> int:
-    """Return the bytes of a tensor that a shader sees, in whole words.
+    """Return how many bytes of a tensor's buffer a bound shader sees: whole words of 4 bytes.
 
-    WGSL's `arrayLength()` follows from them.
-    Kernels bind storage padded to 16 bytes, as they are passed their lengths.
+    WGSL's `arrayLength()` follows from this size.  Kernels, which are passed the lengths, bind
+    storage padded to 16 bytes instead.
     """
     return round_up(tensor.nbytes, 4)

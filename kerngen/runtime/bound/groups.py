@@ -53,14 +53,14 @@ class BindGroup:
 
     @classmethod
     def create_layout(cls, device: GPUDevice) -> Any:
-        """Return a new `wgpu.GPUBindGroupLayout`."""
+        """Return a new `wgpu.GPUBindGroupLayout` of the group's bindings."""
         entries = [without_offset(each.layout()) for each in cls.BINDINGS]
         return device.create_bind_group_layout(label=cls.__name__, entries=entries)
 
     def create(self, device: GPUDevice) -> Any:
-        """Return a new `wgpu.GPUBindGroup`; values of uniforms get buffers of their own.
+        """Return a new `wgpu.GPUBindGroup`; uniforms that are given as values get new buffers.
 
-        Recorded work on its tensors is submitted.
+        Recorded work on the group's tensors is submitted.
         """
         entries = [
             {"binding": binding.binding, "resource": resource(device, binding, value)}
@@ -72,7 +72,7 @@ class BindGroup:
         )
 
     def context(self) -> Context | None:
-        """Return the context of the tensors; None if there is no tensor."""
+        """Return the context of the group's tensors; None if it has no tensor."""
         found: Context | None = None
         for binding, value in self.items():
             if not is_tensor(value):
@@ -87,7 +87,7 @@ class BindGroup:
 
 
 def without_offset(entry: Descriptor) -> Descriptor:
-    """Return a layout entry without the dynamic offset, which only our own dispatches set."""
+    """Return a layout entry without its dynamic offset, which only our own dispatches set."""
     buffer = entry.get("buffer")
     if not isinstance(buffer, dict):
         return entry

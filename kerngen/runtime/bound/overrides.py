@@ -17,9 +17,9 @@ from kerngen.runtime.values.kinds import kind_of
 @final
 @dataclass(frozen=True, slots=True)
 class Override:
-    """An override constant of a shader; `key` is its name in WebGPU.
+    """An override constant of a shader; `key` identifies it in WebGPU: its name or its number.
 
-    One without an element type is a bool.
+    `element` is its type, None for a bool.
     """
 
     name: str
@@ -27,7 +27,10 @@ class Override:
     element: type[Element] | None
 
     def checked(self, value: object, where: str) -> object:
-        """Return a checked value; None keeps the shader's own default."""
+        """Return a value in its stored form, or raise; None keeps the shader's own default.
+
+        `where` names the value in the error.
+        """
         if value is None:
             return None
         if self.element is None:
@@ -64,7 +67,7 @@ class Programmable:
         return {key: value for key, value in chosen if value is not None}
 
     def programmed(self, device: GPUDevice) -> dict[str, Any]:
-        """Return the descriptor of a stage that wgpu's `create_*_pipeline` takes."""
+        """Return a stage for wgpu's `create_*_pipeline`: module, entry point and constants."""
         return {
             "module": self.SHADER.module(device),
             "entry_point": self.ENTRY,

@@ -16,7 +16,7 @@ Size = tuple[int, int, int]
 
 
 class ComputePipeline(Programmable):
-    """The base of generated pipelines, one for each entry point.
+    """The base of generated pipelines, one for each compute entry point.
 
     Equal pipelines are compiled once for each context, at the first dispatch.
     """
@@ -27,19 +27,22 @@ class ComputePipeline(Programmable):
 
     @property
     def unfiltered(self) -> frozenset[str]:
-        """The names of textures and samplers that are used without filtering."""
+        """The names of the textures and samplers that are bound as unfilterable ones."""
         return frozenset(getattr(self, "unfilterable", ()))
 
     @property
     def workgroup_size(self) -> Size:
-        """The number of invocations of a workgroup along each axis."""
+        """The number of invocations of a workgroup along each axis.
+
+        FeatureError if the shader computes it.
+        """
         raise FeatureError(
             f"{type(self).__name__}: the size of its workgroups is computed in the "
             f"shader; count by dispatch_workgroups()."
         )
 
     def dispatch(self, ctx: Context | None, *groups: BindGroup) -> Dispatch:
-        """Return a dispatch with its bind groups, for the generated method `bind`."""
+        """Check the bind groups, and return a `Dispatch`, for the generated method `bind`."""
         name = type(self).__name__
         for wanted, given in zip(self.GROUPS, groups, strict=True):
             if not isinstance(given, wanted):
@@ -60,14 +63,14 @@ class ComputePipeline(Programmable):
 @final
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """A pipeline with its bind groups, which can be run many times."""
+    """A pipeline with its bind groups, which can be dispatched many times."""
 
     pipeline: ComputePipeline
     groups: tuple[BindGroup, ...]
     ctx: Context
 
     def dispatch_threads(self, x: int, y: int = 1, z: int = 1) -> None:
-        """Run enough workgroups for these numbers of invocations along each axis."""
+        """Record as many workgroups as x, y and z invocations along the axes need."""
         size = self.pipeline.workgroup_size
         if min(size) < 1:
             raise ArgumentError(
@@ -78,7 +81,7 @@ class Dispatch:
         self._run(tuple(-(-n // s) for n, s in zip(wanted, size, strict=True)))
 
     def dispatch_workgroups(self, x: int, y: int = 1, z: int = 1) -> None:
-        """Run these numbers of workgroups along each axis."""
+        """Record a dispatch of x, y and z workgroups along the axes."""
         self._run(self._checked((x, y, z)))
 
     def _checked(self, counts: Size) -> Size:

@@ -54,7 +54,7 @@ class VertexShader(Programmable):
         step_mode: str = "vertex",
         formats: Mapping[str, str] | None = None,
     ) -> VertexBuffer:
-        """Return a buffer layout with inputs side by side, by default with all of them.
+        """Return the layout of a buffer whose vertices have these inputs, or all, side by side.
 
         `formats` replaces formats by others of the same class: 'unorm8x4' for a vec4f.
         """
@@ -103,7 +103,7 @@ class VertexShader(Programmable):
     def state(self, device: GPUDevice, *buffers: VertexBuffer) -> dict[str, Any]:
         """Return the `vertex` argument of `create_render_pipeline`.
 
-        Raises ArgumentError unless the buffers have each input once.
+        Raises ArgumentError unless each input of the shader is in exactly one of the buffers.
         """
         attributes = [
             attribute
@@ -124,7 +124,7 @@ class VertexShader(Programmable):
 
 
 class FragmentShader(Programmable):
-    """The base of generated fragment shaders; `OUTPUTS` are their output locations."""
+    """The base of generated fragment shaders; `OUTPUTS` are the locations of their outputs."""
 
     __slots__ = ()
 
@@ -134,7 +134,8 @@ class FragmentShader(Programmable):
     def state(self, device: GPUDevice, *targets: Descriptor | None) -> dict[str, Any]:
         """Return the `fragment` argument of `create_render_pipeline`.
 
-        Raises ArgumentError if a target has no output; None is no target.
+        A target is None where nothing is drawn.  Raises ArgumentError if the shader has no
+        output at the location of another target.
         """
         for number, target in enumerate(targets):
             if target is not None and number not in self.OUTPUTS:

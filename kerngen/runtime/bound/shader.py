@@ -24,7 +24,7 @@ class Shader:
 
     @classmethod
     def of(cls, module: str, file: str, name: str) -> Shader:
-        """Read the WGSL file beside a module.
+        """Read the WGSL file `name` that lies beside the generated module `module` in `file`.
 
         Raises:
             AbiError: If it is missing, or not the one that the module was made of.

@@ -1,1 +1,1 @@
-"""One call of a kernel: its checks, its plan, its launch, and captures of many calls."""
+"""How a kernel is called: checks, the plan of a call, its launch, and captures of calls."""

@@ -20,8 +20,8 @@ AnyTensor: TypeAlias = Tensor[Any, Any]
 class Detour:
     """An argument that is replaced by a copy during one call.
 
-    `slot` is its number among the arguments; the copy is filled before the call if `copy_in`,
-    and written back after it if `copy_back`.
+    `slot` is its number among the arguments.  If `copy_in`, the copy is filled before the call;
+    if `copy_back`, its contents are copied to the argument after the call.
     """
 
     slot: int
@@ -33,7 +33,7 @@ class Detour:
 def check_overlap(
     kernel: Kernel, slots: Sequence[AnyTensor | None], i: int, j: int
 ) -> None:
-    """Refuse two arguments that overlap in a buffer; one of them is written."""
+    """Raise AliasError if arguments `i` and `j`, one of them written, overlap in memory."""
     first, second = slots[i], slots[j]
     assert first is not None
     assert second is not None
@@ -57,9 +57,10 @@ def find_detours(
 ) -> list[Detour]:
     """Return the arguments that must be replaced by copies.
 
-    Those are the arguments that the adapter can't bind at their offset, and one of each
-    pair in `shared`, which a dispatch both reads and writes in one buffer: the one that
-    is only read, if there is one, as that needs no copy back.
+    They are those that the adapter can't bind at their offset, and one of each pair in
+    `shared`: two arguments in one buffer of which a dispatch reads one and writes the other.
+    Of such a pair the argument that is only read is chosen, if there is one, as it needs no
+    copy back.
     """
     chosen = {
         number

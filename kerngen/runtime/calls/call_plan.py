@@ -1,4 +1,4 @@
-"""The call plan: everything about a call that shapes and guard scalars decide.
+"""The call plan: the part of a call that its shapes and the scalars in guards decide.
 
 A `CallPlan` has the chosen shaders, compiled, with their workgroups.  `planner.py` makes it
 once, and the shapes of the arguments find it again.  A `BoundCall` is a plan with memory for
@@ -33,8 +33,9 @@ Pair: TypeAlias = tuple[int, int]
 class Capabilities:
     """The limits and features of a device.
 
-    `info` is what guards of plans read.  `storage_buffers` is the most tensors that a
-    dispatch binds, `workgroups` the most along an axis; alignments are in bytes.
+    `info` is what the guards of plans read.  `storage_buffers` is how many tensors a dispatch
+    can bind, `workgroups` how many workgroups it can have along an axis; sizes and alignments
+    are in bytes.
     """
 
     info: AdapterInfo
@@ -52,11 +53,11 @@ class Capabilities:
 
     @property
     def tensor_bytes(self) -> int:
-        """The size of the largest tensor that a kernel can be given."""
+        """The size in bytes of the largest tensor that a kernel can be given."""
         return min(self.binding_bytes, self.buffer_bytes)
 
     def lack_of(self, feature: str) -> str:
-        """Return why the device lacks a feature, and what to do if anything helps."""
+        """Return why the device does not have `feature`, and what to do if anything helps."""
         if feature not in self.of_adapter:
             return f"the adapter lacks the feature '{feature}'"
         return (
@@ -78,7 +79,7 @@ class Origin:
 @final
 @dataclass(frozen=True, slots=True)
 class PlannedDispatch:
-    """One dispatch of a plan; `slots` are the numbers of the tensors that it binds."""
+    """One dispatch of a plan; `slots` number the tensors that it binds, as in `CallPlan`."""
 
     shader: CompiledShader
     slots: tuple[int, ...]
@@ -96,7 +97,7 @@ Ready: TypeAlias = tuple[PlannedDispatch, BindGroup]
 @final
 @dataclass(frozen=True, slots=True)
 class Made:
-    """An output, a temporary or a scratch buffer of a plan.
+    """A tensor or buffer that a call makes: an output, a temporary or a scratch buffer.
 
     Its elements take `nbytes`, a bind group binds `padded` bytes of its block, and the block
     has `capacity` bytes: 5 f32 are 20, 32 and 256.
@@ -110,7 +111,7 @@ class Made:
 
     @classmethod
     def of(cls, element: type[Element], shape: Shape, largest: int) -> Made:
-        """Compute the sizes; a buffer has at most `largest` bytes."""
+        """Return the sizes for a shape; `largest` is the most bytes that a buffer can have."""
         nbytes = element_bytes(element, shape)
         padded = padded_size(nbytes, element.DTYPE.itemsize)
         capacity = min(size_class(padded), largest)
@@ -122,13 +123,13 @@ class Made:
 class CallPlan:
     """A kernel's dispatches for certain shapes, ready to be recorded.
 
-    Slots number the tensor parameters, then outputs, temporaries and scratch buffers;
-    `outputs` and `inner` have the sizes of what a call makes.
+    Slots number the tensor parameters, then outputs, temporaries and scratch buffers.
+    `outputs` has the sizes of the outputs, `inner` those of temporaries and scratch buffers.
 
     - `written`: the slots of the arguments that a call writes
     - `conflicts`: pairs of arguments of which one is written, so that they may not overlap
-    - `mixed`: those of them that may not even lie in one buffer, as a dispatch reads the
-      one and writes the other
+    - `mixed`: the pairs of these that may not even lie in one buffer, as a dispatch reads one
+      of the two and writes the other
     """
 
     signature: CheckedShapes
@@ -156,7 +157,7 @@ class BoundCall:
 
     - `bindings`, `blocks`: the memory of all slots
     - `fresh`: the blocks that calls get from the pool: of new outputs, and of `inner`
-    - `written`: the blocks of the arguments that it writes
+    - `written`: the blocks of the arguments that the call writes
     """
 
     plan: CallPlan
@@ -180,7 +181,7 @@ class BoundCall:
         fresh: Sequence[Allocation[Buffer]],
         borrowed: Sequence[Allocation[Buffer]],
     ) -> BoundCall:
-        """Return a bound call on its arguments, and on blocks for temporaries and scratch."""
+        """Return a plan bound to the tensors `given`, and to `borrowed` blocks for `inner`."""
         blocks: list[Allocation[Buffer]] = [tensor.lease.block for tensor in given]
         written = [blocks[slot] for slot in plan.written]
         bindings = [tensor.binding for tensor in given]
@@ -190,7 +191,7 @@ class BoundCall:
         return cls(plan, bindings, blocks, fresh, written)
 
     def unbound(self) -> BoundCall:
-        """Return the same call for another recorder, whose bind groups are others."""
+        """Return the same call without bind groups, as another recorder makes its own."""
         return BoundCall(
             self.plan, self.bindings, self.blocks, self.fresh, self.written
         )

@@ -66,9 +66,9 @@ class Recorded(Protocol):
         ...
 
     def replay(self, times: int, changes: Mapping[str, float]) -> None:
-        """Run the recording `times` times, from now on with `changes` of scalars.
+        """Replay the recording `times` times; `changes` of scalars stay for later replays.
 
-        Raises what a call with them would raise, before anything is recorded.
+        Raises what a call with the changed scalars would raise, before anything is recorded.
         """
         ...
 
@@ -284,7 +284,10 @@ def changed(
     slots: Mapping[int, str],
     changes: Mapping[str, float],
 ) -> tuple[Any, ...]:
-    """Return the scalars of a call with changes applied, checked as in a call."""
+    """Return the scalars of a call after a replay's `changes`, checked as in a call.
+
+    `slots` has the position of each scalar that may change, with its name in `changes`.
+    """
     if changes.keys().isdisjoint(slots.values()):
         return scalars
     given = (

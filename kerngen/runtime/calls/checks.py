@@ -1,4 +1,4 @@
-"""Checks of a call's tensors, with errors in the user's words.
+"""Checks of the tensors of a call, with errors that name them as the user does.
 
 Everything here depends on element types and shapes alone (and on the scalars that
 guards read), so that a call like an earlier one needs none of it again.
@@ -42,10 +42,10 @@ _MAKERS = ("scalar", "vector", "matrix", "tensor3", "tensor4")
 @final
 @dataclass(frozen=True, slots=True)
 class CheckedShapes:
-    """The result of checking a call's shapes: all lengths, and the outputs' shapes.
+    """The result of checking a call's shapes: all lengths, and the shapes of what it makes.
 
-    - `values`: the dims, in the kernel's order, derived ones last
-    - `dims`: the same by name, with the scalars that guards read
+    - `dims`: the dims by name, with the integer scalars that guards read
+    - `values`: the dims alone, in the kernel's order, derived ones last
     """
 
     dims: Mapping[str, int]
@@ -55,7 +55,7 @@ class CheckedShapes:
 
 
 def find_context(kernel: Kernel, tensors: Sequence[object]) -> Context:
-    """Return the context of the first tensor."""
+    """Return the context of the first tensor; raise if no argument is one."""
     for tensor in tensors:
         if isinstance(tensor, Tensor):
             return tensor.ctx
@@ -113,7 +113,7 @@ def _not_a_tensor(
 
 
 def not_several(kernel: Kernel, out: object) -> DtypeError:
-    """Return the error for an `out=` that must be a tuple of several outputs."""
+    """Return the error for an `out=` that is no tuple, although there are several outputs."""
     names = ", ".join(spec.name for spec in kernel.outputs)
     given = "one tensor" if is_tensor(out) else kind_of(out)
     return DtypeError(
@@ -125,7 +125,7 @@ def not_several(kernel: Kernel, out: object) -> DtypeError:
 def resolve(
     kernel: Kernel, tensors: Sequence[Tensor[Any, Any]], guards: Mapping[str, int]
 ) -> CheckedShapes:
-    """Check elements, ranks and dims against the kernel, and find all shapes."""
+    """Check elements, ranks and dims of tensors; return all lengths and shapes of the call."""
     for spec, tensor in zip(kernel.inputs, tensors, strict=True):
         _check_element(kernel, spec, tensor.element, f"argument '{spec.name}'")
     lengths = resolve_lengths(kernel, [tensor.shape for tensor in tensors], guards)
@@ -159,7 +159,7 @@ def resolve_lengths(
 
 
 def array_shape(kernel: Kernel, spec: TensorSpec, array: ArrayLike) -> Shape:
-    """Return the shape of a tensor that comes as an array, to a reference.
+    """Return the shape of an array that a reference is given for the tensor `spec`, checked.
 
     A record array with the members of another struct is refused; NumPy would match them
     by position.

@@ -69,7 +69,7 @@ def all_dims(kernel: Kernel, given: Dims) -> dict[str, int]:
     """Return the given dims with the derived ones added.
 
     Raises:
-        ShapeError: If one is missing, unknown, negative, or no integer.
+        ShapeError: If a dim is missing, unknown, negative, or no integer.
     """
     expected = (*kernel.dims, *kernel.guard_scalars)
     if set(given) != set(expected) or not all(_is_dim(given[x]) for x in kernel.dims):

@@ -99,7 +99,7 @@ ADVICE: Final[Mapping[str, str]] = {
 def missing_attribute(
     advice: Mapping[str, str],
 ) -> Callable[[object, str], NoReturn]:
-    """Return a `__getattr__`: it raises what Python raises, with advice by name."""
+    """Return a `__getattr__` that raises AttributeError, with the advice for that name."""
 
     def refuse(owner: object, name: str) -> NoReturn:
         text = f"'{type(owner).__name__}' object has no attribute '{name}'"
@@ -110,7 +110,7 @@ def missing_attribute(
 
 
 def missing_operators() -> dict[str, Callable[..., object]]:
-    """Return the methods of the operators by name: each refuses, with advice."""
+    """Return a method for each operator of arrays, by its name: it raises with advice."""
     return {
         **{f"__{name}__": _binary(symbol) for name, symbol in _BINARY.items()},
         **{f"__r{name}__": _binary(symbol) for name, symbol in _BINARY.items()},
@@ -154,9 +154,9 @@ def _number(kind: str) -> Callable[[object], object]:
 
 
 def no_ufunc(_: object, ufunc: np.ufunc, *given: object, **named: object) -> NoReturn:
-    """Refuse NumPy's ufuncs, which the operators of arrays call, too: `array + t`.
+    """Refuse NumPy's ufuncs; the operators of arrays call them, too: `array + t`.
 
-    They would read the tensor without a word, and compute on the host.
+    A ufunc would read the tensor unasked, and compute on the host.
     """
     del given, named
     name = ufunc.__name__

@@ -39,7 +39,7 @@ Dims: TypeAlias = Mapping[str, int]
 
 
 class TextFile(Protocol):
-    """A file of text: a `Path`, or one in memory."""
+    """A file of text: a `Path`, or a file in memory."""
 
     def read_text(self, encoding: str) -> str:
         """Return the text."""
@@ -47,7 +47,7 @@ class TextFile(Protocol):
 
 
 class Folder(Protocol):
-    """A folder of shaders: a `Path`, or one in memory."""
+    """A folder of shader files: a `Path`, or a folder in memory."""
 
     def __truediv__(self, name: str, /) -> TextFile:
         """Return the file with this name."""
@@ -96,7 +96,7 @@ class ScalarSpec:
     def python_type(self) -> type:
         """The Python type of arguments that need no conversion.
 
-        Vectors and matrices always need one, so theirs is a type that nothing has.
+        Vectors and matrices always need one: theirs is a type that no argument has.
         """
         if not is_leaf(self.element):
             return self.element
@@ -167,10 +167,10 @@ class Kernel:
 
     @cached_property
     def body(self) -> tree.Sequence:
-        """The steps of the plan.
+        """The steps of the plan, which are parsed when they are first asked for.
 
         Raises:
-            AbiError: If they are damaged.
+            AbiError: If the plan file is damaged.
         """
         return self.read_body()
 
@@ -207,18 +207,18 @@ class Kernel:
 
     @cached_property
     def no_out(self) -> tuple[None, ...]:
-        """The value of `out` if none is given: a None for each output."""
+        """The value of `out` if the caller gives none: a None for each output."""
         return (None,) * len(self.outputs)
 
     @cached_property
     def guard_slots(self) -> tuple[int, ...]:
-        """The positions among the scalars of `guard_scalars`, or of their structs."""
+        """The position among the scalars of each guard scalar, or of the struct that has it."""
         names = [spec.name for spec in self.scalars]
         return tuple(names.index(name.split(".")[0]) for name in self.guard_scalars)
 
     @cached_property
     def scalar_types(self) -> tuple[type, ...]:
-        """The Python types that scalars need no conversion from."""
+        """For each scalar parameter, the Python type of arguments that need no conversion."""
         return tuple(spec.python_type for spec in self.scalars)
 
     @cached_property
@@ -232,14 +232,14 @@ class Kernel:
         return tuple((slot, each.lowest, each.highest) for slot, each in numbers)
 
     def guards(self, scalars: tuple[Any, ...]) -> Dims:
-        """Return the guard scalars of a call by name."""
+        """Return the values of a call's guard scalars, by name."""
         slots = zip(self.guard_scalars, self.guard_slots, strict=True)
         return {name: _part(scalars[slot], name) for name, slot in slots}
 
     def check(
         self, arrays: tuple[ArrayLike, ...], scalars: tuple[Any, ...] = ()
     ) -> None:
-        """Refuse arguments of a reference whose shapes or scalars don't fit.
+        """Refuse arguments of the NumPy reference whose shapes or scalars don't fit.
 
         Raises what `launch` would raise.
         """

@@ -55,7 +55,7 @@ _NOT_GIVEN: Final = (None, None)
 
 @final
 class Launcher:
-    """Launches kernels; needs the context's lock throughout."""
+    """Launches kernels on a device; the caller of each method holds the context's lock."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Launcher:
         return results
 
     def forget(self, kernels: frozenset[Kernel]) -> frozenset[CompiledShader]:
-        """Drop the plans of kernels; return the shaders that no other plan uses."""
+        """Drop the plans of kernels; return the shaders that only these plans used."""
         plans = self.plans.entries()
         old = {key: plan for key, plan in plans if key[0] in kernels}
         self._bind_groups.calls.clear()
@@ -304,7 +304,10 @@ class Launcher:
             memory.hand_back(borrowed)
 
     def record(self, kernel: Kernel, call: BoundCall, scalars: tuple[Any, ...]) -> None:
-        """Pack, bind and record a checked call; every slot has its memory."""
+        """Pack the uniforms of a checked call, find its bind groups, and record it.
+
+        Every slot must have its memory.
+        """
         chunk, offset = self._pack(kernel, call.plan, scalars)
         # Bound anew if groups were dropped since, or if the uniforms are in another chunk.
         if call.bound_at != self._bind_groups.changes or call.chunk is not chunk:

@@ -54,7 +54,7 @@ MOST_TERMS = 2**31
 
 @final
 class Planner:
-    """Makes plans for a device."""
+    """Makes call plans for one device."""
 
     def __init__(self, capabilities: Capabilities, shaders: ShaderCache) -> None:
         """Plan within the capabilities."""
@@ -62,7 +62,7 @@ class Planner:
         self._shaders = shaders
 
     def plan(self, kernel: Kernel, signature: CheckedShapes) -> CallPlan:
-        """Choose schedules and variants, and compile what they run."""
+        """Return a call's plan: choose schedules and variants, and compile their shaders."""
         # 1. The dispatches.
         self._check_features(kernel)
         dims = signature.dims

@@ -20,7 +20,7 @@ LONGEST: Final = I32_MAX
 
 
 def derive(kernel: Kernel, lengths: dict[str, int]) -> None:
-    """Compute the kernel's derived dims into `lengths`; refuse invalid lengths.
+    """Compute the kernel's derived dims, add them to `lengths`, and refuse invalid lengths.
 
     The kernel's requirements are checked first, as their messages explain more than a
     negative length.
@@ -84,7 +84,7 @@ def check_gathers(kernel: Kernel, lengths: Mapping[str, int]) -> None:
 
 
 def is_zero(kernel: Kernel, lengths: Mapping[str, int]) -> bool:
-    """Whether a kernel is a gradient that is 0, as all tensors that it sums are empty."""
+    """Whether a kernel is a gradient that is 0 everywhere: it sums only over empty tensors."""
     if kernel.gradient is None:
         return False
     # `from_` names the gradients that the kernel takes, of outputs of the forward kernel.

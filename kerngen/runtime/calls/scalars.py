@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def prepare(kernel: Kernel, scalars: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return checked scalars as Python numbers, and vectors as tuples of them."""
+    """Return a call's scalars, checked, in their stored form: numbers, or tuples of them."""
     if kernel.scalar_types == tuple(map(type, scalars)):
         # The quick way, for Python's own numbers.  Packing checks floats; integers are
         # checked here, as guards and hosts compute with them before that.
@@ -51,7 +51,9 @@ def _scalar(kernel: Kernel, spec: ScalarSpec, value: object) -> object:
 
 
 def check_number(where: str, name: str, value: object) -> float:
-    """Return a number if an f32 can have its value; the names are for the error.
+    """Return `value` if it is a number that an f32 can have.
+
+    The error names the place, `where`, and the value, `name`.
 
     Raises:
         DtypeError: If it is no number.
@@ -70,7 +72,7 @@ def pack(
     data: bytearray,
     offset: int,
 ) -> None:
-    """Compute the host values of a call and pack its uniform struct."""
+    """Compute the host values of a call, and pack its uniform struct in `data` at `offset`."""
     try:
         # Values are not checked first: `struct` fails for one that does not fit, and the
         # others cost nothing.
@@ -92,7 +94,7 @@ def pack(
 def check_scalars(
     kernel: Kernel, dims: tuple[int, ...], scalars: tuple[Any, ...]
 ) -> None:
-    """Raise the errors that packing these scalars would raise: pack them, and drop that."""
+    """Raise the errors that packing these scalars would raise; nothing is kept."""
     pack(kernel, dims, scalars, bytearray(kernel.uniform.SIZE), 0)
 
 

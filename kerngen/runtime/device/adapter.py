@@ -55,7 +55,7 @@ class AdapterChoice:
         """Parse a kind, a number, or both: 'gpu', 1, 'gpu:1'.
 
         Raises:
-            NoAdapter: If it is none of these.
+            NoAdapter: If `value` is none of these.
         """
         match = _CHOICE.fullmatch(str(value).strip().lower())
         kind = match[1] if match else None
@@ -74,13 +74,13 @@ class AdapterChoice:
         return ":".join(str(p) for p in (self.kind, self.number) if p is not None)
 
     def pick(self, adapters: Sequence[Adapter]) -> Adapter | None:
-        """Return the chosen adapter, or None if there is none like that."""
+        """Return the chosen one of `adapters`, or None if none fits."""
         fitting = [a for a in adapters if self.kind in (None, a.kind)]
         return dict(enumerate(fitting)).get(self.number or 0)
 
 
 def choice_of_environment() -> AdapterChoice | None:
-    """Return the choice in KERNGEN_ADAPTER, if there is one.
+    """Return the choice in the environment variable KERNGEN_ADAPTER, or None if it is not set.
 
     Raises:
         NoAdapter: If it is not the name or number of an adapter.
@@ -114,8 +114,8 @@ def list_adapters() -> Sequence[Any]:
 def in_order(found: Sequence[Any]) -> tuple[Adapter, ...]:
     """Return wgpu's adapters as ours, numbered, the best first.
 
-    An adapter that OpenGL reaches, too, is listed once: OpenGL counts only if its kind
-    has no other.
+    An adapter that OpenGL reaches besides another API is listed once: OpenGL counts only if no
+    other API reaches an adapter of the kind.
     """
     # The kinds, 'gpu' and 'software', that are reached without OpenGL.
     direct = {adapter_kind(a) for a in found if a.info["backend_type"] in _BACKENDS}

@@ -24,7 +24,7 @@ Chunks never grow, so that bind groups of them stay valid.
 
 @final
 class Chunk:
-    """A buffer of uniform structs and the bytes that will be uploaded to it."""
+    """A buffer of uniform structs, and `data`, the bytes that will be uploaded to it."""
 
     __slots__ = ("_uploaded", "block", "data", "used")
 
@@ -37,9 +37,9 @@ class Chunk:
         """The bytes that the device has from earlier submissions."""
 
     def upload(self, queue: Queue) -> None:
-        """Write the structs to the device, unless it has them from the last submission.
+        """Copy `data` to the device, unless it has these bytes from an earlier submission.
 
-        A step that is repeated with the same scalars writes nothing; for each write wgpu
+        So a step that is repeated with the same scalars uploads nothing; for each upload wgpu
         makes a staging buffer.
         """
         used = memoryview(self.data)[: self.used]
@@ -50,17 +50,17 @@ class Chunk:
         self._uploaded += used
 
     def invalidate(self) -> None:
-        """Forget what the device has, so that the next upload writes."""
+        """Forget which bytes the device has, so that the next upload copies all of them."""
         self._uploaded.clear()
 
 
 @final
 class UniformArena:
-    """Memory for uniform structs, each addressed by a dynamic offset.
+    """Memory for the uniform structs of recorded calls, each addressed by a dynamic offset.
 
-    Chunks are filled in order and each is uploaded once per submission.  After it the
-    arena starts over with the first chunk: the queue keeps uploads in order, so what
-    was submitted has read the old contents.
+    Chunks are filled in order, and each is uploaded once per submission.  After a submission
+    the arena starts over with the first chunk: the queue keeps uploads in order, so that the
+    submitted work has read the old contents.
     """
 
     def __init__(self, create: Callable[[int], Allocation[Buffer]]) -> None:
@@ -70,9 +70,9 @@ class UniformArena:
         self._current = -1
 
     def room(self, nbytes: int) -> Chunk:
-        """Return a chunk with room for `nbytes` at `chunk.used`.
+        """Return a chunk with room for `nbytes` at offset `chunk.used`.
 
-        The caller writes there, and then increases `used`.
+        The caller packs a struct there, and then increases `used`.
         """
         if self._current >= 0:
             # The rest of a chunk is given up without a search for gaps in earlier ones: a
@@ -86,12 +86,12 @@ class UniformArena:
         return self._chunks[self._current]
 
     def upload(self, queue: Queue) -> None:
-        """Write the structs packed so far to the device."""
+        """Copy the structs packed so far to the device, ahead of a submission."""
         for chunk in self._chunks[: self._current + 1]:
             chunk.upload(queue)
 
     def reset(self) -> None:
-        """Reuse all chunks, from the first one on."""
+        """Begin again with the first chunk, as after a submission."""
         for chunk in self._chunks[: self._current + 1]:
             chunk.used = 0
         self._current = -1

@@ -194,7 +194,7 @@ class GpuBackend:
             self._bind_groups.forget_shaders(frozenset(one.uid for one in dropped))
 
     def lease(self, nbytes: int, least: int = 0) -> Lease[Buffer]:
-        """Return padded storage for `nbytes`, with any contents and room for `least`."""
+        """Return padded storage for `nbytes`, with undefined contents and room for `least`."""
         with self._open():
             return self._memory.lease(nbytes, least)
 
@@ -204,7 +204,7 @@ class GpuBackend:
             return self._memory.wrap(buffer, offset, nbytes)
 
     def hand_out(self, lease: Lease[Buffer]) -> GPUBuffer:
-        """Return the buffer of a lease, with all recorded work on it submitted."""
+        """Submit recorded work, and return the buffer of a lease for the caller's use."""
         with self._open():
             # The caller's own submissions are to come after all that is recorded on the buffer.
             if lease.block.used_in == self._recorder.serial:
@@ -218,14 +218,14 @@ class GpuBackend:
             self._transfers.clear(lease, offset, nbytes)
 
     def upload(self, lease: Lease[Buffer], offset: int, data: Bytes) -> None:
-        """Write `data` at `offset` bytes of a lease."""
+        """Store the bytes `data` in a lease, from byte `offset` on."""
         with self._open():
             self._transfers.upload(lease, offset, data)
 
     def download(
         self, ranges: Sequence[Range], into: Sequence[Bytes] = ()
     ) -> list[Bytes]:
-        """Return copies of ranges of leases; other threads may record meanwhile."""
+        """Return copies of the ranges; other threads may record while this one waits."""
         copies: list[Bytes] = []
         # `grouped` leaves empty ranges out, and so do the goals: they pair up with `copies`.
         goals = [each for each in into if each.nbytes]
@@ -249,7 +249,7 @@ class GpuBackend:
         return _with_empty(ranges, copies)
 
     def begin_download(self, wanted: Range) -> Download:
-        """Submit recorded work, and begin to copy a range; does not wait."""
+        """Submit recorded work, begin to copy a range, and return without waiting."""
         if not wanted[2]:
             return FinishedCopy(np.zeros(0, np.uint8))
         return _Begun(self, self._begin_reads([wanted]))
@@ -294,7 +294,7 @@ class GpuBackend:
                 raise
 
     def dispatch(self, call: Dispatch, grid: Size) -> None:
-        """Record a dispatch of a pipeline that `kerngen bind` generated."""
+        """Record `grid` workgroups of a pipeline that `kerngen bind` generated."""
         with self._open():
             tape = self._tape
             recording: Recording = self._recorder if tape is None else tape
@@ -313,7 +313,7 @@ class GpuBackend:
 
     @contextmanager
     def batch(self) -> Generator[None, None, None]:
-        """Hold back submission until the end of a block; calls made before an error count."""
+        """Hold back submission until the block ends; after an error, calls before it count."""
         with self._open():
             held = self._recorder.held
             try:
@@ -327,7 +327,7 @@ class GpuBackend:
 
     @property
     def is_capturing(self) -> bool:
-        """Whether a block is being captured; waits for the end of another thread's."""
+        """Whether the block of a capture is open; waits while another thread's block is."""
         with self._lock:
             return self._tape is not None
 
@@ -560,7 +560,7 @@ class _Begun:
 
 
 def grouped(ranges: Sequence[Range], most: int) -> Iterator[list[Range]]:
-    """Yield non-empty ranges in groups that each fit a staging buffer of `most` bytes."""
+    """Yield the non-empty ranges in groups that each fit a staging buffer of `most` bytes."""
     group: list[Range] = []
     total = 0
     for each in ranges:

@@ -64,7 +64,7 @@ class NumberedLayout:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledPipeline:
-    """A compiled pipeline, with pairs of a bind group's index and its layout."""
+    """A compiled pipeline; `layouts` pairs each bind group's index with its layout."""
 
     pipeline: gpu.Pipeline
     layouts: tuple[tuple[int, NumberedLayout], ...]
@@ -73,7 +73,7 @@ class CompiledPipeline:
 @final
 @dataclass(frozen=True, slots=True)
 class BoundRange:
-    """A bound range of a buffer, and whether the shader may write it."""
+    """A range of a buffer that a dispatch binds, and whether its shader may write the range."""
 
     name: str
     lease: Lease[gpu.Buffer]
@@ -87,8 +87,8 @@ class BoundRange:
 class BoundDispatch:
     """A dispatch ready to record; `groups` are (index, bind group, dynamic offsets).
 
-    `leases` keep the buffers that it binds, `written` are the blocks that it may write, and
-    `step` describes it to profiles.
+    `leases` keep the buffers that the dispatch binds, `written` are the blocks that it may
+    write, and `step` describes it to profiles.
     """
 
     name: str
@@ -111,7 +111,7 @@ class BoundDispatch:
 
 @final
 class BoundPipelines:
-    """Compiles and binds generated pipelines; needs the context's lock."""
+    """Compiles and binds generated pipelines; callers must hold the context's lock."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class BoundPipelines:
     def ready(
         self, call: Dispatch, grid: Size, arena: UniformArena, bind_groups: BindGroups
     ) -> BoundDispatch:
-        """Check and bind a dispatch, and return it ready to record."""
+        """Check a dispatch, compile its pipeline, bind it, and return it ready to record."""
         # Checks come before anything is packed or bound.
         pipeline, most = call.pipeline, self._capabilities.workgroups
         name = f"{pipeline.SHADER.name}:{pipeline.ENTRY}"
@@ -336,7 +336,7 @@ class BoundPipelines:
 
 
 def without_filter(binding: Binding, unfiltered: Collection[str]) -> Binding:
-    """Return a binding in its form without filtering, if `unfiltered` has its name.
+    """Return a texture or sampler as unfilterable, if `unfiltered` has its name; else as it is.
 
     WebGPU has two layouts for what WGSL declares alike: a `texture_2d<f32>` is 'float' or
     'unfilterable-float', its sampler 'filtering' or 'non-filtering'.

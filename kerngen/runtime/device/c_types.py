@@ -68,7 +68,7 @@ FUNCTIONS = (  # types of callbacks
 
 
 def parse_together(ffi: Any) -> None:
-    """Enter the C types into an `FFI`'s cache, by their names.
+    """Parse the C types of this module at once, and enter them into the cache of `ffi`.
 
     All types are parsed as parameters of one function type:
 

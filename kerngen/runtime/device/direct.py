@@ -21,7 +21,7 @@ _MOST_OFFSETS = 64
 
 
 def encoders_of(device: gpu.Device) -> Callable[[], gpu.Encoder]:
-    """Return the fastest tested function that makes a device's command encoders."""
+    """Return the fastest function known to work that makes a device's command encoders."""
     if untested(device):
         return device.create_command_encoder
     api: Any = import_module(API)
@@ -69,7 +69,7 @@ class DirectEncoder:
         destination: gpu.Buffer,
         destination_offset: int,
     ) -> None:
-        """Record that timestamps are written to a buffer, as u64."""
+        """Record that `query_count` timestamps are copied to a buffer, as u64."""
         self._lib.wgpuCommandEncoderResolveQuerySet(
             self._handle,
             handle_of(query_set),
@@ -87,7 +87,7 @@ class DirectEncoder:
         destination_offset: int,
         size: int,
     ) -> None:
-        """Record a copy."""
+        """Record a copy of `size` bytes."""
         self._lib.wgpuCommandEncoderCopyBufferToBuffer(
             self._handle,
             handle_of(source),
@@ -98,13 +98,13 @@ class DirectEncoder:
         )
 
     def clear_buffer(self, buffer: gpu.Buffer, offset: int, size: int) -> None:
-        """Record a fill with zeros."""
+        """Record that `size` bytes are filled with zeros."""
         self._lib.wgpuCommandEncoderClearBuffer(
             self._handle, handle_of(buffer), offset, size
         )
 
     def finish(self) -> gpu.CommandBuffer:
-        """Close the encoder, and return its commands; raise wgpu's error of any of them."""
+        """Close the encoder and return its commands; raise wgpu's error if one is invalid."""
         # `libf` checks for errors after the call, `lib` does not.
         finish = self._api.libf.wgpuCommandEncoderFinish
         commands = finish(self._handle, self._api.ffi.NULL)
@@ -159,7 +159,7 @@ class DirectPass:
         self._set_group(self.handle, index, handle_of(bind_group), number, held)
 
     def dispatch_workgroups(self, x: int, y: int, z: int = 1, /) -> None:
-        """Run x times y times z workgroups."""
+        """Record a dispatch of x times y times z workgroups."""
         self._dispatch(self.handle, x, y, z)
 
     def end(self) -> None:

@@ -49,10 +49,10 @@ Descriptor: TypeAlias = Mapping[str, object]
 
 
 class Promise(Awaitable[None], Protocol):
-    """The result of `map_async`: a promise to wait for."""
+    """The result of `map_async`, which can be waited for."""
 
     def sync_wait(self) -> None:
-        """Block until the promise is kept."""
+        """Block until the buffer is mapped."""
         ...
 
 
@@ -105,7 +105,7 @@ class ComputePass(Protocol):
         ...
 
     def dispatch_workgroups(self, x: int, y: int, z: int = 1, /) -> None:
-        """Run x times y times z workgroups."""
+        """Record a dispatch of x times y times z workgroups."""
         ...
 
     def end(self) -> None:
@@ -128,7 +128,7 @@ class Encoder(Protocol):
         destination: Buffer,
         destination_offset: int,
     ) -> None:
-        """Record that timestamps are written to a buffer, as u64."""
+        """Record that `query_count` timestamps are copied to a buffer, as u64."""
         ...
 
     def copy_buffer_to_buffer(
@@ -139,11 +139,11 @@ class Encoder(Protocol):
         destination_offset: int,
         size: int,
     ) -> None:
-        """Record a copy."""
+        """Record a copy of `size` bytes."""
         ...
 
     def clear_buffer(self, buffer: Buffer, offset: int, size: int) -> None:
-        """Record a fill with zeros."""
+        """Record that `size` bytes are filled with zeros."""
         ...
 
     def finish(self) -> CommandBuffer:
@@ -161,7 +161,7 @@ class Queue(Protocol):
     def write_buffer(
         self, buffer: Buffer, offset: int, data: memoryview | NDArray[np.uint8]
     ) -> None:
-        """Write bytes to a buffer: after all earlier submissions, before the next one."""
+        """Upload bytes to a buffer: after all earlier submissions, before the next one."""
         ...
 
 
@@ -190,7 +190,7 @@ class Device(Protocol):
     def create_query_set(
         self, *, type: Literal["timestamp"], count: int  # noqa: A002 - wgpu's word
     ) -> QuerySet:
-        """Create a set of timestamps that passes can write."""
+        """Create room for `count` timestamps, which passes fill."""
         ...
 
     def create_shader_module(self, *, label: str, code: str) -> ShaderModule:
@@ -247,10 +247,10 @@ _FULL = re.compile(r"not enough memory|out of memory", re.IGNORECASE)
 
 
 def translate(error: Exception, aim: str) -> Error:
-    """Return our error for an exception of wgpu; `aim` names the attempt: 'to do it'.
+    """Return our error for an exception of wgpu; `aim` names what failed: 'to run the kernel'.
 
-    Errors of ours, and those that can't be from wgpu, are raised again unchanged: a
-    signal's handler may raise anything.
+    Our own errors, and exceptions that can't be wgpu's, are raised again unchanged: a signal's
+    handler may raise anything.
     """
     kind = type(error)
     of_wgpu = kind in _RAISED_BY_WGPU or kind.__module__.partition(".")[0] == "wgpu"

@@ -11,11 +11,11 @@ from typing import final
 class Limits:
     """The settable limits of a context.
 
-    Recorded work is submitted after a few dispatches where the device is idle, then in
-    pieces that grow; at the latest after `dispatches` of them, or when the temporaries and
-    staging that it needs reach `temporary_bytes`.  A batch holds it back.  The pool
-    keeps at most `pooled_bytes` of free memory; where it is None, as much as brings the
-    whole to a quarter and 1 GiB above what was ever in use at once.
+    Recorded work is submitted after a few dispatches where the device is idle, then in pieces
+    that grow; at the latest after `dispatches` dispatches, or when the temporaries and staging
+    buffers of the work reach `temporary_bytes`.  A batch holds submission back.  The pool keeps
+    at most `pooled_bytes` of free memory; if that is None, used and free memory together may
+    exceed the most that was ever in use at once by a quarter and 1 GiB.
     """
 
     dispatches: int = 4096

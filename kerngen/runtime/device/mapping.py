@@ -29,10 +29,10 @@ from kerngen.runtime.lifecycle import lost
 
 
 class Mapping(Protocol):
-    """A staging buffer that is being mapped for the host to read."""
+    """A staging buffer that is being mapped into the host's memory, to be read."""
 
     def wait(self) -> None:
-        """Wait until it is mapped; raise DeviceLost if the device is destroyed."""
+        """Wait until the buffer is mapped; raise DeviceLost if the device is destroyed."""
         ...
 
     def view(self) -> memoryview:
@@ -57,7 +57,7 @@ Map = Callable[[Buffer, int], Mapping]
 
 @final
 class PromisedMapping:
-    """A mapping by a promise of wgpu's, which can be awaited."""
+    """A mapping that waits for wgpu's promise, which an event loop can await."""
 
     def __init__(self, device: Device, buffer: Buffer, nbytes: int) -> None:
         """Begin to map the first `nbytes` of a buffer."""
@@ -102,7 +102,7 @@ class DirectMapping:
         self._library.map(self._buffer, nbytes, self)
 
     def finish(self, failure: BaseException | None) -> None:
-        """Mark the mapping as finished, from any thread; with an error if it failed."""
+        """Note that mapping has ended, from any thread; `failure` is the error if it failed."""
         self._failure = failure
         self._is_done = True
 
@@ -167,7 +167,7 @@ class _Library:
         )
 
     def map(self, buffer: object, nbytes: int, mapping: DirectMapping) -> None:
-        """Begin to map; a poll, in whatever thread, then calls `mapping.finish`."""
+        """Begin to map a buffer; a poll, in whatever thread, then calls `mapping.finish`."""
         number = next(self._numbers)
         info = self._ffi.new("WGPUBufferMapCallbackInfo *", self._info[0])
         info.callback = self._callback
@@ -229,7 +229,11 @@ library = cache(_Library)
 
 
 def mapping_of(device: Device, polling: float) -> Map:
-    """Return a function that maps buffers; readers poll for `polling` seconds at first."""
+    """Return a function that maps buffers for the host to read.
+
+    Where the mapping polls the device, it does so for `polling` seconds without pauses, and
+    then with pauses.
+    """
     if untested(device):
         return partial(PromisedMapping, device)
     return partial(DirectMapping, device, polling)

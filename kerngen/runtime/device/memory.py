@@ -35,9 +35,9 @@ from kerngen.runtime.values.shapes import round_up
 
 @final
 class Memory:
-    """Every buffer of a context; needs the context's lock throughout.
+    """The memory of a context: all its buffers; callers must hold the context's lock.
 
-    A buffer is freed by dropping it: the device keeps it until recorded and submitted
+    A buffer is freed by dropping its object: the device keeps it until recorded and submitted
     work is done with it.
     """
 
@@ -70,7 +70,7 @@ class Memory:
         self.readbacks = self._pool("readbacks", gpu.MAP_READ | gpu.COPY_DST)
 
     def lease(self, nbytes: int, least: int = 0) -> Lease[gpu.Buffer]:
-        """Return padded storage that has room for `least` bytes."""
+        """Return a lease of a block for `nbytes`, padded, and with room for `least` bytes."""
         padded = padded_size(nbytes, least)
         if padded > self._largest:
             raise LimitError(
@@ -80,7 +80,7 @@ class Memory:
         return self.lease_room(nbytes, self.storage.capacity_for(padded))
 
     def lease_room(self, nbytes: int, capacity: int) -> Lease[gpu.Buffer]:
-        """Return padded storage in a block of `capacity`, which `capacity_for` returned."""
+        """Return a lease for `nbytes` of a block of `capacity`, as from `capacity_for`."""
         storage = self.storage
         lease = Lease(storage.take(capacity), nbytes, storage.returned)
         if self.kept is not None:
@@ -88,10 +88,10 @@ class Memory:
         return lease
 
     def borrow(self, nbytes: int, capacity: int) -> Allocation[gpu.Buffer]:
-        """Return a block for the dispatches of one call; `hand_back` must follow.
+        """Return a block for the temporaries of one call; the caller must `hand_back` it.
 
-        Later calls may be lent the same block: the device runs dispatches in order, so
-        that they write it after this call has read it.
+        Later calls may be lent the same block: the device runs dispatches in order, so that
+        they write it after this call has read it.
         """
         block = self.storage.take(capacity)
         if self.kept is not None:
@@ -99,7 +99,10 @@ class Memory:
         return block
 
     def hand_back(self, blocks: Iterable[Allocation[gpu.Buffer]]) -> None:
-        """Take borrowed blocks back once all is recorded, unless a capture keeps them."""
+        """Return borrowed blocks to the pool, unless an open capture keeps them.
+
+        Call it after every command that uses them is recorded.
+        """
         if self.kept is None:
             for block in blocks:
                 self.storage.release(block)
@@ -124,8 +127,8 @@ class Memory:
     def hand_out(self, lease: Lease[gpu.Buffer]) -> gpu.GPUBuffer:
         """Return the buffer of a lease to the caller, who shares it from now on.
 
-        It is noted as foreign, so that `wrap` of the same buffer finds the same block, and
-        overlaps with the tensor are noticed.
+        The buffer is noted as foreign, so that `wrap` of the same buffer finds the same block,
+        and overlaps with the tensor are noticed.
         """
         block = lease.block
         block.escaped = True

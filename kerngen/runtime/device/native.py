@@ -72,9 +72,9 @@ def load() -> Any:
 
 
 def unchecked_modules(device: gpu.Device) -> MakeModule | str:
-    """Return a function that makes shader modules without checks, or why there is none.
+    """Return a function that makes shader modules without runtime checks, or why there is none.
 
-    Without checks, accesses to workgroup and private arrays are not bounds-checked, and
+    Without these checks, accesses to workgroup and private arrays are not bounds-checked, and
     endless loops are not ended.
     """
     reason = untested(device)
@@ -119,9 +119,9 @@ class MakeBindGroup(Protocol):
 
 
 def bind_groups_of(device: gpu.Device) -> MakeBindGroup:
-    """Return the fastest tested function that makes a device's bind groups.
+    """Return the fastest function known to work that makes a device's bind groups.
 
-    wgpu's own checks take as long as the library's, which are the same.
+    wgpu's own checks, which repeat those of the library and take as long, are left out.
     """
     if untested(device):
         return device.create_bind_group
@@ -168,7 +168,7 @@ class Commands(Protocol):
         ...
 
     def encode(self, compute: gpu.ComputePass, start: int, stop: int) -> None:
-        """Encode the dispatches from `start` up to `stop` in a pass.
+        """Encode the dispatches number `start` up to, but not including, `stop` in a pass.
 
         The pass is one of an encoder that `encoders_of` made.
         """
@@ -188,7 +188,7 @@ class PlainCommands:
         return len(self._commands)
 
     def encode(self, compute: gpu.ComputePass, start: int, stop: int) -> None:
-        """Encode dispatches `start` to `stop`."""
+        """Encode the dispatches number `start` up to, but not including, `stop`."""
         last: gpu.Pipeline | None = None
         for pipeline, group, offset, x, y in self._commands[start:stop]:
             if pipeline is not last:
@@ -226,7 +226,7 @@ class DirectCommands:
         return len(self._ready)
 
     def encode(self, compute: gpu.ComputePass, start: int, stop: int) -> None:
-        """Encode dispatches `start` to `stop`."""
+        """Encode the dispatches number `start` up to, but not including, `stop`."""
         # `handle` is an attribute of `DirectPass`, which `gpu.ComputePass` lacks.
         lib, to = self._lib, attrgetter("handle")(compute)
         set_pipeline = lib.wgpuComputePassEncoderSetPipeline
@@ -249,7 +249,7 @@ def commands_for(device: gpu.Device) -> Callable[[Sequence[Command]], Commands]:
 
 
 def tick_seconds(device: gpu.Device) -> float:
-    """Return the seconds of a tick of the device's timestamps: 1e-9 in WebGPU."""
+    """Return how many seconds a tick of the device's timestamps takes: 1e-9 in WebGPU."""
     if type(device).__module__ != API:
         return 1e-9
     lib: Any = import_module(API).lib
@@ -259,7 +259,7 @@ def tick_seconds(device: gpu.Device) -> float:
 def wait(device: gpu.Device, promise: gpu.Promise) -> None:
     """Wait for a promise; raise DeviceLost if its device is destroyed meanwhile.
 
-    A thread of the device keeps wgpu's promises.  It ends with the device, and then
+    A thread of the device fulfils wgpu's promises.  The thread ends with the device, and then
     `promise.sync_wait` would wait for ever.
     """
     if not untested(device):
@@ -373,7 +373,7 @@ def destroyed(device: gpu.Device) -> bool:
 
 
 def untested(device: gpu.Device) -> str:
-    """Return why private calls are not safe on this device, or "" if they are."""
+    """Return why private functions of wgpu are not safe on this device, or "" if they are."""
     module = type(device).__module__
     if module != API:
         return f"the device is one of {module}, not of wgpu-native"

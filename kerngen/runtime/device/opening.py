@@ -91,10 +91,10 @@ def open(  # noqa: A001 - `kerngen.runtime.open` reads as what it does
 ) -> Context:
     """Open a context on the best adapter, or on the caller's own `wgpu.GPUDevice`.
 
-    Without a choice by `adapter`, or by the environment variable KERNGEN_ADAPTER, that is
-    a GPU, else a software adapter, else NumPy, which is announced by a warning.  A choice
-    is a kind, 'gpu', 'software' or 'reference', a number of `adapters()`, or both:
-    'gpu:1' is the second GPU.
+    The best adapter is a GPU, else a software adapter, else NumPy, which is announced by a
+    warning.  `adapter`, or the environment variable KERNGEN_ADAPTER, chooses another: by a
+    kind, 'gpu', 'software' or 'reference', by a number of `adapters()`, or by both: 'gpu:1'
+    is the second GPU.
     `limits` asks for other limits than the adapter's own, `WEBGPU_LIMITS` for one.
 
     `unchecked` leaves wgpu's own checks out of shaders, which kernels don't need; where
@@ -163,7 +163,10 @@ def _find_adapter(choice: AdapterChoice) -> tuple[Adapter | None, str]:
 
 
 def request_device(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:
-    """Open a device with the limits and features of kernels; raise NoAdapter if refused."""
+    """Open a device with all features that kernels can use; raise NoAdapter if that is refused.
+
+    `limits` are the required ones; None: the adapter's own.
+    """
     features = [
         name for name in (*FEATURES, *_OF_BOUND_SHADERS) if name in adapter.features
     ]

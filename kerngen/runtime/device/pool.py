@@ -36,7 +36,7 @@ a model of 8.8 GB took 226 MB more in classes of a quarter.
 
 
 def size_class(nbytes: int) -> int:
-    """Return the capacity of a block for a size: four classes to each power of two.
+    """Return the capacity of the block for `nbytes`: four capacities to each power of two.
 
     Between 256 and 1,024 bytes they are 320, 384, 448, 512, 640, 768, 896 and 1,024.  At
     most a quarter of the size is wasted, of a large one at most 1/64.
@@ -52,7 +52,7 @@ def size_class(nbytes: int) -> int:
 class Pool(Generic[T]):
     """A pool of buffers of one usage; `create` makes a buffer, `destroy` frees one.
 
-    `returned` is filled by leases from any thread; all else needs the context's lock.
+    Leases append to `returned` in any thread; for all else the caller holds the context's lock.
     The pool holds on to all its blocks, those in use, too: were they reachable from their
     tensors alone, the cyclic garbage collector would finalise the buffers along with the lease
     that hands them back.
@@ -91,11 +91,14 @@ class Pool(Generic[T]):
         return self.take(self.capacity_for(nbytes))
 
     def capacity_for(self, nbytes: int) -> int:
-        """Return the capacity of the block that a size needs."""
+        """Return the capacity of the block that `take` should return for `nbytes`."""
         return min(size_class(nbytes), self._largest)
 
     def take(self, capacity: int) -> Allocation[T]:
-        """Return a block with exactly this capacity, one that `capacity_for` returned."""
+        """Return a block for `capacity`, which `capacity_for` returned: a free or a new one.
+
+        If `capacity` is large, a free block may be larger by up to a quarter.
+        """
         if self.returned:
             self.collect()
         # Exact classes first; `_near` looks through all classes, for large blocks alone.
@@ -130,7 +133,7 @@ class Pool(Generic[T]):
         return self._free.get(min(found, default=0))
 
     def release(self, block: Allocation[T]) -> None:
-        """Take a block back into the pool, or free it if it came from a caller."""
+        """Take a block back into the pool; if a caller shares its buffer, drop the block."""
         if block.escaped:
             self.discard(block)
             return

@@ -57,7 +57,7 @@ _PAUSE: Final = 5e-3
 
 
 class Recording(Protocol):
-    """The place where calls and copies are recorded: the recorder, or a capture's tape."""
+    """Where calls and copies are recorded: the recorder, or a capture's tape."""
 
     @property
     def serial(self) -> int:
@@ -85,19 +85,19 @@ class Recording(Protocol):
         offset: int,
         nbytes: int,
     ) -> None:
-        """Record a copy of `nbytes`, all of it in multiples of 4."""
+        """Record a copy of `nbytes`; offsets and size are multiples of 4."""
         ...
 
     def clear(self, target: Allocation[Buffer], offset: int, nbytes: int) -> None:
-        """Record a fill with zeros, both numbers being multiples of 4."""
+        """Record that `nbytes` from `offset` on, both multiples of 4, are filled with zeros."""
         ...
 
     def has(self, block: Allocation[Buffer]) -> bool:
-        """Whether the recording uses a block, so that an upload would come too early."""
+        """Whether recorded work uses a block: an upload now would come before that work."""
         ...
 
     def stage(self, nbytes: int) -> Allocation[Buffer]:
-        """Return a staging buffer that is free until the recording is submitted."""
+        """Return a staging buffer, which is given back when the recording is submitted."""
         ...
 
     def check_allows(self, what: str) -> None:
@@ -173,7 +173,7 @@ class Recorder:
         return self.compute
 
     def begin_timed(self, stamps: Stamps) -> None:
-        """Submit recorded work, and begin a pass between two timestamps.
+        """Submit recorded work, and begin a pass between two timestamps, `stamps`.
 
         Until `timed` is set to None, the recording consists of this pass alone.
         """
@@ -215,7 +215,7 @@ class Recorder:
         offset: int,
         nbytes: int,
     ) -> None:
-        """Record a copy of `nbytes`, all of it in multiples of 4."""
+        """Record a copy of `nbytes`; offsets and size are multiples of 4."""
         self.check_allows("a copy")
         with self._whole():
             encoder = self._open_copies()
@@ -227,7 +227,7 @@ class Recorder:
         self._counters.copies += 1
 
     def clear(self, target: Allocation[Buffer], offset: int, nbytes: int) -> None:
-        """Record a fill with zeros, both numbers being multiples of 4."""
+        """Record that `nbytes` from `offset` on, both multiples of 4, are filled with zeros."""
         self.check_allows("a copy")
         with self._whole():
             encoder = self._open_copies()
@@ -292,7 +292,7 @@ class Recorder:
         self.note_dispatches(1)
 
     def note_dispatches(self, number: int) -> None:
-        """Count recorded dispatches, and submit if there are many."""
+        """Count `number` recorded dispatches, and submit if enough is recorded (`relieve`)."""
         self._counters.dispatches += number
         self.dispatches += number
         if not self.held:
@@ -300,7 +300,7 @@ class Recorder:
 
     @property
     def room(self) -> int:
-        """The number of dispatches that may still be recorded before it submits; 1 at least."""
+        """How many more dispatches the recording takes before it is submitted; 1 at least."""
         most = self._limits.dispatches if self.held else self._piece
         return max(1, min(most, self._limits.dispatches) - self.dispatches)
 
@@ -310,7 +310,7 @@ class Recorder:
         written: Iterable[Allocation[Buffer]],
         escaped: Iterable[Allocation[Buffer]],
     ) -> None:
-        """Note kernels and buffers of dispatches that a tape encodes in the open pass."""
+        """Note the kernels and buffers of dispatches that a tape encodes in the open pass."""
         self.names.update(names)
         self.written.update(written)
         self.escaped.update(escaped)
@@ -333,23 +333,23 @@ class Recorder:
             compute.dispatch_workgroups(step.x, step.y)
 
     def has(self, block: Allocation[Buffer]) -> bool:
-        """Whether the recording uses a block, so that an upload would come too early."""
+        """Whether recorded work uses a block: an upload now would come before that work."""
         return block.used_in == self.serial
 
     def use(self, block: Allocation[Buffer]) -> None:
-        """Mark a block as used by the recording."""
+        """Note that recorded work uses a block."""
         block.used_in = self.serial
         if block.escaped:
             self.escaped.add(block)
 
     def write(self, block: Allocation[Buffer]) -> None:
-        """Mark a block as written by the recording."""
+        """Note that recorded work writes a block."""
         self.use(block)
         block.writes += 1
         self.written.add(block)
 
     def stage(self, nbytes: int) -> Allocation[Buffer]:
-        """Return a staging buffer that is free until this recording is submitted."""
+        """Return a staging buffer, which is given back when the recording is submitted."""
         block = self._staging.acquire(nbytes)
         self._staged.append(block)
         self.temporary_bytes += block.capacity
@@ -358,8 +358,8 @@ class Recorder:
     def relieve(self) -> None:
         """Submit if enough is recorded and no batch is open.
 
-        Enough is a piece, so that the device does not run out of work, or what one of the
-        limits allows.
+        Enough is a piece of work, which keeps the device busy, or as much as one of the limits
+        allows.
         """
         if self.held:
             return
@@ -372,7 +372,7 @@ class Recorder:
             self.submit()
 
     def note_idle(self) -> None:
-        """Note that the device is idle, so that the next submission is a small one, soon."""
+        """Note that the device is idle: the next submission comes after few dispatches."""
         self._piece = _FIRST_PIECE
 
     def submit(self) -> None:
@@ -419,14 +419,17 @@ class Recorder:
             raise
 
     def give_up(self, error: BaseException) -> None:
-        """Drop the recording after an error, and raise it as one of ours."""
+        """Drop the recording after an error of wgpu, and raise that as one of our errors.
+
+        An interrupt is not raised: the caller does that.
+        """
         names = self.describe()
         self.lose()
         if isinstance(error, Exception):
             raise translate(error, f"to record {names}") from error
 
     def lose(self) -> None:
-        """Drop the recorded work after an error."""
+        """Drop the recorded work, and count a loss for each block that it writes."""
         self._count_losses()
         self._arena.invalidate()
         self._begin_anew()
@@ -454,7 +457,7 @@ class Recorder:
             self._staging.release(self._staged.pop())
 
     def describe(self) -> str:
-        """Return the names of the recording's kernels."""
+        """Return the names of the recording's kernels in words, for errors."""
         if not self.names:
             return "recorded copies"
         names = ", ".join(f"'{name}'" for name in self.names)

@@ -1,4 +1,4 @@
-"""Caches of pipelines, by their code, and of bind groups, by their buffers."""
+"""Caches of pipelines, found by their code, and of bind groups, found by their buffers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ShaderKey:
         writes: tuple[bool, ...],
         constants: tuple[tuple[str, int], ...] = (),
     ) -> ShaderKey:
-        """Return the key of a shader; kernels with equal code share a pipeline."""
+        """Return the key of a shader with this `text`, in which comments do not count."""
         code = _COMMENTS.sub("\n", text).strip()
         return cls(code, entry, uniform_bytes, writes, constants)
 
@@ -82,7 +82,7 @@ class ShaderKey:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledShader:
-    """A compiled pipeline with its number on the device, and its bind group's layout."""
+    """A compiled pipeline, its number on the device (`uid`), and its bind group's layout."""
 
     uid: int
     label: str
@@ -93,10 +93,10 @@ class CompiledShader:
 
 @final
 class ShaderCache:
-    """The cache of pipelines: a shader's code with one layout is compiled once.
+    """The cache of pipelines: equal code with equal bindings is compiled once.
 
-    Contexts on one device share what is compiled in the same way; each counts its own
-    hits and misses.
+    Contexts on one device share the pipelines that are compiled with the same checks; each
+    context counts its own hits and misses.
     """
 
     def __init__(
@@ -113,9 +113,9 @@ class ShaderCache:
         self._counters = counters
 
     def compile(self, key: ShaderKey, text: str, label: str) -> CompiledShader:
-        """Return a shader's pipeline, compiled if need be.
+        """Return the pipeline of a shader; it is compiled unless it is in the cache.
 
-        `label` names it in the adapter's errors.
+        `label` names the shader in errors.
         """
         with self._compiler.lock:
             known = self.cache.get(key)
@@ -132,12 +132,12 @@ class ShaderCache:
             return shader
 
     def checked_module(self, text: str, label: str) -> gpu.ShaderModule:
-        """Return a module of foreign WGSL, with the adapter's checks."""
+        """Return a shader module of WGSL that kerngen did not emit, with all runtime checks."""
         with self._compiler.lock:
             return self._compiler.checked_module(text, label)
 
     def forget(self, shaders: frozenset[CompiledShader]) -> None:
-        """Drop compiled shaders; they are compiled again if needed."""
+        """Drop compiled shaders from the cache."""
         with self._compiler.lock:
             for key, shader in self.cache.entries():
                 if shader in shaders:
@@ -257,7 +257,7 @@ def _storage_entry(binding: int, *, writes: bool) -> gpu.Descriptor:
 
 @final
 class BindGroups:
-    """The cache of bind groups; a group is dropped with any of its buffers."""
+    """The cache of bind groups; a group is dropped when one of its buffers is freed."""
 
     def __init__(self, device: gpu.Device, counters: Counters) -> None:
         """Start empty."""
@@ -280,7 +280,7 @@ class BindGroups:
         uniforms: gpu.Buffer | None,
         buffers: Sequence[gpu.Buffer],
     ) -> gpu.BindGroup:
-        """Create the bind group of a key, and add it to the cache."""
+        """Create the bind group of a kernel's dispatch, and cache it under `key`."""
         bound = key[2]
         entries = [
             _bind(i, buffer, offset, size)
@@ -299,7 +299,7 @@ class BindGroups:
         layout: gpu.BindGroupLayout,
         entries: Sequence[gpu.Descriptor],
     ) -> gpu.BindGroup:
-        """Create a bind group of buffers, and add it to the cache."""
+        """Create a bind group with this layout and entries, and cache it under `key`."""
         try:
             group = self._make(label=label, layout=layout, entries=entries)
         except Exception as error:
@@ -313,7 +313,7 @@ class BindGroups:
         return group
 
     def probe(self, buffer: gpu.Buffer) -> None:
-        """Raise wgpu's error if a buffer is destroyed; a submission would abort.
+        """Raise wgpu's error if a buffer is destroyed: to submit its use would end the process.
 
         A bind group of the buffer is created, which wgpu refuses for a destroyed one.
         """
@@ -329,14 +329,14 @@ class BindGroups:
         )
 
     def forget(self, uid: int) -> None:
-        """Drop the bind groups that use a freed block."""
+        """Drop the bind groups of the block number `uid`, which was freed."""
         self._change()
         for key in self._users.pop(uid, ()):
             self.cache.discard(key)
             self._unlink(key)
 
     def forget_shaders(self, uids: frozenset[int]) -> None:
-        """Drop the bind groups of shaders that were dropped."""
+        """Drop the bind groups of the shaders numbered `uids`, which were dropped."""
         self._change()
         for key, _ in self.cache.entries():
             if key[0] in uids:
@@ -350,7 +350,7 @@ class BindGroups:
                 self._users[uid].discard(key)
 
     def remember(self, key: tuple[object, ...], call: BoundCall) -> None:
-        """Keep a call, to be found by its key; if there are too many, drop all others."""
+        """Keep a bound call under its key; if there are too many, all others are dropped."""
         if len(self.calls) >= _CALLS:
             self.calls.clear()
         self.calls[key] = call

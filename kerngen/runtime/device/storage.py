@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @final
 class Allocation(Generic[T]):
-    """One buffer of a context: `memory` of `capacity` bytes.
+    """One buffer of a context, a block: `memory` of `capacity` bytes.
 
     `uid` numbers the blocks of a context in the order of their creation.  `used_in` is
     the number of the recording that last used the block.  `writes` counts the calls that
@@ -56,7 +56,7 @@ Returned: TypeAlias = "deque[Allocation[T]]"
 
 @final
 class Lease(Generic[T]):
-    """The right to `nbytes` of a block; ends with the last tensor that holds it.
+    """The right to `nbytes` of a block; it ends with the last tensor that holds the lease.
 
     `__del__` runs whenever Python drops the object: in any thread, and even in the middle
     of the pool's own work.  So it takes no lock, and only appends to a queue.

@@ -49,7 +49,10 @@ Recordings of a recorder count up from 0, and -1 is a block's that no recording 
 @final
 @dataclass(frozen=True, slots=True)
 class Dispatches:
-    """Consecutive dispatches, prepared; `origins` are the kernel and step of each."""
+    """A part of a tape: consecutive dispatches, prepared to be encoded.
+
+    `origins` has the kernel and the planned dispatch of each.
+    """
 
     commands: Commands
     origins: tuple[tuple[str, PlannedDispatch], ...]
@@ -58,7 +61,7 @@ class Dispatches:
 @final
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy on the device."""
+    """A part of a tape: a copy from buffer to buffer on the device."""
 
     source: Allocation[Buffer]
     start: int
@@ -70,7 +73,7 @@ class Copy:
 @final
 @dataclass(frozen=True, slots=True)
 class Clear:
-    """A fill with zeros."""
+    """A part of a tape: `nbytes` of a buffer are filled with zeros."""
 
     target: Allocation[Buffer]
     offset: int
@@ -80,10 +83,11 @@ class Clear:
 @final
 @dataclass(slots=True)
 class ReplayedCall:
-    """A call with scalars that replays may change: packed and bound at each replay.
+    """A part of a tape: a call with scalars that replays may change.
 
-    `names` has the position of each such scalar, with its name.  The uniforms need new
-    memory at each replay, as an earlier replay may not have run yet.
+    It is packed and bound at each replay.  `names` has the position of each such scalar, with
+    its name.  The uniforms need new memory at each replay, as an earlier replay may not have
+    run yet.
     """
 
     kernel: Kernel
@@ -92,7 +96,7 @@ class ReplayedCall:
     names: Mapping[int, str]
 
     def changed(self, changes: Mapping[str, float]) -> tuple[Any, ...]:
-        """Return the call's scalars with changes applied, checked."""
+        """Return the call's scalars after `changes`, checked as in a call."""
         dims = self.call.plan.signature.values
         return changed(self.kernel, dims, self.scalars, self.names, changes)
 
@@ -102,9 +106,9 @@ Part: TypeAlias = Dispatches | Copy | Clear | ReplayedCall | BoundDispatch
 
 @final
 class Tape:
-    """The recording of a capture's block; needs the context's lock throughout.
+    """The recording of a capture's block on a device; callers must hold the context's lock.
 
-    While the block runs it is a `Recording`; afterwards `replay` encodes its parts.
+    While the block runs, a tape is a `Recording`; afterwards `replay` encodes its parts.
     """
 
     def __init__(
@@ -157,7 +161,7 @@ class Tape:
         call: BoundCall,
         offset: int,
     ) -> None:
-        """Record the dispatches of a call, or the call if replays may change its scalars."""
+        """Record a call's dispatches, or the call itself if replays may change its scalars."""
         self._kernels[kernel] = None
         self._names[kernel.name] = None
         self._use(*call.blocks)
@@ -260,7 +264,7 @@ class Tape:
     # ---- replaying
 
     def replay(self, times: int, changes: Mapping[str, float]) -> None:
-        """Encode the recording `times` times, or nothing if a change is invalid."""
+        """Encode the tape's parts `times` times, or nothing if one of `changes` is invalid."""
         with self._opened():
             self._replay(times, changes)
 

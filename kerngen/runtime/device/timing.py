@@ -31,7 +31,7 @@ class Span:
         self._seconds: float | None = None
 
     def finish(self, read: Callable[[], float]) -> None:
-        """End the block; `read` waits for its seconds, and returns them."""
+        """Note that the block has ended; `read` waits, and returns the block's seconds."""
         self._read = read
 
     @property
@@ -54,9 +54,9 @@ class Span:
 
 @final
 class TimestampSlots:
-    """A query set with its buffers: room for the timestamps of a number of passes.
+    """A query set with its buffers, with room for the timestamps of a number of passes.
 
-    Passes write to the query set; `resolve` copies from there to a buffer, and on to one
+    Passes store timestamps in the query set; `resolve` copies them to a buffer, and on to one
     that the host can map:
 
         query set:  begin 0, end 0, begin 1, end 1, ...  ->  resolved  ->  readable
@@ -81,7 +81,7 @@ class TimestampSlots:
         self._ticks: Ticks | None = None
 
     def take(self) -> gpu.Descriptor:
-        """Return the `timestamp_writes` of one more compute pass."""
+        """Return the `timestamp_writes` that a new compute pass is begun with."""
         begin = 2 * self.taken
         self.taken += 1
         self.room -= 1
@@ -92,17 +92,17 @@ class TimestampSlots:
         }
 
     def resolve(self, encoder: gpu.Encoder, first: int, passes: int) -> None:
-        """Record commands that make the timestamps of these passes readable.
+        """Record commands that make the timestamps of `passes` passes from `first` on readable.
 
-        Only these: timestamps of lost passes were never written, and a device may wait for
-        them for ever.
+        Only these: timestamps of lost passes were never stored, and a device may wait for them
+        for ever.
         """
         buffer, size = self._resolved, passes * _BYTES
         encoder.resolve_query_set(self._queries, 2 * first, 2 * passes, buffer, 0)
         encoder.copy_buffer_to_buffer(buffer, 0, self._readable, first * _BYTES, size)
 
     def read(self) -> Ticks:
-        """Wait for all submitted passes, and return their ticks."""
+        """Wait for all submitted passes; return the ticks at the begin and end of each."""
         if self._ticks is None:
             memory, size = self._readable, self.taken * _BYTES
             try:
@@ -119,7 +119,7 @@ class TimestampSlots:
 class Stamps:
     """The timestamps of the passes of one submission, from the next free slot on.
 
-    They can be read once they are `submitted`; all else needs the context's lock.
+    They can be read once they are `submitted`; for all else callers hold the context's lock.
     """
 
     def __init__(self, slots: TimestampSlots) -> None:
@@ -131,11 +131,11 @@ class Stamps:
 
     @property
     def room(self) -> int:
-        """The number of passes that there is still room for."""
+        """The number of further passes that there is room for."""
         return self._slots.room
 
     def next_pass(self) -> gpu.Descriptor:
-        """Return the `timestamp_writes` of one more compute pass."""
+        """Return the `timestamp_writes` that a new compute pass is begun with."""
         self._passes += 1
         return self._slots.take()
 

@@ -27,7 +27,7 @@ class _Noted:
 
 @final
 class Tracer:
-    """Timestamps around single dispatches; needs the context's lock, except for `read`."""
+    """Timestamps around single dispatches; all but `read` needs the context's lock."""
 
     def __init__(self, device: Device) -> None:
         """Start with nothing noted."""
@@ -40,7 +40,10 @@ class Tracer:
     def note(
         self, recording: int, call: int, kernel: str, step: PlannedDispatch
     ) -> Stamps:
-        """Add a dispatch to the profile; return the timestamps of its pass."""
+        """Add a dispatch to the profile, and return the timestamps for its own pass.
+
+        `recording` and `call` are the numbers of the recording and of the call.
+        """
         if self._slots is None or not self._slots.room:
             self._slots = TimestampSlots(self._device, PASSES)
             self._recording = -1
@@ -53,7 +56,10 @@ class Tracer:
         return stamps
 
     def read(self) -> tuple[Event, ...]:
-        """Wait for submitted work, once, and return its events; lost work has none."""
+        """Wait for submitted work, and return its events; later calls return the same events.
+
+        Work that an error lost has no events.
+        """
         if self._events is None:
             self._events = self._read()
         return self._events

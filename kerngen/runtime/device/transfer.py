@@ -44,7 +44,10 @@ class PendingReads:
     """The first byte and the number of bytes of each read."""
 
     def finish(self, into: Sequence[Bytes] = ()) -> list[Bytes]:
-        """Return the bytes of each range once mapped, in the memory `into` if given."""
+        """Return the bytes of each range, in the arrays `into` if given.
+
+        The buffer must be mapped.
+        """
         mapped = np.frombuffer(self.mapping.view(), np.uint8)
         found = [mapped[start : start + nbytes] for start, nbytes in self.pieces]
         data = copied(found, into)
@@ -56,7 +59,7 @@ class PendingReads:
 
 @final
 class Transfers:
-    """Uploads, reads and copies; needs the context's lock throughout."""
+    """Uploads, reads and copies; callers must hold the context's lock."""
 
     def __init__(
         self,
@@ -75,7 +78,7 @@ class Transfers:
         self._counters = counters
 
     def upload(self, lease: Lease[Buffer], offset: int, data: Bytes) -> None:
-        """Write bytes at an offset of a lease."""
+        """Store the bytes `data` in a lease, from byte `offset` on."""
         # 1. Make whole words of them: with neighbours, or with zeros in the padding.
         if not _covers_words(lease, offset, data.nbytes):
             offset, data = self._with_neighbours(lease, offset, data)
@@ -97,7 +100,7 @@ class Transfers:
     def begin_reads(
         self, ranges: Sequence[Range], map_: Map | None = None
     ) -> PendingReads:
-        """Submit recorded work, and begin to read ranges by one staging buffer."""
+        """Submit recorded work, and begin to read all ranges through one staging buffer."""
         recorder = self._recorder
         recorder.check_allows("a read")
         total = sum(_words(offset, nbytes)[1] for _, offset, nbytes in ranges)
@@ -124,11 +127,11 @@ class Transfers:
             at += length
 
     def end_reads(self, reading: PendingReads) -> None:
-        """Return the staging buffer of finished reads to its pool."""
+        """Return the staging buffer of reads to its pool, once their bytes were taken."""
         self._memory.readbacks.release(reading.block)
 
     def read(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Bytes:
-        """Return the bytes of a range; waits for them."""
+        """Wait for the bytes of a range, and return them."""
         reading = self.begin_reads([(lease, offset, nbytes)])
         reading.mapping.wait()
         (data,) = reading.finish()
@@ -136,7 +139,7 @@ class Transfers:
         return data
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
-        """Copy the elements of a tensor to another, as if through a temporary."""
+        """Copy the elements of a tensor to another; the two may overlap."""
         nbytes = target.nbytes
         origin: Lease[Buffer] = source.lease
         goal: Lease[Buffer] = target.lease

@@ -28,19 +28,19 @@ _COLOURED: Final = re.compile(
 @final
 @dataclass(frozen=True, slots=True)
 class Html:
-    """A piece of markup."""
+    """A piece of markup, whose text is HTML; a plain string is a text to be escaped."""
 
     text: str
 
 
 def element(tag: str, *children: Html | str, attributes: str = "") -> Html:
-    """Return an element; `attributes` is markup of our own, never of a user's."""
+    """Return an HTML element; `attributes` is markup of our own, never of a user's."""
     start = f"{tag} {attributes}" if attributes else tag
     return Html(f"<{start}>{_joined(children)}</{tag}>")
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Html:
-    """Return a table whose cells are texts."""
+    """Return a table; cells are plain texts, which are escaped."""
     return element(
         "table",
         element("tr", *(_cell("th", cell) for cell in head)),
@@ -53,7 +53,7 @@ def _cell(tag: str, text: str) -> Html:
 
 
 def folded(summary: Html | str, *children: Html | str) -> Html:
-    """Return content that is hidden until its summary is clicked."""
+    """Return `children` as content that is hidden until `summary` is clicked."""
     return element("details", element("summary", summary), *children)
 
 

@@ -43,7 +43,7 @@ def is_kernel_module(module: ModuleType) -> bool:
 
 
 def kernel_html(function: FunctionType) -> str:
-    """Return the markup of a function: equations, signature, layout and shaders."""
+    """Return the HTML of a kernel's function: equations, signature, layout and shaders."""
     kernel = kernel_of(function)
     shaders = _Shaders(function.__name__, kernel)
     return element(
@@ -57,7 +57,7 @@ def kernel_html(function: FunctionType) -> str:
 
 
 def module_html(module: ModuleType) -> str:
-    """Return the markup of a module: its kernels and structs, folded."""
+    """Return the HTML of a generated module: its kernels and structs, folded."""
     values = [getattr(module, name) for name in module.__all__]
     functions = sorted(filter(is_kernel_function, values), key=_line)
     structs = (v for v in values if isinstance(v, type) and issubclass(v, Struct))
@@ -119,7 +119,7 @@ class _Shaders:
     texts: list[str] = field(default_factory=list[str])
 
     def steps(self, body: Sequence, condition: str = "") -> Iterator[Html]:
-        """Yield the markup of steps that run where a condition holds."""
+        """Yield the HTML of the shaders of a plan's steps, with the condition of each."""
         for step in body:
             match step:
                 case Dispatch():

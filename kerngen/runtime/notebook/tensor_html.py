@@ -24,7 +24,7 @@ _ENDS: Final = 3
 
 
 def tensor_html(tensor: Tensor[Any, Any]) -> str:
-    """Return the markup; values that can't be read are replaced by the reason."""
+    """Return the HTML of a tensor; values that can't be read are replaced by the reason."""
     ctx = tensor.ctx
     lengths = ", ".join(map(str, tensor.shape))
     head = element(

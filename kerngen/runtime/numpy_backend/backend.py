@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @final
 class NumpyBackend:
-    """The backend on NumPy, with the same checks and errors as on a device."""
+    """The backend that runs kernels in NumPy, with the checks and errors of a device."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -79,7 +79,7 @@ class NumpyBackend:
         register(self)
 
     def lease(self, nbytes: int, least: int = 0) -> Lease[Bytes]:
-        """Return storage for `nbytes`, with any contents and room for `least`."""
+        """Return storage for `nbytes`, with undefined contents and room for `least`."""
         with self._locked():
             # 16 bytes at least, as on a device: an empty tensor has memory, too.
             block = self._pool.acquire(max(nbytes, least, 16))
@@ -87,7 +87,7 @@ class NumpyBackend:
 
     @property
     def device(self) -> GPUDevice:
-        """Refuse: there is none."""
+        """Raise ContextError: there is no device."""
         raise ContextError(
             "device: the reference context has none, NumPy does the work."
         )
@@ -113,7 +113,7 @@ class NumpyBackend:
             self._copy_or_capture(partial(_clear, lease, offset, nbytes), lease)
 
     def upload(self, lease: Lease[Bytes], offset: int, data: Bytes) -> None:
-        """Write `data` at `offset` bytes of a lease."""
+        """Store the bytes `data` in a lease, from byte `offset` on."""
         with self._locked():
             self._check_not_captured("an upload")
             lease.block.memory[offset : offset + data.nbytes] = data
@@ -123,7 +123,7 @@ class NumpyBackend:
     def download(
         self, ranges: Sequence[Range], into: Sequence[Bytes] = ()
     ) -> list[Bytes]:
-        """Return copies of ranges of leases, in memory `into`, if given."""
+        """Return copies of the ranges: in the arrays `into`, or in new ones."""
         with self._locked():
             self._check_untimed("a read")
             self._check_not_captured("a read")
@@ -135,11 +135,11 @@ class NumpyBackend:
             return copied(found, into)
 
     async def download_async(self, ranges: Sequence[Range]) -> list[Bytes]:
-        """Return copies of ranges of leases."""
+        """Return copies of the ranges; there is nothing to wait for."""
         return self.download(ranges)
 
     def begin_download(self, wanted: Range) -> Download:
-        """Copy a range."""
+        """Copy a range at once, and return the finished copy."""
         (data,) = self.download([wanted])
         return FinishedCopy(data)
 
@@ -211,7 +211,7 @@ class NumpyBackend:
         )
 
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
-        """Return the reference as the choice for every stage."""
+        """Return a choice for every stage, whose strategy is 'reference'."""
         del dims
         stages = stages_of(kernel.body)
         return tuple(Choice(stage, "reference", ()) for stage in stages)
@@ -223,13 +223,13 @@ class NumpyBackend:
 
     @contextmanager
     def batch(self) -> Generator[None, None, None]:
-        """Block other threads' calls until the end of a block."""
+        """Let calls from other threads wait until the block ends."""
         with self._locked():
             yield
 
     @property
     def is_capturing(self) -> bool:
-        """Whether a block is being captured; waits for the end of another thread's."""
+        """Whether the block of a capture is open; waits while another thread's is."""
         with self._lock:
             return self._tape is not None
 

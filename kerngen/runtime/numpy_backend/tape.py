@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class CheckedCall:
-    """A checked call, with a tensor for every output."""
+    """A call whose arguments are checked, with a tensor for every output."""
 
     kernel: Kernel
     signature: CheckedShapes
@@ -37,13 +37,13 @@ class CheckedCall:
 @final
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A captured call, and by position the scalars that replays may change."""
+    """A captured call; `names` has the position of each changeable scalar, with its name."""
 
     call: CheckedCall
     names: Mapping[int, str]
 
     def changed(self, changes: Mapping[str, float]) -> Captured:
-        """Return the call with changes applied, checked."""
+        """Return the call with `changes` of its scalars applied, checked as in a call."""
         call = self.call
         dims = call.signature.values
         scalars = changed(call.kernel, dims, call.scalars, self.names, changes)
@@ -56,7 +56,7 @@ Part: TypeAlias = Captured | Callable[[], None]
 
 @final
 class NumpyTape:
-    """The calls and copies of a capture's block; needs the context's lock throughout."""
+    """The recorded calls, copies and fills of a capture's block; needs the context's lock."""
 
     def __init__(
         self,
@@ -77,14 +77,14 @@ class NumpyTape:
         return {call.kernel for call in calls}
 
     def add(self, call: CheckedCall, scalars: tuple[object, ...]) -> None:
-        """Add a call; `scalars` are its arguments as the caller gave them."""
+        """Add a call; `scalars` are its scalar arguments as the caller gave them."""
         names = cast("Capture", self.capture).changeable(call.kernel, scalars)
         for tensor in call.written:
             tensor.lease.block.writes += 1
         self.parts.append(Captured(call, names))
 
     def replay(self, times: int, changes: Mapping[str, float]) -> None:
-        """Run all calls `times` times; nothing runs if a change is invalid."""
+        """Run all recorded calls `times` times, or none if one of `changes` is invalid."""
         with self._opened():
             self.parts = [
                 part.changed(changes) if isinstance(part, Captured) else part

@@ -31,7 +31,7 @@ _HINTS = {"f": "f32", "i": "i32", "u": "u32", "b": "u32"}
 
 
 def guess_element(array: Values) -> type[Element]:
-    """Return the element type that matches an array's dtype, or raise."""
+    """Return the element type that matches an array's dtype; raise if there is none."""
     dtype = as_array(array).dtype
     element = BY_DTYPE.get(dtype.newbyteorder("<"))
     if element is not None:
@@ -47,7 +47,7 @@ def guess_element(array: Values) -> type[Element]:
 
 
 def to_memory(array: Values, element: type[Element]) -> tuple[NDArray[Any], Shape]:
-    """Return an array in the tensor's memory format, and the tensor's shape."""
+    """Return an array converted to the layout of a tensor in memory, and the tensor's shape."""
     if not is_leaf(element):
         records = _records(array, cast("type[Struct]", element))
         return records, records.shape
@@ -66,9 +66,9 @@ def to_memory(array: Values, element: type[Element]) -> tuple[NDArray[Any], Shap
 def window(
     data: NDArray[np.uint8], element: type[Element], shape: Shape
 ) -> NDArray[Any]:
-    """Return a view of memory as an array of elements.
+    """Return bytes in a tensor's layout as an array of elements, without a copy.
 
-    For packed elements it is a copy, as NumPy has no dtype for them.
+    Elements of 4 bits are copied, as NumPy has no dtype for them.
     """
     if is_leaf(element) and is_packed(element):
         return unpack4(data, shape, element)
@@ -81,7 +81,7 @@ def window(
 def from_memory(
     data: NDArray[np.uint8], element: type[Element], shape: Shape
 ) -> NDArray[Any]:
-    """Return the elements in bytes of memory, without the gaps in vectors."""
+    """Return bytes in a tensor's layout as a contiguous array, without the gaps of vectors."""
     return np.ascontiguousarray(window(data, element, shape)).reshape(
         numpy_shape(shape, element)
     )
@@ -90,7 +90,7 @@ def from_memory(
 def copied(
     found: Sequence[NDArray[np.uint8]], into: Sequence[NDArray[np.uint8]]
 ) -> list[NDArray[np.uint8]]:
-    """Return copies of byte arrays: in the memory `into`, or else in new memory."""
+    """Return copies of the arrays `found`: in the arrays `into`, or else in new memory."""
     if not into:
         return [each.copy() for each in found]
     for each, goal in zip(found, into, strict=True):
@@ -122,7 +122,7 @@ def check_out(out: object, element: type[Element], shape: Shape) -> None:
 
 
 def as_elements(array: ArrayLike, element: type[Element]) -> NDArray[Any]:
-    """Return a reference's result in the tensor's element type."""
+    """Return a reference's result converted to the dtype of the element type."""
     return np.asarray(array, dtype=array_dtype(element))
 
 
@@ -132,7 +132,7 @@ def array_dtype(element: type[Element]) -> np.dtype[Any]:
 
 
 def as_value(array: NDArray[Any], element: type[Element]) -> Any:
-    """Return the only element of an array as a Python value."""
+    """Return an array's only element as a Python value: a number, tuples, or a struct."""
     if not is_leaf(element):
         return cast("type[Struct]", element).unpack(array.tobytes())
     if not element.shape:
@@ -197,7 +197,7 @@ def _no_instances(element: type[Struct], given: str) -> DtypeError:
 
 
 def convert(array: ArrayLike, number: Number) -> NDArray[Any]:
-    """Return an array as contiguous numbers.
+    """Return an array as contiguous numbers of the type `number`, or raise.
 
     Floats may round, but nothing turns into an infinity or wraps around, and floats
     never become integers.

@@ -24,7 +24,7 @@ _FRACTION = 52
 @final
 @dataclass(frozen=True, slots=True)
 class Narrow:
-    """A float format narrower than a double, by the bits of its two parts."""
+    """A float format narrower than a double: the number of bits of exponent and fraction."""
 
     exponent: int
     fraction: int
@@ -34,11 +34,11 @@ class Narrow:
 
     @property
     def dropped(self) -> int:
-        """The number of fraction bits that a double has beyond this format's."""
+        """How many fraction bits a double has more than this format."""
         return _FRACTION - self.fraction
 
     def nan_bits(self, value: float) -> int:
-        """Return a NaN's bits in this format; if no fraction bit is left, a quiet NaN."""
+        """Return a NaN's bits in this format; a quiet NaN, if no fraction bit is left."""
         wide: int = struct.unpack("<Q", struct.pack("<d", value))[0]
         fraction = (wide & ((1 << _FRACTION) - 1)) >> self.dropped
         # A fraction of 0 would be an infinity: the highest bit makes it a quiet NaN.

@@ -54,14 +54,17 @@ class Codec:
 
     @cached_property
     def structs(self) -> tuple[tuple[int, type[Element]], ...]:
-        """The positions of nested structs among the flat values, and their classes."""
+        """The position of each nested struct among the flat values, and its class."""
         kinds = (f.type for f in self._fields for _ in range(f.count))
         return tuple(place for place in enumerate(kinds) if not is_leaf(place[1]))
 
     def pack_into(
         self, buffer: Writable, offset: int, values: Sequence[Any], /
     ) -> None:
-        """Write the values at `offset`, padding zeroed; raise as `struct` does."""
+        """Store the flat values in `buffer` from `offset` on; padding becomes 0.
+
+        Raises what `struct.Struct.pack_into` raises for values that don't fit.
+        """
         self._struct.pack_into(buffer, offset, *values)
         # A sum is the quickest way to see that there is no NaN among the values: it is NaN
         # if one is (and for inf - inf, for which `_nans` then finds none).
@@ -70,7 +73,7 @@ class Codec:
             self._write_nans(buffer, offset, values)
 
     def unpack(self, data: Readable) -> tuple[Any, ...]:
-        """Return the flat values in bytes, which must have the struct's size."""
+        """Return the flat values of `data`, which must be the bytes of one struct."""
         values = self._struct.unpack(data)
         total = sum(values if self._pick is None else self._pick(values))
         if total != total:  # noqa: PLR0124 - NaN alone differs from itself
@@ -78,7 +81,7 @@ class Codec:
         return values
 
     def first_misfit(self, values: Sequence[Any]) -> tuple[int, Any] | None:
-        """Return the first value that does not fit its field, with its position."""
+        """Return the position and value of the first that does not fit its field, or None."""
         for number, (place, value) in enumerate(
             zip(self._places, values, strict=False)
         ):

@@ -21,7 +21,7 @@ One: TypeAlias = Callable[[Any], object]
 
 @final
 class Misfit(Exception):  # noqa: N818 - it never reaches the user
-    """A value that does not fit; `path` is where it is, `kind` the exception to raise."""
+    """A value does not fit; `path` are its indices in the whole, `kind` is the public error."""
 
     def __init__(
         self,
@@ -36,14 +36,20 @@ class Misfit(Exception):  # noqa: N818 - it never reaches the user
         self._texts = given, rule
 
     def error(self, name: str, before: str = "") -> Exception:
-        """Return the exception, with the value's name; `before` precedes the name."""
+        """Return the public error, of class `kind`, for the value called `name`.
+
+        `before` precedes the name in the message.
+        """
         given, rule = self._texts
         path = "".join(f"[{index}]" for index in self.path)
         return self.kind(f"{before}'{name}{path}' is {given}; {rule}.")
 
 
 def normalise(value: object, shape: Shape, one: One) -> object:
-    """Return a value of a shape as nested tuples; raise Misfit if it does not fit."""
+    """Return `value`, which must have this shape, as nested tuples; raise Misfit if unfit.
+
+    `one` checks and returns each number.
+    """
     if not shape:
         return one(value)
     items = _items(value)
@@ -87,7 +93,7 @@ def _shown(value: object) -> str:
 
 
 def of_number(number: Number) -> One:
-    """Return a function that checks numbers of a type."""
+    """Return a function that checks a number of this type, and returns it as Python's own."""
     return _integers(number) if number.is_integer else _reals(number)
 
 
@@ -154,7 +160,7 @@ def _out_of_range(number: Number, value: object) -> Misfit:
 
 
 def not_a(wanted: type, value: object) -> Misfit:
-    """Return the misfit for a value that is not an instance of a struct's class."""
+    """Return the misfit of a value that is not an instance of the struct's class `wanted`."""
     actual, expected = type(value).__name__, wanted.__name__
     if actual == expected:
         actual = f"{type(value).__module__}.{actual}"

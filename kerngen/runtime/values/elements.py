@@ -65,7 +65,7 @@ I4 = Number("i4", np.dtype("i1"), "b", -8, 7, bits=4)
 
 
 class Element:
-    """The base of all element types: `dtype` is an element in memory, gaps included."""
+    """The base of all element types; `DTYPE` is the dtype of an element, with its gaps."""
 
     __slots__ = ()
 
@@ -75,8 +75,8 @@ class Element:
 class Leaf(Element):
     """The base of scalars, vectors and matrices: numbers of one type, in WGSL's layout.
 
-    `shape` is that of a value: () of a scalar, (columns, rows) of a matrix.  `stride`
-    is the distance from one vector to the next, in a tensor of them or in a matrix.
+    `shape` is that of a value: () for a scalar, (columns, rows) for a matrix.  `stride` is the
+    distance in bytes from one vector to the next, in a tensor of vectors or in a matrix.
     """
 
     __slots__ = ()
@@ -102,7 +102,7 @@ class Leaf(Element):
 def spaced(dtype: DTypeLike, stride: int) -> np.dtype[Any]:
     """Return a record dtype with one field, `value`, for elements `stride` bytes apart.
 
-    If elements are adjacent, it is their own dtype.
+    If the elements are adjacent, `dtype` itself is returned.
     """
     own: np.dtype[Any] = np.dtype(dtype)
     if own.itemsize == stride:
@@ -111,14 +111,17 @@ def spaced(dtype: DTypeLike, stride: int) -> np.dtype[Any]:
 
 
 def arrayed(dtype: np.dtype[Any], lengths: Shape) -> np.dtype[Any]:
-    """Return the dtype of an array of elements; NumPy itself would nest sub-arrays."""
+    """Return the dtype of a flat sub-array of these lengths; NumPy itself would nest it."""
     return np.dtype((dtype.base, (*lengths, *dtype.shape))) if lengths else dtype
 
 
 def leaf_dtype(
     number: Number, shape: Shape, stride: int, *, in_array: bool = False
 ) -> np.dtype[Any]:
-    """Return the dtype of a scalar, vector or matrix; `stride` is that of its vectors."""
+    """Return the dtype of a scalar, vector or matrix, whose vectors are `stride` bytes apart.
+
+    `in_array` is for an element of an array, with the gap behind its last vector.
+    """
     if not shape:
         return number.dtype
     vector = arrayed(number.dtype, shape[-1:])
@@ -210,7 +213,7 @@ def as_element(element: type[E] | NumpyType) -> type[E]:
     """Return an element type; NumPy's float32, float16, int32, uint32 are converted.
 
     Raises:
-        DtypeError: If it is none.
+        DtypeError: If `element` is neither an element type nor one of these.
     """
     if isinstance(element, type) and issubclass(element, Element):
         stated: object = getattr(element, "DTYPE", None)

@@ -21,7 +21,7 @@ from kerngen.runtime.values.shapes import Shape
 
 
 class FieldPlace(NamedTuple):
-    """The place of a number, or of a nested struct, in a struct's bytes."""
+    """The place in a struct's bytes of one number, or of one nested struct."""
 
     offset: int
     code: str
@@ -64,7 +64,7 @@ class Field:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The field's dtype; one with a shape is a sub-array."""
+        """The field's NumPy dtype: a sub-array if the field has a shape."""
         one = self.type.DTYPE
         if is_leaf(self.type):
             leaf = self.type

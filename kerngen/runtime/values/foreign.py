@@ -17,7 +17,7 @@ def as_array(values: object) -> NDArray[Any]:
 
     Raises:
         ShapeError: If they form no array, because rows differ in length.
-        DtypeError: If the library that they come from refuses, or some are masked.
+        DtypeError: If the library that they come from refuses, or elements are masked.
     """
     kind = kind_of(values)
     try:

@@ -26,12 +26,12 @@ _HALF = 4
 
 
 def is_packed(element: type[Element]) -> bool:
-    """Whether two elements of this type share a byte."""
+    """Whether two elements of this type share a byte, as those of u4 and i4 do."""
     return issubclass(element, Leaf) and element.number.shares_bytes
 
 
 def is_narrow(element: type[Element]) -> bool:
-    """Return whether several elements share a word of four bytes."""
+    """Whether several elements share a word of four bytes: integers of 4 and of 8 bits."""
     return issubclass(element, Leaf) and element.number.bits > 0
 
 
@@ -45,7 +45,7 @@ def pack4(array: NDArray[Any]) -> NDArray[np.uint8]:
     """Return integers of 4 bits, signed or not, packed two to a byte.
 
     Raises:
-        DtypeError: If one is below -8 or above 15, or the array is none of integers.
+        DtypeError: If a number is below -8 or above 15, or the array is none of integers.
     """
     if array.dtype.kind not in "iu":
         raise DtypeError(f"pack4 takes an array of integers, got {array.dtype}.")

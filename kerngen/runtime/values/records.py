@@ -67,7 +67,7 @@ def _fill_field(
 
 
 def numbers(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a view of an array's numbers: of the field of `spaced` records, without gaps."""
+    """Return a view of an array's numbers; of `spaced` records, their field `value`."""
     return array["value"] if array.dtype.names == ("value",) else array
 
 

@@ -13,7 +13,7 @@ Shape: TypeAlias = tuple[int, ...]
 
 
 def normalise_shape(shape: int | Sequence[int]) -> Shape:
-    """Return a shape as a tuple of lengths; an integer is a shape of rank 1."""
+    """Return a shape as a tuple of lengths; an integer is the length of a rank-1 shape."""
     return _without_negative(_integers(shape))
 
 
@@ -24,7 +24,7 @@ def _without_negative(lengths: Shape) -> Shape:
 
 
 def resolve_shape(shape: int | Sequence[int], size: int) -> Shape:
-    """Return the new shape of `size` elements; one length may be -1, as in NumPy."""
+    """Return a new shape for `size` elements; one length may be -1, as in NumPy."""
     wanted = _integers(shape)
     if wanted.count(-1) > 1:
         raise ShapeError(f"Only one length of a shape can be -1, got {wanted}.")

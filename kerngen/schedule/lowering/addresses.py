@@ -24,10 +24,11 @@ def row_major(
 def vector_address(
     shader: ShaderBuilder, extents: tuple[Extent, ...], at: list[t.Expr]
 ) -> t.Expr:
-    """Return the number of a vector of four, where rows are multiples of four.
+    """Return the address of an element divided by 4: the number of its vector of four.
 
-    In a loop over the last subscript it is cheaper than `row_major(...) / 4`: the length of a
-    row is divided, which is the same in all turns.
+    The length of the last axis must be a multiple of 4.  In a loop over the last subscript this
+    is cheaper than `row_major(...) / 4`: the division is of the row's length, which is the same
+    in all turns.
 
         i * (u.k >> 2u) + (p >> 2u)         instead of         (i * u.k + p) >> 2u
     """
@@ -38,9 +39,9 @@ def vector_address(
 
 
 def is_contiguous(load: Load, index: Index) -> bool:
-    """Whether the last subscript is `index` itself, and no other depends on it.
+    """Whether the last subscript is `index` itself, and no other subscript depends on `index`.
 
-    A local may depend on any index of its stage.
+    A local value counts as depending on `index`, as it may depend on any index of its stage.
     """
     if not load.subscripts or load.subscripts[-1] != IndexValue(index):
         return False
@@ -49,9 +50,10 @@ def is_contiguous(load: Load, index: Index) -> bool:
 
 
 def is_run(load: Load, index: Index) -> bool:
-    """Whether neighbours along `index` are neighbours in memory, wherever a run starts.
+    """Whether steps along `index` move by one element in memory, from an aligned start or not.
 
-    `x[i, 2 + j]` is a run along j; it is not aligned, so that no vector can be read.
+    `x[i, 2 + j]` is a run along j; as it may begin off a multiple of four, no vector can be
+    read.
     """
     if not load.subscripts:
         return False
@@ -65,7 +67,7 @@ def is_run(load: Load, index: Index) -> bool:
 
 
 def varies(load: Load, index: Index) -> bool:
-    """Whether a read can be of different elements at different values of `index`."""
+    """Whether different values of `index` may make `load` read different elements."""
     return any(_may_depend(s, index) for s in load.subscripts)
 
 

@@ -29,25 +29,29 @@ _NOWHERE: Final = t.Literal("-1")
 
 
 def partial_type(reduce: Reduce) -> ValueType:
-    """Return the type of a partial result of a reduction."""
+    """Return the type of a reduction's partial results: for `argmax`, rank and place."""
     return Vector(Scalar.I32, 2) if reduce.finds_place else reduce.type
 
 
 def no_place(shader: ShaderBuilder) -> t.Expr:
-    """Return the partial result of no terms: its position is -1."""
+    """Return the pair that `argmax` and `argmin` start from: the lowest rank, at position -1.
+
+    The helper `better`, which joins pairs, is declared as well.
+    """
     shader.helper(BETTER, 1)
     return t.Call("vec2i", (_LOWEST, _NOWHERE))
 
 
 def best_in_subgroup(shader: ShaderBuilder) -> str:
-    """Declare the function that joins the pairs of a subgroup, and return its name."""
+    """Declare a shader function that joins the pairs of a subgroup's lanes; return its name."""
     return shader.helper("best_in_subgroup", 1)
 
 
 def term_of(lowerer: Lowerer, reduce: Reduce, *, wide: bool) -> t.Expr:
-    """Return the next term of a reduction, or four terms where `wide`.
+    """Return the next term of a reduction, or a vector of the next four terms if `wide`.
 
-    For `argmax` and `argmin` a term is a pair, and of four pairs the best one.
+    For `argmax` and `argmin` a term is a pair of rank and place; if `wide`, it is the best of
+    the four pairs.
     """
     if not reduce.finds_place:
         value = lowerer.lower(reduce.body)
@@ -62,12 +66,12 @@ def term_of(lowerer: Lowerer, reduce: Reduce, *, wide: bool) -> t.Expr:
 
 
 def whole_of(reduce: Reduce, partial: Value) -> Value:
-    """Return a reduction's result, from its final partial result."""
+    """Return a reduction's result from its final partial result: of a pair, the place."""
     return Value(t.Member(partial.expr, "y")) if reduce.finds_place else partial
 
 
 def find_serially(lowerer: Lowerer, reduce: Reduce) -> Value:
-    """Write a serial loop that finds a position, or four for four elements.
+    """Emit a serial loop that finds a position; four at once, if four elements are computed.
 
         var y_argmax_rank = i32(-2147483648);
         var y_argmax = -1;
@@ -79,7 +83,7 @@ def find_serially(lowerer: Lowerer, reduce: Reduce) -> Value:
             y_argmax = select(y_argmax, place, is_better);
         }
 
-    The second condition takes the first term, whose rank may be the lowest one.
+    The part behind `|` accepts the first term even if its rank is the lowest of all.
     """
     shader, label = lowerer.shader, f"{lowerer.label}_{reduce.kind}"
     best, found = (t.Ident(shader.fresh(f"{label}{end}")) for end in ("_rank", ""))

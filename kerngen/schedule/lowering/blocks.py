@@ -32,7 +32,7 @@ Term: TypeAlias = Callable[[t.Ident, list[t.Stmt]], t.Expr]
 @final
 @dataclass(frozen=True)
 class Blocks:
-    """How a lane goes over the terms: in each turn `at_once` terms, `step` apart.
+    """How a lane goes over its terms: each turn of its loop reads `at_once`, `step` apart.
 
     `counter` is the name of the loop's variable, which goes from `start` to `end` by `turn`.
     """
@@ -52,9 +52,10 @@ def accumulate_blocks(
     blocks: Blocks,
     term: Term,
 ) -> list[t.Stmt]:
-    """Write the loop that reduces a lane's terms into `total`.
+    """Return the variable `total` and the loop that reduces a lane's terms into it.
 
-    `reduced` has the kind, the type, and the number of values side by side in a term.
+    `reduced` has the kind of the reduction, the type of its values, and how many values a term
+    has side by side: 1, or 4 in a vector.  `term` emits the read of one term.
     """
     kind, type_, width = reduced
     counter = t.Ident(blocks.counter)

@@ -45,7 +45,7 @@ SUBGROUP: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A variable `word` into which elements are packed at `place`, by a WGSL function."""
+    """How narrow integers are packed: `function` shifts an element to its `place` in `word`."""
 
     word: t.Ident
     place: t.Expr
@@ -55,9 +55,9 @@ class Packed:
 @final
 @dataclass(frozen=True, slots=True)
 class StorageBinding:
-    """A storage binding as the shader sees it: 1 or 4 elements wide.
+    """A storage binding as the shader sees it: an array of elements, or of vectors of four.
 
-    Scalars that memory has as f16 are converted when loaded and stored.
+    Scalars that are f16 in memory are converted to f32 when loaded, and back when stored.
     """
 
     name: str
@@ -76,17 +76,17 @@ class StorageBinding:
 
     @property
     def is_half(self) -> bool:
-        """Whether the buffer has its scalars as f16."""
+        """Whether the buffer's elements are f16 in memory."""
         return isinstance(self.memory, Leaf) and self.memory.is_half
 
     def load(self, address: t.Operand) -> t.Expr:
-        """Return the element at an address, or the vector of four."""
+        """Return the element at `address`; if vectors are bound, the vector of that number."""
         if self.reader:
             return t.call(self.reader(self.lanes), address)
         return self._read(self.expr[address], self.lanes)
 
     def element(self, address: t.Expr) -> t.Expr:
-        """Return the element at its own address, even where vectors are bound."""
+        """Return one element; `address` counts elements, even if vectors are bound."""
         if self.reader:
             return t.call(self.reader(1), address)
         if self.lanes == 1:
@@ -94,9 +94,9 @@ class StorageBinding:
         return self._read(self.expr[address // self.lanes][address % self.lanes], 1)
 
     def store(self, address: t.Operand, value: t.Expr) -> t.Stmt:
-        """Return the statement that writes one element, or a vector of four.
+        """Return the statement that stores one element, or a vector of four.
 
-        Narrow integers are packed into a word, which is stored later:
+        Narrow integers are packed into a variable, a word that is stored later:
 
             y_word |= y_packed(value, place);
         """
@@ -114,7 +114,7 @@ class StorageBinding:
 
 
 def wgsl_type(type_: ValueType | Storage, lanes: int = 1) -> str:
-    """Return the WGSL type of a value, or of an element in memory, of 1 to 4 lanes."""
+    """Return the WGSL name of `type_`, or of a vector of `lanes` scalars of that type."""
     if lanes == 1:
         return type_.spelling
     return f"vec{lanes}{_SUFFIXES[type_.spelling]}"
@@ -180,9 +180,9 @@ class ShaderBuilder:
 
     @property
     def subgroup(self) -> tuple[t.Ident, ...]:
-        """Return built-in values: the subgroup's size, and the lane's number in it.
+        """The built-ins `subgroup_size` and `subgroup_lane`, the lane's number in its subgroup.
 
-        The shader then enables subgroups, and runs only on adapters that have them.
+        A shader that uses them enables subgroups, and runs only on adapters that have them.
         """
         if not self._subgroup:
             names = (self.fresh(name) for _, name, _ in SUBGROUP)
@@ -192,9 +192,10 @@ class ShaderBuilder:
     # Names
 
     def name(self, wanted: str, space: str = "value", suffix: str = "") -> str:
-        """Return the WGSL name of a user's value, constant or function.
+        """Return the WGSL name of a user's value, constant or function: the same at each call.
 
-        `suffix` distinguishes the forms of one function.
+        Equal names in two `space`s are different names in WGSL.  `suffix` distinguishes the
+        forms of one function, such as `square` and `square4`.
         """
         key = (space, wanted, suffix)
         if key not in self._names:
@@ -218,17 +219,17 @@ class ShaderBuilder:
         return self.task.layout.field(field).laid
 
     def extent(self, extent: Extent) -> t.Expr:
-        """Return the length of an axis as a u32."""
+        """Return the length of an axis as a u32: a literal, or a field of the uniform."""
         if isinstance(extent, int):
             return t.u32(extent)
         return self._lengths.get(extent) or self.uniform(extent)
 
     def set_length(self, extent: str, value: t.Expr) -> None:
-        """Set a length that the shader computes: that of an axis of a scratch buffer."""
+        """Set the value of `extent`, a length of a scratch buffer that the shader computes."""
         self._lengths[extent] = value
 
     def size(self, indices: tuple[Index, ...]) -> t.Expr:
-        """Return the number of elements of a domain."""
+        """Return the number of elements of the domain over `indices`, as a u32."""
         result = t.ONE
         for index in indices:
             result = result * self.extent(index.extent)
@@ -243,7 +244,7 @@ class ShaderBuilder:
     def scratch(
         self, wanted: str, element: ValueType, *, written: bool
     ) -> StorageBinding:
-        """Return the binding of a scratch buffer, whose name no tensor has."""
+        """Return the binding of the scratch buffer `wanted`, declaring it at its first use."""
         name = self.task.scratch_name(wanted)
         return self._storage(name, Leaf(element), written=written)
 
@@ -296,7 +297,10 @@ class ShaderBuilder:
         return name
 
     def pack(self, tensor: Tensor, word: t.Ident, place: t.Expr) -> None:
-        """Let stores of a tensor's elements pack them into a word, at a place."""
+        """Make stores to a tensor of narrow integers pack each element into `word` at `place`.
+
+        Call it before `buffer(tensor)`.
+        """
         self._packed[tensor.name] = word, place
 
     def _packer(
@@ -311,7 +315,7 @@ class ShaderBuilder:
         return Packed(word, place, function)
 
     def workgroup_array(self, wanted: str, type_: str, size: int) -> t.Expr:
-        """Declare an array of `size` bytes in workgroup memory."""
+        """Declare a variable of array type `type_`, of `size` bytes, in workgroup memory."""
         name = self.fresh(wanted)
         self._declared[f"shared {name}"] = wgsl.WorkgroupVar(name, type_, size)
         return t.Ident(name)
@@ -341,7 +345,7 @@ class ShaderBuilder:
         self._declared.setdefault(key, declaration)
 
     def helper(self, name: str, lanes: int) -> str:
-        """Declare a helper function for 1 or 4 lanes, and return its name."""
+        """Declare a helper function for values of 1 to 4 lanes, and return its name in WGSL."""
         suffix = str(lanes) if lanes > 1 else ""
         text = self._helpers[name].format(
             T=wgsl_type(Scalar.F32, lanes),
@@ -354,7 +358,7 @@ class ShaderBuilder:
         return f"{name}{suffix}"
 
     def function(self, name: str) -> Function:
-        """Return one of the user's functions."""
+        """Return the function of that name that the user's kernel defines."""
         return self.task.functions[name]
 
     # The whole
@@ -373,8 +377,8 @@ class ShaderBuilder:
     ) -> DispatchShader:
         """Return the shader whose entry point has `body`.
 
-        `workgroup_name` is the override with the value `workgroup_size`, if there is
-        one.
+        If the workgroup's size is an override, `workgroup_name` is its name, and
+        `workgroup_size` its value.
         """
         # Compilers of WGSL limit how deep expressions are nested: deep ones get names.
         shallow = named_where_deep(body, self.fresh)

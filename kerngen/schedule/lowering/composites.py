@@ -31,12 +31,15 @@ by 0, or a shift by 32."""
 
 
 def lanes_of(type_: ValueType, value: Value) -> int:
-    """Return how many components a value has in the shader: 1 for a scalar."""
+    """Return a value's number of components in WGSL: a vector's width; for a scalar, 1 or 4."""
     return type_.width if isinstance(type_, Vector) else value.lanes
 
 
 def lower_part(to: Lowerer, expr: ir.Part) -> t.Expr:
-    """Return a component or column by its number, read alone from memory if possible."""
+    """Return a component of a vector or a column of a matrix, by its number.
+
+    If the operand is an element of a tensor or of the uniform, only that part is read.
+    """
     match expr.operand:
         case ir.Load():
             place, laid = place_of_load(to, expr.operand)
@@ -71,7 +74,7 @@ def _is_place(to: Lowerer, expr: ir.Expr) -> bool:
 
 
 def variable(to: Lowerer, value: t.Expr) -> t.Expr:
-    """Write a variable for a value, so that WGSL does not compute with a constant."""
+    """Emit a `var` with `value`, and return its name: WGSL does not take it for a constant."""
     return _declared(to, t.Var, value)
 
 
@@ -88,7 +91,7 @@ def _operand(to: Lowerer, expr: ir.Expr, *, apart: bool) -> t.Expr:
 
 
 def lower_operation(to: Lowerer, expr: ir.Binary) -> t.Expr:
-    """Return a binary operation on vectors or matrices."""
+    """Return the WGSL of a binary operation with a vector or matrix as its result."""
     both = ir.is_constant(expr)
     left = _operand(to, expr.left, apart=both)
     fails = expr.op in _FAILING and scalar_of(expr.type).is_integer
@@ -106,7 +109,7 @@ def _splat(type_: Vector, expr: ir.Expr, value: t.Expr) -> t.Expr:
 
 
 def lower_componentwise(to: Lowerer, expr: ir.BuiltinCall) -> t.Expr:
-    """Return a call of a built-in that works on each component of vectors."""
+    """Return the WGSL of a built-in that is applied to each component of its arguments."""
     assert isinstance(expr.type, Vector), "called for vectors"
     width, apart = expr.type.width, ir.is_constant(expr)
     arguments = [_operand(to, part, apart=apart) for part in expr.arguments]
@@ -129,10 +132,10 @@ def lower_componentwise(to: Lowerer, expr: ir.BuiltinCall) -> t.Expr:
 def lower_geometry(
     to: Lowerer, expr: ir.BuiltinCall, operands: tuple[t.Expr, ...]
 ) -> t.Expr:
-    """Return a call of a built-in of whole vectors or matrices, such as `dot`.
+    """Return the WGSL of a built-in on whole vectors or matrices, such as `dot`.
 
-    Mesa's drivers crash on a product of two transposes that are not both square; they
-    don't see one in a variable.
+    A transpose that is not square is put in a variable: Mesa's drivers crash on a product of
+    two such transposes if they see them in one expression.
     """
     if ir.is_constant(expr):
         operands = tuple(variable(to, operand) for operand in operands)
@@ -144,16 +147,18 @@ def lower_geometry(
 
 
 def named(to: Lowerer, value: t.Expr) -> t.Expr:
-    """Write a `let` for a value, unless it is a name already."""
+    """Emit a `let` for `value` and return its name; a name is returned as it is."""
     return value if isinstance(value, t.Ident) else _declared(to, t.Let, value)
 
 
 def lower_choice(
     to: Lowerer, expr: ir.Select, sides: tuple[t.Expr, t.Expr], condition: t.Expr
 ) -> t.Expr:
-    """Return one of two vectors or matrices; WGSL's `select` has no matrices.
+    """Return the WGSL that chooses between two vectors or matrices, `sides`, by `condition`.
 
-    naga panics where it chooses between constants that are made of vectors.
+    `sides` are the value if false and the value if true, as for WGSL's `select`.  That does not
+    take matrices: their columns are chosen one by one.  Constants are put in variables, as naga
+    panics on a choice between constant vectors.
     """
     falsy, truthy = sides
     if ir.is_constant(expr):

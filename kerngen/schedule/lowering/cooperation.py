@@ -37,7 +37,7 @@ BYTES: Final = 4
 
 
 def reduction_of(task: Task) -> Reduce:
-    """Return the stage's reduction; the caller has checked that there is one."""
+    """Return the only reduction of the task's stage, which must have one."""
     reduce = task.reduction
     if reduce is None:
         message = f"stage '{task.stage.name}' holds no reduction"
@@ -46,7 +46,7 @@ def reduction_of(task: Task) -> Reduce:
 
 
 def reduction_label(task: Task) -> str:
-    """Return the name of the value that the reduction belongs to."""
+    """Return the name of the local or tensor whose value contains the stage's reduction."""
     for step in task.stage.steps:
         if any(outer_reductions(step.value)):
             return step.local.name if isinstance(step, Define) else step.tensor.name
@@ -56,20 +56,20 @@ def reduction_label(task: Task) -> str:
 def shared_array(
     shader: ShaderBuilder, reduce: Reduce, lanes: int, width: int = 1
 ) -> t.Expr:
-    """Declare an array in workgroup memory with one partial result, or vector, per lane."""
+    """Declare an array in workgroup memory, with `width` partial results for each lane."""
     type_ = f"array<{wgsl_type(partial_type(reduce), width)}, {lanes}>"
     size = lanes * width * value_bytes(partial_type(reduce))
     return shader.workgroup_array("partial", type_, size)
 
 
 def value_bytes(type_: ValueType) -> int:
-    """Return the size of an array element of this type, in bytes."""
+    """Return the bytes that an element of type `type_` takes in an array, with padding."""
     laid = lay_out(Leaf(type_), Space.STORAGE)
     return round_up(laid.align, laid.size)
 
 
 def into(total: t.Ident, reduce: Reduce, width: int) -> Take:
-    """Return a function that writes how a term, or four of them, are added to `total`."""
+    """Return a function that emits the addition of a term, of `width` elements, to `total`."""
 
     def take(inner: Lowerer) -> None:
         term = term_of(inner, reduce, wide=width > 1)
@@ -79,15 +79,16 @@ def into(total: t.Ident, reduce: Reduce, width: int) -> Take:
 
 
 def counted_terms(reduce: Reduce) -> Size:
-    """Return the number of terms, if a 32-bit counter of all terms may overflow.
+    """Return the number of terms if the reduction has several indices, else `ZERO`.
 
-    A single index can't overflow it, as it is no longer than an axis.
+    A 32-bit counter of all terms may overflow only then: a single index is no longer than an
+    axis.
     """
     return domain_size(reduce.indices) if len(reduce.indices) > 1 else ZERO
 
 
 def own_total(reduce: Reduce, total: t.Ident, width: int) -> t.Expr:
-    """Return a lane's total as one number: the components of a vector are joined."""
+    """Return a lane's `total` as one partial result: the components of a vector are joined."""
     joins = width == LANES and not reduce.finds_place
     return across(reduce.kind, total) if joins else total
 
@@ -102,12 +103,12 @@ def join(
     stride: int = 1,
     starts: Iterable[int] = (0,),
 ) -> list[t.Stmt]:
-    """Join `count` values of `shared`, `stride` apart, in a tree with a barrier per step.
+    """Return statements that join `count` values of `shared`, `stride` apart, in a tree.
 
     `position` is the lane's place among the `count` (default: the lane itself); `count` is a
-    power of two.  The element of the lane at position 0 then has the result.  Where `shared`
-    has several arrays of partial results, one behind the other, these begin at `starts`, and
-    are joined side by side:
+    power of two.  Each step has a barrier.  In the end, the element of the lane at position 0
+    has the result.  Where `shared` has several arrays of partial results, one behind the other,
+    these begin at `starts`, and are joined side by side:
 
         for (var half = 32u; half > 0u; half >>= 1u) {            // of 64 lanes
             if (lane < half) { partial[lane] = partial[lane] + partial[lane + half]; }
@@ -135,7 +136,10 @@ def join(
 def finish_steps(
     lowerer: Lowerer, task: Task, reduce: Reduce, value: Value, only: t.Expr | None
 ) -> None:
-    """Write the stage's steps with its reduction's result, for lanes where `only` holds."""
+    """Emit the stage's steps; `value` is the final partial result of its reduction, `reduce`.
+
+    Only lanes for which the condition `only` holds run them; None: all lanes.
+    """
     # Locals of the loop over the terms do not exist behind it.
     inner = lowerer.nested({})
     inner = replace(inner, reduced={reduce: whole_of(reduce, value)}, locals={})

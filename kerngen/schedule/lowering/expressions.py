@@ -84,7 +84,7 @@ class Lowerer:
     counts_vectors: bool = False
 
     def lower(self, expr: ir.Expr) -> Value:
-        """Return the shader's value of an expression; what it needs is written first."""
+        """Return the WGSL value of an expression; statements that it needs go to `block`."""
         match expr:
             # Leaves: numbers, indices, the call's scalars, and elements of tensors.
             case ir.Constant(value, type_):
@@ -135,7 +135,7 @@ class Lowerer:
                 assert_never(expr)
 
     def uniform_place(self, value: ir.UniformValue) -> tuple[t.Expr, Laid]:
-        """Return the place of a parameter, or of its part, in the uniform, and its layout."""
+        """Return the place and layout of a scalar parameter, or its part, in the uniform."""
         place = self.shader.uniform(value.name)
         laid = self.shader.laid_uniform(value.name)
         return memory.follow(self, place, laid, value.path)
@@ -143,21 +143,24 @@ class Lowerer:
     # Widths
 
     def widen(self, value: Value, type_: ValueType | Struct) -> t.Expr:
-        """Return a value as a vector: a narrow one is splat."""
+        """Return a value as a vector of four: a narrow one is repeated four times."""
         if value.wide:
             return value.expr
         assert isinstance(type_, Scalar), "vectors are not widened"
         return t.call(wgsl_type(type_, LANES), value.expr)
 
     def together(self, *parts: tuple[Value, ValueType]) -> tuple[bool, list[t.Expr]]:
-        """Return whether any value is wide, and all values at that width."""
+        """Return whether any value is wide, and all the values, which are then all widened."""
         wide = any(value.wide for value, _ in parts)
         if not wide:
             return False, [value.expr for value, _ in parts]
         return True, [self.widen(value, type_) for value, type_ in parts]
 
     def named(self, value: Value, wanted: str) -> Value:
-        """Return a wide value under a name, from which elements are read one by one."""
+        """Emit a `let` for a wide value, so that its four elements can be read one by one.
+
+        A narrow value is returned as it is.
+        """
         if not value.wide:
             return value
         name = self.shader.fresh(wanted)
@@ -200,10 +203,10 @@ class Lowerer:
         return Value(t.call(name, value.expr), value.wide)
 
     def storable(self, expr: ir.Expr) -> Value:
-        """Return a value that can become an f16.
+        """Return the value of `expr` in a form that WGSL can convert to f16.
 
-        WGSL refuses to convert a constant beyond f16's range; as a variable it becomes
-        infinite.
+        WGSL refuses to convert a constant beyond f16's range: such a constant gets a name, and
+        becomes infinite when it is converted.
         """
         value, constant = self.lower(expr), constant_value(expr)
         if constant is None or abs(constant) <= F16_MAX:
@@ -366,10 +369,10 @@ class Lowerer:
         return name
 
     def define(self, local: ir.LocalValue, expr: ir.Expr) -> None:
-        """Write `let local = expr;` and remember the value under its name.
+        """Emit `let local = expr;`, and remember the name as the value of the local.
 
-        A constant becomes a variable: naga computes with the `let` of one as if it were
-        written out, and refuses what overflows there.
+        A constant becomes a `var`: naga evaluates a `let` of a constant when it compiles, and
+        refuses what overflows there.
         """
         value = replace(self, label=local.name).lower(expr)
         name = self.shader.name(local.name)
@@ -420,13 +423,13 @@ class Lowerer:
         return t.count_up(name, along.begin, along.end, 1, *inner.block), wide
 
     def counters(self, indices: tuple[ir.Index, ...]) -> dict[ir.Index, t.Expr]:
-        """Return unused names for the counters of serial loops."""
+        """Return the variables that count serial loops: each has the name of its index."""
         return {index: t.Ident(self.shader.name(index.name)) for index in indices}
 
     def serial_loops(
         self, indices: tuple[ir.Index, ...], body: list[t.Stmt]
     ) -> list[t.Stmt]:
-        """Put loops around a body, one per index, the last innermost."""
+        """Return `body` in serial loops over whole axes, one per index, the last innermost."""
         for index in reversed(indices):
             counter = self.shader.name(index.name)
             end = self.shader.extent(index.extent)
@@ -434,12 +437,12 @@ class Lowerer:
         return body
 
     def nested(self, at: dict[ir.Index, t.Expr]) -> Lowerer:
-        """Return a lowerer for an inner block, where more indices are known."""
+        """Return a lowerer with an empty block, which knows the indices in `at` as well."""
         return replace(self, at={**self.at, **at}, block=[])
 
 
 def literal(value: float | bool, type_: Scalar) -> t.Expr:
-    """Return a literal of a type; of a float that is finite."""
+    """Return the WGSL literal of `value`; a float must be finite."""
     match type_:
         case Scalar.F32:
             return t.Literal(repr(float(value)))

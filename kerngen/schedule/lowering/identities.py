@@ -33,7 +33,7 @@ That of a `max` or `min` of f32 is infinite, for which WGSL has no literal (`inf
 
 
 def infinity(shader: ShaderBuilder, *, negative: bool = False) -> t.Expr:
-    """Return f32's infinity, by a call of a helper: WGSL has no literal or constant for it."""
+    """Return f32's infinity, or its negative, by a helper: WGSL has no literal for it."""
     value = t.call(shader.helper("infinity", 1))
     return t.Unary("-", value) if negative else value
 
@@ -41,7 +41,7 @@ def infinity(shader: ShaderBuilder, *, negative: bool = False) -> t.Expr:
 def identity(
     shader: ShaderBuilder, kind: ReduceKind, type_: ValueType, lanes: int = 1
 ) -> t.Expr:
-    """Return the value that a reduction starts from, for each component of a vector."""
+    """Return a reduction's neutral value, such as 0 for `sum`, in each of a vector's parts."""
     if kind in {"argmax", "argmin"}:
         return no_place(shader)
     # That of `max` and `min` of floats is infinite; all others are in the table.
@@ -99,5 +99,5 @@ def accumulate(kind: ReduceKind, total: t.Expr, term: t.Expr) -> t.Stmt:
 
 
 def across(kind: ReduceKind, vector: t.Expr) -> t.Expr:
-    """Return the reduction of a vector's four components."""
+    """Return the four components of `vector` combined to one partial result."""
     return in_pairs(kind, [t.Member(vector, component) for component in "xyzw"])

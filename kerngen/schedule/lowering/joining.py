@@ -52,12 +52,12 @@ def left_to_join(lanes: int) -> int:
 
 
 def by_subgroups(options: Options) -> bool:
-    """Return whether a schedule asks for subgroups."""
+    """Whether a schedule's options ask for joining by subgroups."""
     return options.get("subgroups", (0,)) == (1,)
 
 
 def suits_subgroups(type_: ValueType) -> str:
-    """Return why values can't be joined by subgroups, or "" if they can."""
+    """Return why subgroups can't join values of a type, or "" if they can."""
     is_matrix = isinstance(type_, Matrix)
     return "no subgroup joins matrices" if is_matrix else ""
 
@@ -65,9 +65,9 @@ def suits_subgroups(type_: ValueType) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class Rungs:
-    """How many lanes share a row, where overrides of the pipeline decide that.
+    """How many lanes share a row, as expressions of overrides that are set with the pipeline.
 
-    So rows of several ranges of lengths, the rungs of a ladder, share one shader.
+    So one shader serves several ranges of row lengths, the rungs of a ladder.
 
     - `lanes`: the lanes of a row, a power of two of up to `most`
     - `workgroup`: the lanes of a workgroup
@@ -82,10 +82,10 @@ class Rungs:
 
 @final
 class Joiner:
-    """Writes the joining functions, one for each kind of reduction and type.
+    """Emits the shader functions that join lanes, one for each kind of reduction and type.
 
-    Variables in these functions have the same names in every shader, so that the entry
-    points of a file share the functions.
+    Variables in these functions have the same names in every shader, so that the entry points
+    of a file share the functions.
     """
 
     def __init__(
@@ -111,7 +111,10 @@ class Joiner:
         self._arrays: dict[ValueType, t.Expr] = {}
 
     def joined(self, kind: ReduceKind, type_: ValueType, part: t.Expr) -> t.Expr:
-        """Return a call that joins the parts of all lanes; every lane must make it."""
+        """Return a call that joins the values `part` of a row's lanes; every lane must call it.
+
+        The function is declared at its first use.
+        """
         if (kind, type_) not in self._functions:
             name = self._shader.fresh(f"row_{kind}")
             self._functions[kind, type_] = name

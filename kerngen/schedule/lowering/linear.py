@@ -25,9 +25,9 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A read of the element at `indices`, in a tensor whose axes have these `extents`.
+    """A read of one element of a tensor with the axes `extents`; its subscripts are `indices`.
 
-    Addresses are the numbers of elements, or with four `lanes` those of vectors of four.
+    An address is the number of an element, or with four `lanes` the number of a vector of four.
     """
 
     indices: tuple[Index, ...]
@@ -36,14 +36,14 @@ class Linear:
     def address(
         self, shader: ShaderBuilder, at: Mapping[Index, t.Expr], lanes: int
     ) -> t.Expr:
-        """Return the address of the element at the index values `at`."""
+        """Return the address of the element that is read at the index values `at`."""
         form = vector_address if lanes == LANES else row_major
         return form(shader, self.extents, [at[index] for index in self.indices])
 
     def step(
         self, shader: ShaderBuilder, index: Index, count: t.Expr, lanes: int
     ) -> t.Expr:
-        """Return how much `count` steps along an index add to an address."""
+        """Return how much the address grows when `index` grows by `count`."""
         inner = self.extents[self.indices.index(index) + 1 :]
         if not inner:
             return count // lanes
@@ -51,7 +51,7 @@ class Linear:
         return prod([count, *middle, last // lanes], start=t.ONE)
 
     def last(self, shader: ShaderBuilder) -> t.Expr:
-        """Return the address of the last element."""
+        """Return the address of the tensor's last element."""
         size = prod(map(shader.extent, self.extents), start=t.ONE)
         return t.Binary("-", size, t.ONE)
 
@@ -59,10 +59,11 @@ class Linear:
 @final
 @dataclass(frozen=True, slots=True)
 class FlatTerms:
-    """A factor whose last axes are the reduction's indices: its terms are contiguous.
+    """A read whose last subscripts are the reduction's indices: its terms are contiguous.
 
     Term number `term` of `k[f, q, u, v]`, summed over q, u and v, is at the address
-    `f * terms + term`: the indices q, u and v are not needed, which would take divisions.
+    `f * terms + term`: the values of q, u and v are not needed, whose computation from the
+    number would take divisions.
     """
 
     indices: tuple[Index, ...]
@@ -75,7 +76,7 @@ class FlatTerms:
         terms: t.Expr,
         term: t.Expr,
     ) -> t.Expr:
-        """Return the address of term number `term`, of `terms` in all."""
+        """Return the address of term number `term` of a result that has `terms` terms."""
         places = [at[index] for index in self.indices[: len(self.outer)]]
         if not places:
             return term
@@ -83,7 +84,10 @@ class FlatTerms:
 
 
 def flat_terms(factor: Expr, over: tuple[Index, ...]) -> FlatTerms | None:
-    """Return the read of a factor whose terms are contiguous and in order, or None."""
+    """Return a factor's read if its terms over the indices `over` are contiguous, in order.
+
+    None if they are not, or if the factor is not the read of a scalar.
+    """
     load = factor
     while isinstance(load, Cast):
         load = load.operand
@@ -102,9 +106,10 @@ def flat_terms(factor: Expr, over: tuple[Index, ...]) -> FlatTerms | None:
 def linear_read(
     factor: Expr, outer: Index, over: tuple[Index, ...], axis: Index
 ) -> Linear | None:
-    """Return a factor's read if it is of one element, contiguous along `axis`; or None.
+    """Return a factor's read if it is of one element at bare indices, with `axis` the last.
 
-    The factor depends on `outer` and on the reduction's only index.
+    It must depend on `outer` and on the reduction's only index, in `over`.  None if it does not
+    fit, or if the reduction has several indices.
     """
     if len(over) > 1:
         return None

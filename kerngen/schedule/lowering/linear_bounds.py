@@ -32,7 +32,7 @@ _MOST: Final = t.Literal("2147483647i")
 @final
 @dataclass(frozen=True, slots=True)
 class LinearBound:
-    """A bound of one index by another: at most, or at least, `slope * row + offset`."""
+    """A bound of a key by its row: at most (`is_upper`) or at least `slope * row + offset`."""
 
     is_upper: bool
     slope: int
@@ -40,7 +40,7 @@ class LinearBound:
 
     @property
     def is_read(self) -> bool:
-        """Whether its offset has numbers of the call or of the device: the sum may wrap."""
+        """Whether `offset` reads a tensor or a scalar parameter: then the sum may overflow."""
         read = (isinstance(x, ir.Load | ir.UniformValue) for x in walk(self.offset))
         return any(read)
 
@@ -60,7 +60,7 @@ class LinearBound:
     # functions below compare what the bound is at both ends of the rows.
 
     def loosest(self, lowerer: Lowerer, first: t.Expr, last: t.Expr) -> t.Expr:
-        """Return a bound that is no tighter than that of any row from `first` to `last`.
+        """Return a bound that is at least as loose as that of each row from `first` to `last`.
 
         For `p <= i + at`, it is `max(first + at, last + at)`.
         """
@@ -72,10 +72,10 @@ class LinearBound:
     def extremes(
         self, lowerer: Lowerer, first: t.Expr, last: t.Expr
     ) -> tuple[t.Expr, t.Expr]:
-        """Return the loosest and the tightest bound of the rows from `first` to `last`.
+        """Return the loosest and the tightest key bound over the rows `first` to `last`.
 
-        Where the bound wraps between them, the loosest one excludes no key, and the tightest
-        one excludes all.
+        The bound is linear in the row, so both are at the ends.  If its integer arithmetic
+        overflows in between, the first result excludes no key, and the second one every key.
         """
         looser = self._looser(lowerer, first, last)
         tighter = self._looser(lowerer, last, first)
@@ -101,9 +101,10 @@ class LinearBound:
 def bound_of(
     condition: ir.Expr, row: ir.Index, key: ir.Index, *, holds: bool
 ) -> LinearBound | None:
-    """Return the bound that a comparison, or its negation, sets to `key`, or None.
+    """Return the bound on `key` that a comparison sets where it holds, or fails (not `holds`).
 
-    `p <= i` bounds p from above by i; where it does not hold, from below by i + 1.
+    `p <= i` bounds p from above by i; where it does not hold, from below by i + 1.  None if the
+    condition sets no linear bound.
     """
     if not isinstance(condition, ir.Binary) or condition.op not in _OPPOSITE:
         return None

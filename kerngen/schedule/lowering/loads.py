@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def lower_load(to: Lowerer, load: Load) -> Value:
-    """Return the element that is read; four if a subscript depends on the vector index."""
+    """Return the element that is read; four if it depends on the vector index."""
     buffer = to.shader.buffer(load.tensor)
     if not isinstance(load.tensor.element, Scalar):
         return Value(memory.read(*place_of_load(to, load)))
@@ -53,7 +53,7 @@ def lower_load(to: Lowerer, load: Load) -> Value:
 
 
 def place_of_load(to: Lowerer, load: Load) -> tuple[t.Expr, Laid]:
-    """Return a read's place in its buffer, and the layout of the element there."""
+    """Return the place in its buffer of the element or part that is read, and its layout."""
     buffer = to.shader.buffer(load.tensor)
     if to.element is not None and is_at(load, to.element[0]):
         address: t.Expr = to.element[1]

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 
 def follow(to: Lowerer, place: t.Expr, laid: Laid, path: Path) -> tuple[t.Expr, Laid]:
-    """Return the place that a path leads to, from a place in a buffer, and its layout."""
+    """Return the place and layout of the part that `path` (`.x`, `[2]`, ...) selects.
+
+    `place` and `laid` are those of the whole, in a buffer.
+    """
     for step in path:
         match step, laid:
             case Field(name), StructLayout():
@@ -44,12 +47,12 @@ def follow(to: Lowerer, place: t.Expr, laid: Laid, path: Path) -> tuple[t.Expr, 
 
 
 def lower_at(to: Lowerer, at: At) -> t.Expr:
-    """Return a subscript of a fixed array, vector or matrix as a u32."""
+    """Return a subscript of a fixed array, vector or matrix as a u32 within its length."""
     return lower_subscript(to, at.place, at.length).expr
 
 
 def element(place: t.Expr, array: ArrayLayout, index: t.Operand) -> tuple[t.Expr, Laid]:
-    """Return an element of a fixed array, and its layout."""
+    """Return element `index` of a fixed array at `place`, and the element's layout."""
     # In the uniform struct, elements are 16 bytes apart: f16 are packed in words, and a
     # smaller element is a member of a vector.
     carried = place[index]
@@ -78,7 +81,7 @@ def _from_words(words: t.Expr, type_: ValueType) -> t.Expr:
 
 
 def read(place: t.Expr, laid: Laid) -> t.Expr:
-    """Return the value of the scalar, vector or matrix at a place in memory."""
+    """Return the value of the scalar, vector or matrix at `place`, an f16 converted to f32."""
     match laid:
         case LeafLayout(leaf=leaf) if not leaf.is_half:
             return place
@@ -102,7 +105,7 @@ def read(place: t.Expr, laid: Laid) -> t.Expr:
 
 
 def read_part(place: t.Expr, laid: Laid, index: t.Expr) -> t.Expr:
-    """Return a component of a vector, or a column of a matrix, read alone from memory."""
+    """Return component or column `index` of the vector or matrix at `place`, read alone."""
     match laid:
         case LeafLayout(leaf=leaf):
             part = place[index]
@@ -119,7 +122,10 @@ def read_part(place: t.Expr, laid: Laid, index: t.Expr) -> t.Expr:
 
 
 def stored(value: t.Expr, laid: Laid) -> t.Expr:
-    """Return a value in memory's form; a matrix must have a name."""
+    """Return a value in its form in memory: f32 become f16 if f16 is stored.
+
+    A matrix that is converted must be a name.
+    """
     assert isinstance(laid, LeafLayout), "in storage, values lie as WGSL has them"
     leaf = laid.leaf
     if not leaf.is_half:

@@ -35,8 +35,9 @@ fn {function}(at: u32) -> vec4{kind} {{
 def reader(function: str, name: str, storage: Storage, lanes: int) -> str:
     """Return the text of a WGSL function that reads one narrow integer, or four.
 
-    `function` and `name` are the names in the shader of the function and of the tensor.
-    Four integers are read by their vector's number.  Of a tensor `w` of u4:
+    `function` and `name` are the names in the shader of the function and of the tensor.  The
+    function's argument `at` is the number of an element, or of a vector of four.  For four
+    elements of a tensor `w` of u4:
 
         let half = w[at / 2u] >> (at % 2u * 16u);
         return (vec4u(half) << vec4u(28u, 24u, 20u, 16u)) >> vec4u(28u);
@@ -83,7 +84,11 @@ fn {function}(value: vec4{kind}, place: u32) -> u32 {{
 
 
 def packer(function: str, name: str, storage: Storage, lanes: int) -> str:
-    """Return the text of the function that brings an element, or four, to their place."""
+    """Return the text of a WGSL function that shifts one element, or four, to a place.
+
+    The place is in a word of 32 bits.  `function` and `name` are the names in the shader of the
+    function and of the tensor.
+    """
     # Four bytes are a whole word, which has no place in one; four of 4 bits are half of it.
     bits, signed = storage.bits, storage in {Storage.I8, Storage.I4}
     vector = "u32" if lanes == 1 else "vec4u"

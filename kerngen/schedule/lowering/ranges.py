@@ -43,7 +43,7 @@ _Bound: TypeAlias = tuple[ir.BinaryOp, ir.Expr]
 @final
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The range of a loop: `begin <= index < end`; all terms if `is_whole`."""
+    """The range of a loop, `begin <= index < end`; `is_whole` if it is the whole axis."""
 
     begin: t.Expr
     end: t.Expr
@@ -53,10 +53,11 @@ class Terms:
 def terms_along(
     to: Lowerer, reduce: ir.Reduce, index: ir.Index, step: int = 1
 ) -> Terms:
-    """Write where a loop over an index begins, at a multiple of `step`, and ends.
+    """Return the range of a loop over `index`, as bounded by the condition of `reduce`.
 
-    Variables for both are written to the block.  The terms outside of the range are left out
-    for all elements of the invocation: a bound that differs between four is none.
+    Variables for `begin` and `end` are emitted; `begin` is a multiple of `step`, rounded down.
+    If an invocation computes four elements, only bounds that are the same for all four narrow
+    the range.
     """
     length = to.shader.extent(index.extent)
     bounds, decides = [*_bounds(to, reduce, index)], [*_deciding(to, reduce)]
@@ -82,7 +83,7 @@ def terms_along(
 
 
 def is_window(reduce: ir.Reduce) -> bool:
-    """Whether both ends of the terms move along: `sum[p when p > j - w and p <= j]`.
+    """Whether the terms are a window that moves: `sum[p when p > j - w and p <= j]`.
 
     Both ends move with the same indices, so every result has the same number of terms.
     """

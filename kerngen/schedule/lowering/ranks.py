@@ -33,7 +33,7 @@ _HELPERS: Final[Mapping[str, str]] = {
 
 
 def helper_of(builtin: str) -> str:
-    """Return the name of the helper for a built-in, or "" where WGSL has a function."""
+    """Return the name of the shader's helper that computes a built-in, or "" if WGSL has it."""
     if builtin in _HELPERS:
         return _HELPERS[builtin]
     helper = BUILTINS[builtin].helper
@@ -41,7 +41,7 @@ def helper_of(builtin: str) -> str:
 
 
 def ranked(task: Task) -> Task:
-    """Return a task whose stages compare ranks instead of floats."""
+    """Return `task` with each `max` and `min` of floats replaced by that of integer ranks."""
     return replace(task, staged=_ranked(task.staged), stage=_ranked_stage(task.stage))
 
 

@@ -23,7 +23,7 @@ from kerngen.shader import tree as t
 
 
 def write_steps(lowerer: Lowerer, stage: Stage) -> None:
-    """Write every step of the stage, in order, into the lowerer's block."""
+    """Emit every step of the stage, in order, into the lowerer's block."""
     for step in stage.steps:
         match step:
             case Define(local, value):
@@ -59,9 +59,9 @@ def _write_at(lowerer: Lowerer, step: Write, at: StoreAt) -> None:
 def store_at(
     lowerer: Lowerer, tensor: ir.Tensor, at: tuple[ir.Subscript, ...], value: Value
 ) -> None:
-    """Store a scalar, or four, at a position; four that are not contiguous one by one.
+    """Emit the store of a scalar, or of four, at position `at`; nothing is stored outside.
 
-    For `y[at[0]] = v`:
+    Four elements that are not contiguous are stored one by one.  For `y[at[0]] = v`:
 
         let y_at = u32(at[0u]);
         if (y_at < u.n) { y[y_at] = v; }
@@ -178,7 +178,7 @@ def _own_address(lowerer: Lowerer, stage: Stage, step: Write) -> t.Expr:
 def in_runs(
     tensor: ir.Tensor, places: tuple[ir.Subscript, ...], index: ir.Index
 ) -> bool:
-    """Whether neighbours along `index` are stored contiguously and aligned."""
+    """Whether stores to `tensor` at `places` are contiguous and aligned along `index`."""
     return is_contiguous(ir.Load(tensor, places), index)
 
 
@@ -188,10 +188,11 @@ def _writes_runs(step: Write, index: ir.Index) -> bool:
 
 
 def is_flat(stage: Stage) -> bool:
-    """Whether a stage reads and writes only its own element, of tensors of its domain's shape.
+    """Whether every element is computed from the elements at its own indices alone.
 
-    The element then has the same address in all tensors, its number, and no index is needed:
-    `y[i, j] = 2.0 * x[i, j]` is `y[element] = 2.0 * x[element]`.
+    All tensors must have the domain's shape.  An element then has the same address in each, its
+    number, and no index is needed: `y[i, j] = 2.0 * x[i, j]` is
+    `y[element] = 2.0 * x[element]`.
     """
     extents = tuple(index.extent for index in stage.domain)
 
@@ -214,9 +215,10 @@ def is_flat(stage: Stage) -> bool:
 def vector_tensors(
     stage: Stage, exprs: tuple[ir.Expr, ...], index: ir.Index
 ) -> set[str]:
-    """Return the tensors that are read or written in aligned runs along `index`.
+    """Return the names of tensors that can be bound as vectors of four along `index`.
 
-    Writes count if `index` is the domain's last index.
+    Those are the tensors that `exprs` read in aligned runs, and, if `index` is the last index
+    of the stage's domain, those that the stage writes so.
     """
     found = tensors_in_runs(exprs, index)
     if stage.domain and stage.domain[-1] == index:
@@ -229,9 +231,9 @@ def vector_tensors(
 
 
 def tensors_in_runs(exprs: tuple[ir.Expr, ...], index: ir.Index) -> set[str]:
-    """Return the tensors whose reads are all contiguous and aligned along `index`.
+    """Return the names of tensors that `exprs` read contiguously and aligned along `index`.
 
-    A tensor that is also read otherwise along it is left out.
+    A tensor is left out if another of its reads depends on `index` in any other way.
     """
     reads = [load for expr in exprs for load in loads(expr)]
     found = {load.tensor.name for load in reads if is_contiguous(load, index)}
@@ -245,7 +247,7 @@ def tensors_in_runs(exprs: tuple[ir.Expr, ...], index: ir.Index) -> set[str]:
 def last_extents(
     stage: Stage, exprs: tuple[ir.Expr, ...], names: set[str]
 ) -> list[str | int]:
-    """Return the lengths of the last axes of some tensors."""
+    """Return the last extent of each tensor in `names` that is read by `exprs`, or written."""
     tensors = {load.tensor for expr in exprs for load in loads(expr)} | {
         step.tensor for step in stage.steps if isinstance(step, Write)
     }

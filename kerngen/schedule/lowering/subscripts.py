@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 def lower_subscript(to: Lowerer, subscript: ir.Subscript, extent: ir.Extent) -> Value:
-    """Return a subscript as a u32."""
+    """Return a subscript as a u32, or as four; if it may leave the axis, it is clamped to it.
+
+    `extent` is the length of the axis.
+    """
     match subscript:
         case ir.IndexValue(index):
             return Value(index_position(to, index), wide=index == to.vector)
@@ -97,7 +100,7 @@ def _clamped(to: Lowerer, expr: ir.Expr, extent: ir.Extent) -> Value:
 
 
 def lower_affine(to: Lowerer, form: AffineForm) -> Value:
-    """Return an affine form as a u32, or as four; positive terms come first.
+    """Return the value of an affine form as a u32, or as four; positive terms come first.
 
     `2 * i - n + u` is `i * 2u + u - u.n`.
     """
@@ -119,7 +122,7 @@ def lower_affine(to: Lowerer, form: AffineForm) -> Value:
 
 
 def index_position(to: Lowerer, index: ir.Index) -> t.Expr:
-    """Return an index as a u32; the vector index as its four values."""
+    """Return the value of an index as a u32; for the vector index, those of four elements."""
     at = to.at[index]
     if index != to.vector:
         return at
@@ -128,7 +131,7 @@ def index_position(to: Lowerer, index: ir.Index) -> t.Expr:
 
 
 def lower_fixed(to: Lowerer, expr: ir.Expr) -> t.Expr:
-    """Return an integer that is the same for all elements as a u32, modulo 2^32."""
+    """Return an integer as a u32, modulo 2^32; it must be the same for all elements."""
     match expr:
         case ir.Constant(value=value):
             return t.u32(wrap_u32(int(value)))

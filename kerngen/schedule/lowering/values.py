@@ -17,7 +17,7 @@ COMPONENTS: Final = "xyzw"
 @final
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A shader expression, and whether it is four elements wide."""
+    """A WGSL expression of one element's value; of the values of four elements if `wide`."""
 
     expr: t.Expr
     wide: bool = False
@@ -28,5 +28,8 @@ class Value:
         return LANES if self.wide else 1
 
     def lane(self, component: str) -> t.Expr:
-        """Return one element of a named value; a narrow value is the same for all four."""
+        """Return the value of one element, `component` (`x` to `w`) of a wide value.
+
+        The wide value must be a name; a narrow value is the same for all four elements.
+        """
         return t.Member(self.expr, component) if self.wide else self.expr

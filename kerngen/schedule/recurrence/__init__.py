@@ -1,1 +1,1 @@
-"""Strategies `recur`, `loop` and `steps`: recurrences."""
+"""Strategies `recur`, `loop`, `steps` and `fold`: recurrences."""

@@ -37,16 +37,16 @@ from kerngen.shader import tree as t
 
 
 def turns_of(stage: Stage) -> tuple[Step, ...]:
-    """Return the steps of a turn that the stage does for every element."""
+    """Return the steps inside of a stage's loop, which each turn runs."""
     loop = loop_of(stage)
     return stage.steps[loop.first : loop.end]
 
 
 def in_vectors(stage: Stage) -> set[str]:
-    """Return the tensors that can be read or written as vectors of four turns.
+    """Return the names of tensors that turns can read or write as vectors of four.
 
-    There are none if the recurrence does not run along memory, or if a tensor that it
-    writes can't be written so.
+    The set is empty if the recurrence does not run along memory, or if a turn writes a tensor
+    that can't be written in vectors.
     """
     loop = loop_of(stage)
     index = stage.domain[loop.axis]
@@ -83,7 +83,7 @@ def in_vectors(stage: Stage) -> set[str]:
 def write_blocks(lowerer: Lowerer, stage: Stage, names: set[str]) -> t.Stmt:
     """Return the loop over blocks of four turns; tensors in `names` are read as vectors.
 
-    Of a descending recurrence, a block begins with the last component of its vectors.
+    In a descending recurrence, a block begins with the last component of its vectors.
     """
     shader, loop = lowerer.shader, loop_of(stage)
     index = stage.domain[loop.axis]
@@ -105,7 +105,10 @@ def write_blocks(lowerer: Lowerer, stage: Stage, names: set[str]) -> t.Stmt:
 
 
 def store_written(lowerer: Lowerer, stage: Stage, written: dict[str, t.Expr]) -> None:
-    """Write the stores of a block's vectors."""
+    """Emit the stores of the vectors that a block has computed.
+
+    `written` has the variable of each vector, by its tensor's name.
+    """
     for write in turns_of(stage):
         if isinstance(write, Write):
             buffer = lowerer.shader.buffer(write.tensor)
@@ -125,20 +128,20 @@ def _read_whole(lowerer: Lowerer, stage: Stage, names: set[str]) -> dict[Load, t
 
 
 def in_blocks(stage: Stage, names: set[str]) -> tuple[Load, ...]:
-    """Return the distinct reads of a turn that are of the tensors in `names`."""
+    """Return a turn's distinct reads of tensors in `names`, which are bound as vectors."""
     found = (load for step in turns_of(stage) for load in loads(step.value))
     return tuple(dict.fromkeys(x for x in found if x.tensor.name in names))
 
 
 def vector_read(lowerer: Lowerer, load: Load) -> t.Expr:
-    """Return the vector from memory whose components a block's turns read."""
+    """Return the read of a whole vector; each turn of the block uses one of its components."""
     at = [lowerer.at[s.index] for s in load.subscripts if _is_bare(s)]
     address = vector_address(lowerer.shader, load.tensor.extents, at)
     return lowerer.shader.buffer(load.tensor).load(address)
 
 
 def declare_written(lowerer: Lowerer, stage: Stage) -> dict[str, t.Expr]:
-    """Declare a vector for each tensor that a block writes, and return their names."""
+    """Declare a vector for each tensor that a turn writes; return them by name of tensor."""
     found: dict[str, t.Expr] = {}
     for step in turns_of(stage):
         if isinstance(step, Write):
@@ -158,9 +161,10 @@ def write_turn(
     whole: dict[Load, t.Expr],
     written: dict[str, t.Expr],
 ) -> None:
-    """Write one turn of a block, which uses a component of each vector.
+    """Emit one turn of a block, which uses `component` of each vector.
 
-    `at` is its element's index; `whole` and `written` have the vectors' variables.
+    `at` is the recurrence's index in this turn; `whole` and `written` have the variables of the
+    vectors that are read and written.
     """
     index = stage.domain[loop_of(stage).axis]
     turn.at[index] = at
@@ -180,7 +184,10 @@ def write_turn(
 def of_component(
     turn: Lowerer, component: str, whole: dict[Load, t.Expr]
 ) -> Callable[[Expr], Expr]:
-    """Return a function that replaces reads by a component of the block's vectors."""
+    """Return a function on expressions that replaces reads by `component` of their vectors.
+
+    `whole` has the variable of each read's vector.
+    """
     reads = {load: Value(t.Member(four, component)) for load, four in whole.items()}
     return replacing(turn, reads)
 

@@ -44,19 +44,22 @@ _NUMBERS: Final = (Scalar.F32, Scalar.I32, Scalar.U32)
 
 
 def fits_fold(task: Task) -> str:
-    """Return why no such pair of stages begins here, or "" if one does."""
+    """Return why `fold` does not fit the task's stage and the next one, or "" if it does."""
     found = folded(task)
     return found if isinstance(found, str) else ""
 
 
 def fold_run(task: Task) -> tuple[Stage, ...]:
-    """Return the stages that run together."""
+    """Return the recurrence and the stage that reduces its states.
+
+    If `fold` does not fit, the task's own stage alone.
+    """
     found = folded(task)
     return (task.stage,) if isinstance(found, str) else (found.steps, found.sums)
 
 
 def lower_fold(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield a variant for each number of lanes that share an element, few states first."""
+    """Yield a variant for each number of lanes that share an element, for few states first."""
     del options
     found = folded(task)
     assert isinstance(found, Folded), found

@@ -71,11 +71,12 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True)
 class LaneSplit:
-    """How many lanes share an element, and how they share its states.
+    """How many lanes share an element of the result, and how they share its states.
 
     - `names`: the tensors that are read as vectors; then a lane has four states, else one
     - `aligned`: whether the elements of a workgroup differ in the last index alone
-    - `at_once`: whether the lanes have all states, or go over the turns for some at a time
+    - `at_once`: whether the lanes have all states; else they go over all turns several times,
+      for some states at a time
     """
 
     name: str
@@ -86,7 +87,7 @@ class LaneSplit:
 
 
 def fold_shader(task: Task, found: Folded, form: LaneSplit) -> DispatchShader:
-    """Return the shader in which lanes share elements by `form`."""
+    """Return the shader of a recurrence and its reduction, whose lanes are split by `form`."""
     return _Fold(_together(task, found), found, form).shader()
 
 

@@ -40,17 +40,17 @@ class Folded:
 
     @property
     def along(self) -> Index:
-        """The index of the recurrence, t, whose values are its turns."""
+        """The recurrence's own index, t: each of its values is a turn."""
         return self.steps.domain[loop_of(self.steps).axis]
 
     @property
     def own(self) -> Index:
-        """The recurrence's index that the second stage reduces over, k: of the states."""
+        """The index of the states, k, over which the second stage reduces."""
         return self.names[self.reduce.indices[0]]
 
     @property
     def elements(self) -> tuple[Index, ...]:
-        """The recurrence's other indices, n and i: the lanes of an element share a result."""
+        """The recurrence's other indices, n and i, of which an element has one value each."""
         return tuple(x for x in self.steps.others if x != self.own)
 
     def element(self, turn: t.Expr, length: t.Expr) -> t.Expr:
@@ -60,12 +60,12 @@ class Folded:
 
     @property
     def values(self) -> tuple[Expr, ...]:
-        """The values that a turn computes, the term last."""
+        """The expressions that a turn computes, the reduction's term last."""
         return (*(step.value for step in turns_of(self.steps)), self.term)
 
 
 def folded(task: Task) -> Folded | str:
-    """Return the recurrence and its reduction, or the reason why there is no such pair."""
+    """Return the task's stage and the next as a recurrence and its reduction, or why not."""
     stage = task.stage
     if refusal := fits_recur(task):
         return refusal

@@ -38,7 +38,7 @@ _BARRIER: Final = t.Evaluate(t.Call("storageBarrier", ()))
 
 
 def fits_steps(task: Task) -> str:
-    """Return why a stage is no recurrence in steps, or "" if it is."""
+    """Return why `steps` does not fit the task's stage, or "" if it does."""
     loop = task.stage.loop
     if loop is None:
         return "the stage is no recurrence"
@@ -46,7 +46,7 @@ def fits_steps(task: Task) -> str:
 
 
 def lower_steps(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield the only variant: its shader for the first step, and again for all others."""
+    """Yield the only variant, of two shaders: for the first step, and for each further step."""
     del options
     shaders = (_shader(task, first=1), _shader(task, first=0))
     name = task.scratch_name(_COUNTS)

@@ -48,7 +48,7 @@ def fits_recur(task: Task) -> str:
 
 
 def fits_loop(task: Task) -> str:
-    """Return why `loop` does not fit a stage, or "" if it stores nothing in its turns."""
+    """Return why `loop` does not fit a stage, or "" if it does: its turns store nothing."""
     refusal = fits_recur(task)
     if refusal:
         return refusal
@@ -57,7 +57,7 @@ def fits_loop(task: Task) -> str:
 
 
 def lower_recurrence(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield a variant that runs four turns at a time, where sizes allow, then any."""
+    """Yield a variant of four turns at a time, where sizes allow it, and one for any size."""
     del options
     stage = task.stage
     names, extent = in_vectors(stage), stage.domain[loop_of(stage).axis].extent
@@ -74,8 +74,9 @@ def row_shader(
 ) -> DispatchShader:
     """Return the shader with an invocation for each row.
 
-    `names` are the tensors that are read and written as vectors of four turns.  `leave`
-    returns statements that return from rows which are not to be computed.
+    `names` are the tensors that are read and written as vectors of four turns.  If only some
+    rows are to be computed, `leave` returns statements that return from the others: it gets the
+    row's number.
     """
     shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
     stage, loop = task.stage, loop_of(task.stage)

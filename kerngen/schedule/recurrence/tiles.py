@@ -50,7 +50,7 @@ class TurnReads:
     - `of_element`: the same for all lanes of an element, as `x[n, t, i]`
     - `of_lane`: the same for all elements of a workgroup, as `u[n, t, k]`
 
-    Reads that depend on all of these are made in their turns, and are not listed.
+    Reads that differ in turns, lanes and elements have no tile: each turn makes its own.
     """
 
     fixed: tuple[Load, ...]
@@ -59,7 +59,7 @@ class TurnReads:
 
     @classmethod
     def of(cls, found: Folded, differ: tuple[Index, ...]) -> TurnReads:
-        """Return a turn's reads; the elements of a workgroup differ in the indices `differ`."""
+        """Return a turn's reads by kind; in a workgroup, elements differ in these indices."""
         fixed, of_element, of_lane = list[Load](), list[Load](), list[Load]()
         for load in _plain_reads(found):
             free = free_indices(load)
@@ -88,7 +88,7 @@ class LaneGroup:
     """How the lanes of a workgroup share elements.
 
     `lanes` lanes share an element, and have `each` states: 1 or 4.  Neighbouring lanes have
-    neighbouring elements.  A block has `turns` turns.
+    neighbouring elements.  A block of the loop has `turns` turns.
     """
 
     lanes: int
@@ -99,7 +99,7 @@ class LaneGroup:
     def of(
         cls, found: Folded, reads: TurnReads, lanes: int, each: int, most: int
     ) -> LaneGroup:
-        """Return the group with the longest blocks whose tiles and terms take `most` bytes."""
+        """Return the group with the longest blocks whose tiles and terms fit `most` bytes."""
         elements = INVOCATIONS // lanes
         # The bytes of a turn: a term of each lane, and a row of each tile.
         size = value_bytes(found.reduce.type) * INVOCATIONS
@@ -112,19 +112,19 @@ class LaneGroup:
 
     @property
     def elements(self) -> int:
-        """The number of elements that a workgroup has."""
+        """The number of elements that a workgroup computes."""
         return INVOCATIONS // self.lanes
 
 
 @final
 @dataclass(frozen=True)
 class Lane:
-    """A lane, as variables of a shader.
+    """The variables of a shader for the element and the states that a lane has.
 
     - `column`: the number of its element in the workgroup
     - `place`: its number among the lanes of the element
     - `first`, `own`: the first state of the element's lanes, and of this lane
-    - `has_element`, `has_state`: the conditions that these exist
+    - `has_element`, `has_state`: the conditions that the element and the lane's state exist
     """
 
     column: t.Expr
@@ -151,7 +151,7 @@ class _Tile:
 
 @final
 class RecurrenceTiles:
-    """Writes the reads of a shader: into tiles, and into registers if they are fixed."""
+    """Emits the reads of a folded recurrence: into tiles, or into registers if fixed."""
 
     def __init__(
         self, to: Lowerer, found: Folded, reads: TurnReads, group: LaneGroup, lane: Lane
@@ -188,13 +188,16 @@ class RecurrenceTiles:
         return self._to.shader.workgroup_array(name, type_, size)
 
     def keep(self) -> None:
-        """Write the reads that are the same in all turns, into registers."""
+        """Emit the reads that are the same in all turns, into registers, before the loop."""
         if self._fixed:
             read = _reads(self._to.nested({}), self._fixed)
             self._to.block.append(t.If(self._lane.has_state, read))
 
     def read(self, block: t.Expr) -> Iterator[t.Stmt]:
-        """Yield the reads of a block into registers, under the condition of each turn."""
+        """Yield statements that read ahead, into registers, for the turns from `block` on.
+
+        A read is skipped if its turn, element or state does not exist.
+        """
         lane, tile, own = self._lane, self._of_lane, self._found.own
         yield from self._read(self._of_element, block, {}, lane.has_element)
         first = lane.first + self._to.shader.lane % tile.columns * self._group.each
@@ -224,7 +227,7 @@ class RecurrenceTiles:
         return (place < count,) if count % INVOCATIONS else ()
 
     def store(self) -> Iterator[t.Stmt]:
-        """Yield the stores of the registers into the tiles."""
+        """Yield statements that store what the registers have read ahead into the tiles."""
         for tile in (self._of_element, self._of_lane):
             for place, registers in self._shares(tile):
                 stores = [
@@ -235,7 +238,7 @@ class RecurrenceTiles:
                 yield from [t.If(t.all_of(*inside), (*stores,))] if inside else stores
 
     def values(self, turn: t.Expr) -> dict[Load, Value]:
-        """Return the values of a turn's reads, in tiles and in registers."""
+        """Return the values of the reads in turn `turn` of a block: from tiles or registers."""
         lane, found = self._lane, dict[Load, t.Expr](self._fixed)
         places = ((self._of_element, lane.column), (self._of_lane, lane.place))
         for tile, place in places:

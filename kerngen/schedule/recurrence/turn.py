@@ -27,7 +27,7 @@ from kerngen.shader import tree as t
 
 
 def loop_of(stage: Stage) -> Loop:
-    """Return the loop of a stage; the caller has checked that there is one."""
+    """Return the loop of a stage, which must be a recurrence."""
     assert stage.loop is not None, "the strategy fits recurrences alone"
     return stage.loop
 
@@ -35,7 +35,7 @@ def loop_of(stage: Stage) -> Loop:
 def declare_registers(lowerer: Lowerer, loop: Loop) -> None:
     """Declare the registers of states and captures; WGSL sets them to 0.
 
-    With a vector index, a register has the values of four neighbours.
+    If the lowerer has a vector index, a register has the values of four neighbours.
     """
     wide = lowerer.vector is not None
     kept = [local for state in loop.states for local in state.before]
@@ -49,9 +49,10 @@ def declare_registers(lowerer: Lowerer, loop: Loop) -> None:
 
 
 def finish_turn(turn: Lowerer, stage: Stage, at: t.Expr) -> None:
-    """Write the end of a turn: set captures, leave the loop if it has settled, move registers.
+    """Emit the end of turn `at`: set captures, end a settled loop, move registers.
 
-    A capture is a value that is read after the loop, of the last turn or of turn `at`.
+    A capture is a value that is read after the loop: that of the last turn, or of the turn
+    that the capture names.
     """
     loop, known = loop_of(stage), turn.locals
     for capture in loop.captures:
@@ -73,7 +74,7 @@ def finish_turn(turn: Lowerer, stage: Stage, at: t.Expr) -> None:
 
 
 def replacing(turn: Lowerer, reads: Mapping[Load, Value]) -> Callable[[Expr], Expr]:
-    """Return a function that replaces reads by values that a turn knows."""
+    """Return a function on expressions that replaces `reads` by their values in this turn."""
     known = {x: LocalValue(f"read {n}", x.type) for n, x in enumerate(reads)}
     turn.locals.update({known[load].name: value for load, value in reads.items()})
 
@@ -114,9 +115,9 @@ _FAR: Final = I32_MAX
 
 
 def settles(stage: Stage) -> bool:
-    """Whether a stage's loop may end at the first turn that changes no bit of a state.
+    """Whether a stage's loop may end early, at the first turn that changes no bit of a state.
 
-    It stores nothing in its turns, as the turns left out would store, too.
+    Its turns must store nothing, as the turns left out would have to store, too.
     """
     loop = stage.loop
     if loop is None or loop.descending:
@@ -133,7 +134,7 @@ def settles(stage: Stage) -> bool:
 
 
 def same_bits(state: State, now: t.Expr, before: t.Expr) -> t.Expr:
-    """Return the condition that a state's bits equal those of the turn before."""
+    """Return the WGSL condition that `now` and `before`, values of a state, have equal bits."""
     type_ = state.now.type
     if scalar_of(type_) is Scalar.F32:
         now, before = (t.call(f"bitcast<{_bits(type_)}>", x) for x in (now, before))

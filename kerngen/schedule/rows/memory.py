@@ -40,10 +40,10 @@ MOST_HELD: Final = 4
 
 
 def hold(plan: RowPlan, room: int = 0) -> RowPlan:
-    """Return a plan that reads each repeated value once, in a first pass, into registers.
+    """Return a plan whose first pass reads each value that is used repeatedly into registers.
 
-    Reads that occur once are moved there as well, if a lane has registers for all: `room`
-    is the number of values of an element.  Then the lane waits for memory once.
+    Reads that occur once are moved there as well, if they all fit: a lane has registers for
+    `room` values of each element.  Then the lane waits for memory once.
     """
     values = [*plan.per_element()]
     counts = Counter(load for value in values for load in _reads(plan, value))
@@ -63,15 +63,18 @@ def hold(plan: RowPlan, room: int = 0) -> RowPlan:
 
 
 def reread(plan: RowPlan) -> RowPlan:
-    """Return a plan whose passes read all values again, and read computed ones back."""
+    """Return a plan whose passes hold nothing: each reads its values from memory.
+
+    A value that an earlier pass computed is read from the tensor in which that stored it.
+    """
     passes = tuple(_rereading(plan, pass_) for pass_ in plan.passes)
     return replace(plan, passes=passes, carried={})
 
 
 def read_ahead(plan: RowPlan) -> RowPlan:
-    """Return a plan whose passes begin with their unconditional reads.
+    """Return a plan whose passes begin with their reads, except those under a condition.
 
-    A lane makes these for several elements before it works on any of them.
+    A lane makes these reads for several elements before it works on any of them.
     """
     passes = tuple(_reading_ahead(plan, pass_) for pass_ in plan.passes)
     return replace(plan, passes=passes)
@@ -125,7 +128,7 @@ def _rereading(plan: RowPlan, pass_: Pass) -> Pass:
 
 
 def loaded(plan: RowPlan) -> Iterator[Load]:
-    """Yield every read that a plan makes for every element."""
+    """Yield every tensor read that the plan makes for an element of a row."""
     nodes = (node for value in plan.per_element() for node in walk(value))
     return (node for node in nodes if isinstance(node, Load))
 

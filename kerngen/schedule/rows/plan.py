@@ -26,7 +26,7 @@ from kerngen.schedule.rows.run import RowRole, Run, own_columns
 @final
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Adds the element's term to the reduction `value`; `local` is its result.
+    """Action: add the element's term to the reduction `value`; `local` names its result.
 
     The result is known after the pass.
     """
@@ -38,7 +38,7 @@ class Fold:
 @final
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """Computes a value of the element, and names it: `let local = value;`."""
+    """Action: compute a value of the element, and name it: `let local = value;`."""
 
     local: ir.LocalValue
     value: ir.Expr
@@ -47,7 +47,7 @@ class Compute:
 @final
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Stores a local in a tensor, at the element or at the position `places`."""
+    """Action: store a local in a tensor, at the element's indices or at position `places`."""
 
     tensor: ir.Tensor
     value: ir.LocalValue
@@ -63,8 +63,9 @@ class Pass:
     """One pass over a row: actions for every element, then values of the row.
 
     - `each`: the actions for an element, in order
-    - `after`: what is computed once the reductions are known, as `scale = 1.0 / top`
-    - `reads`: the reads that are made for several elements, before any action
+    - `after`: the values that are computed once the reductions are known, as
+      `scale = 1.0 / top`
+    - `reads`: the reads that are made for several elements before any action for one of them
     """
 
     each: tuple[Action, ...] = ()
@@ -73,14 +74,14 @@ class Pass:
 
     @property
     def locals(self) -> Iterator[ir.LocalValue]:
-        """The names of all values that the pass computes."""
+        """The locals of all values that the pass computes, its reads aside."""
         for action in self.each:
             if not isinstance(action, Store):
                 yield action.local
         yield from (local for local, _ in self.after)
 
     def known_after(self) -> set[ir.LocalValue]:
-        """Return the local values that are only known when the pass is over."""
+        """Return the locals with one value for the row, known only when the pass is over."""
         folds = {action.local for action in self.each if isinstance(action, Fold)}
         return folds | {local for local, _ in self.after}
 
@@ -88,10 +89,10 @@ class Pass:
 @final
 @dataclass(frozen=True, slots=True)
 class RowPlan:
-    """The passes of a run, its indices renamed to `rows` and `columns`.
+    """The passes of a run, whose stages' indices are renamed to `rows` and `columns`.
 
     - `row_values`: the tensors with one number for each row, with the locals stored in them
-    - `row_places`: the positions of those that are stored at one
+    - `row_places`: the computed positions at which some of these tensors are stored
     - `carried`: the values of elements that a later pass needs, with the tensors in which
       they are stored
     """
@@ -105,16 +106,16 @@ class RowPlan:
 
     @property
     def element(self) -> tuple[ir.Index, ...]:
-        """The indices of an element."""
+        """The indices of an element: the rows' and the columns'."""
         return (*self.rows, *self.columns)
 
     def per_element(self) -> Iterator[ir.Expr]:
-        """Yield the expressions computed for every element; a reduction's is its term."""
+        """Yield the expressions computed for every element; for a reduction, its term."""
         for pass_ in self.passes:
             yield from expressions((*pass_.reads, *pass_.each))
 
     def read_first(self) -> Iterator[ir.LocalValue]:
-        """Yield the local values that passes read before their actions."""
+        """Yield the locals that passes read from memory before their actions (`Pass.reads`)."""
         return (read.local for pass_ in self.passes for read in pass_.reads)
 
     def per_row(self) -> Iterator[ir.Expr]:
@@ -123,7 +124,7 @@ class RowPlan:
 
 
 def expressions(actions: Iterable[Action]) -> Iterator[ir.Expr]:
-    """Yield the expressions that actions compute; a reduction's is its term."""
+    """Yield the expressions that actions compute; for a reduction, its term."""
     for action in actions:
         match action:
             case Fold(value=reduce):
@@ -136,9 +137,10 @@ def expressions(actions: Iterable[Action]) -> Iterator[ir.Expr]:
 
 
 def plan_rows(run: Run, kept: frozenset[ir.Tensor], taken: frozenset[str]) -> RowPlan:
-    """Return the passes of a run.
+    """Return the passes over a row that compute all stages of a run.
 
-    `kept` are tensors that are needed after the run; `taken` are names in use.
+    `kept` are the run's tensors that are needed after it, so that they must be stored; new
+    locals get none of the names in `taken`.
     """
     planner = _Planner(run, kept, taken)
     for stage in run.stages:
@@ -193,7 +195,7 @@ class _Planner:
         self._names = set(taken)
 
     def add(self, stage: Stage) -> None:
-        """Add the steps of a stage: actions for each element, or values of the row."""
+        """Add the steps of a stage: as actions for each element, or as values of the row."""
         part = self.run.part(stage)
         locals_: dict[ir.LocalValue, ir.LocalValue] = {}
         actions: list[Action] = []

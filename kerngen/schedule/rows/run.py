@@ -31,7 +31,7 @@ from kerngen.schedule.task import Task
 
 @final
 class RowRole(Enum):
-    """The role of a stage in a run: it reduces a row, maps it, or computes one number."""
+    """The role of a stage in a run: to reduce a row, compute its elements, or one number."""
 
     REDUCES = "reduces it"
     EACH = "computes every element"
@@ -41,7 +41,7 @@ class RowRole(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive stages over the same rows.
+    """Consecutive stages over the same rows, in one shader.
 
     `rows` and `columns` are the indices of the first stage with a reduction.  Other stages
     may have other names for them: only the lengths must be equal.
@@ -52,7 +52,7 @@ class Run:
     columns: tuple[Index, ...]
 
     def part(self, stage: Stage) -> RowRole | None:
-        """Return the stage's role in the run; None if it works on other rows."""
+        """Return the role of `stage` in the run; None if it works on other rows or columns."""
         rows, columns = extents_of(self.rows), extents_of(self.columns)
         domain, reduce = extents_of(stage.domain), stage.reduction
         if reduce is not None:
@@ -63,7 +63,10 @@ class Run:
         return RowRole.EACH if domain == rows + columns else None
 
     def outlives(self, tensor: Tensor, stages: Iterable[Stage]) -> bool:
-        """Whether a tensor that the run writes is needed later, so must be stored."""
+        """Whether a tensor that the run writes must be stored.
+
+        It must if it is no `let`, or if one of `stages` outside of the run reads it.
+        """
         if tensor.role is not Role.LET:
             return True
         others = (stage for stage in stages if stage not in self.stages)
@@ -71,7 +74,7 @@ class Run:
 
 
 def run_of(task: Task) -> Run | str:
-    """Return the longest run that begins with the task's stage, or the reason why none does."""
+    """Return the longest run that begins with the task's stage, or why no run begins there."""
     following = task.following
     # The first reduction determines rows and columns.  It must be in the run.
     first = next((stage for stage in following if stage.reduction), None)
@@ -92,7 +95,7 @@ def run_of(task: Task) -> Run | str:
 
 
 def writes(stage: Stage) -> Iterator[Tensor]:
-    """Yield every tensor that a stage writes."""
+    """Yield the tensors that a stage writes."""
     return (step.tensor for step in stage.steps if isinstance(step, Write))
 
 
@@ -106,13 +109,13 @@ def indices_in(stage: Stage) -> Iterator[Index]:
 
 
 def own_columns(run: Run, stage: Stage) -> tuple[Index, ...]:
-    """Return a stage's own indices of the columns; none if it computes one number."""
+    """Return the indices by which a stage names the run's columns; () if it has none."""
     reduce = stage.reduction
     return reduce.indices if reduce is not None else stage.domain[len(run.rows) :]
 
 
 def extents_of(indices: tuple[Index, ...]) -> tuple[Extent, ...]:
-    """Return the lengths of the axes over which the indices range."""
+    """Return the length of the axis of each index."""
     return tuple(index.extent for index in indices)
 
 

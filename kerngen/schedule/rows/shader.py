@@ -69,7 +69,7 @@ class RowShape:
 
     - `lanes`: how many lanes share a row; with 1, no partial results are joined
     - `chunks`: how many elements of the row each lane holds in registers, or vectors where
-      `width` is 4; with 0, each pass reads the row again
+      `width` is 4; with 0, lanes hold none, and each pass reads the row from memory
     - `width`: 4 if the row is read and written by vectors, else 1
     """
 
@@ -99,19 +99,19 @@ class RowShape:
 
     @property
     def most(self) -> int | None:
-        """The greatest length of a row, or None if there is no limit."""
+        """The length of the longest row that the shape is for; None if there is no limit."""
         return SHORT if self.lanes == 1 else self.step * self.chunks or None
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """Shapes that share one shader, whose pipeline constants set the shape.
+    """Several row shapes that share one shader: overrides of the pipeline set the shape.
 
     In the shader's text up to `lanes` lanes share a row, and a lane holds `chunks` elements
-    or vectors; a shape may hold fewer of them, but at least `least`.  The others are under
-    a condition, `if ((CHUNKS > 2u) & (j2 < row_length))`, which the driver folds when the
-    constants are known, so that it costs nothing.
+    or vectors; a shape may hold fewer of them, but at least `least`.  Those beyond `least` are
+    under a condition, `if ((CHUNKS > 2u) & (j2 < row_length))`, which the driver folds when
+    the overrides are known, so that it costs nothing.
     """
 
     least: int
@@ -120,12 +120,12 @@ class Ladder:
 
     @classmethod
     def of(cls, shapes: Sequence[RowShape]) -> Ladder:
-        """Return the ladder that covers some shapes."""
+        """Return the ladder whose shader covers all of some shapes."""
         chunks = [shape.chunks for shape in shapes]
         return cls(min(chunks), max(chunks), max(shape.lanes for shape in shapes))
 
     def constants(self, shape: RowShape) -> dict[str, int]:
-        """Return the pipeline's constants for a shape, by their names in the shader."""
+        """Return the values of the overrides for a shape, by their names in the shader."""
         constants = {
             "LANES": shape.lanes,
             "WORKGROUP": shape.workgroup,
@@ -154,7 +154,7 @@ class _Span:
 
 @final
 class RowWriter:
-    """Writes the body of a row plan's shader.
+    """Emits the body of the shader of a row plan, for one shape or for a ladder of shapes.
 
     - `_place`, `_length`: the lane's number in its row, and how long the row is; 0 for
       lanes whose row is past the last one
@@ -198,7 +198,7 @@ class RowWriter:
             self._body += self._places()
 
     def write(self) -> list[t.Stmt]:
-        """Return all statements of the body."""
+        """Emit all passes and the stores of row values, and return the body; call it once."""
         for pass_ in self._plan.passes:
             self._write_pass(pass_)
         self._store_row_values()

@@ -74,13 +74,13 @@ MANY_CHUNKS: Final = 8
 
 
 def fits_rows(task: Task) -> str:
-    """Return why no run for `rows` begins with the stage, or "" if one does."""
+    """Return why no run for `rows` begins with the task's stage, or "" if one does."""
     run = run_of(task)
     return run if isinstance(run, str) else ""
 
 
 def rows_run(task: Task) -> tuple[Stage, ...]:
-    """Return the stages of the task's run; only the task's own stage if there is none."""
+    """Return the stages that `rows` runs together: the task's own alone if it does not fit."""
     run = run_of(task)
     return (task.stage,) if isinstance(run, str) else run.stages
 
@@ -95,27 +95,27 @@ class RowOptions:
 
 
 def row_options(options: Options) -> RowOptions:
-    """Return the options of a schedule, with their defaults."""
+    """Return the options `lanes` and `subgroups` of a schedule, or their defaults."""
     (lanes,) = options.get("lanes", (None,))
     return RowOptions(lanes, by_subgroups(options))
 
 
 def suits_rows(task: Task, options: Options) -> str:
-    """Return why a run does not suit the options, or "" if it does."""
+    """Return why the number of lanes in `options` can't be used, or "" if it can."""
     del task
     (lanes,) = options.get("lanes", (1,))
     return f"{lanes} lanes are not a power of two" if lanes & (lanes - 1) else ""
 
 
 def lower_rows(task: Task, options: Options) -> Iterator[Variant]:
-    """Return the variants: rows up to some lengths first, then rows of any length."""
+    """Return the variants in order of preference; the last one takes rows of any length."""
     run = run_of(task)
     assert isinstance(run, Run), run
     return _RowTask.of(task, run, row_options(options)).variants()
 
 
 def room(lanes: int) -> int:
-    """Return how many numbers of a row a lane can hold, if `lanes` share the row.
+    """Return how many numbers of a row a lane can hold in registers, if `lanes` share the row.
 
     64 for up to 512 lanes, 32 for 1,024.
     """
@@ -123,7 +123,7 @@ def room(lanes: int) -> int:
 
 
 def shapes(wanted: RowOptions, held: int) -> Iterator[RowShape]:
-    """Yield the shapes in order of preference: a row takes the first that suits it.
+    """Yield the row shapes in order of preference: a call takes the first that suits its rows.
 
     `held` is how many values of each element a lane has to hold for later passes.
     """
@@ -149,7 +149,7 @@ def values_held(task: Task) -> int:
 
 
 def name_of(shape: RowShape) -> str:
-    """Return a shape's part of the file name: "" for long rows of vectors."""
+    """Return a shape's part of a shader file's name: "" for vectors and rows of any length."""
     edge = "edge" if shape.width == 1 else ""
     limit = "" if shape.most is None else f"upto{shape.most}"
     return "_".join(filter(None, (edge, limit)))
@@ -174,7 +174,7 @@ class _RowTask:
 
     @classmethod
     def of(cls, task: Task, run: Run, wanted: RowOptions) -> _RowTask:
-        """Return the task of several stages that share one pass over their rows."""
+        """Return the task of a run's stages, as one stage with all of their steps."""
         # One stage with the steps of all; its files are named after the kernel alone if the
         # run has all of the kernel's stages.
         stages = task.staged.stages
@@ -190,11 +190,11 @@ class _RowTask:
 
     @property
     def held(self) -> int:
-        """The number of values of each element that later passes need."""
+        """The number of values of each element that lanes must hold for later passes."""
         return len(hold(self.plan).carried)
 
     def variants(self) -> Iterator[Variant]:
-        """Yield a variant for each shape that rows may take."""
+        """Yield a variant for each row shape that the options and the rows' lengths allow."""
         names = self._vectors()
         aligned = (
             all_divisible(self._last_extents(names), LANES) if names else host.NEVER
