@@ -58,7 +58,11 @@ class BufferValue:
         return self.tensor is not None and self.tensor.losses != self._losses
 
     def settle(self, tensor: Floats, losses: int) -> None:
-        """Set the tensor, and how often its contents were lost before."""
+        """Set the tensor, once the call that computes it is recorded.
+
+        `losses` is how often the tensor's contents were lost by then: once that number is
+        higher, this value is lost, too.
+        """
         self.tensor = tensor
         self._losses = losses
 

@@ -44,7 +44,10 @@ def own_sizes(kernel: Kernel, sizes: Sizes) -> Sizes:
 
 
 def all_lengths(kernel: Kernel, sizes: Sizes) -> dict[str, int]:
-    """Return the lengths with the derived ones; ShapeError as in a call."""
+    """Return the length of every dim of a kernel: of those in `sizes`, and of derived ones.
+
+    Raises ShapeError where a call of these sizes would.
+    """
     lengths = dict(sizes)
     derive(kernel, lengths)
     return lengths

@@ -210,7 +210,11 @@ class _Call:
     def output(
         self, name: str, chosen: Sequence[tuple[Kernel, tuple[str, ...]]]
     ) -> Variable | Tensor[Any, Any]:
-        """Return an output, with an edge to the inputs of each gradient."""
+        """Return output `name` of the call: as a Variable, or as a Tensor if it is not f32.
+
+        `chosen` has the gradient kernels to use, each with the inputs that it is by; the
+        Variable has an edge in the graph to the inputs of each.
+        """
         tensor = self.results[name]
         if tensor.element is not f32:
             return tensor

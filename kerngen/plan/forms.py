@@ -42,9 +42,10 @@ Bodies: TypeAlias = Sequence[Sequence[Row]]
 
 
 def with_forms(bodies: Bodies) -> tuple[Forms, Bodies]:
-    """Find the forms of a module; return them by name, and the kernels' rows, which use them.
+    """Factor out the forms of a module: runs of plan lines that kernels have in common.
 
-    `bodies` are the rows of each kernel.
+    `bodies` has the lines of each kernel's plan.  Return the forms by name, and the bodies
+    with a use of a form in place of each run.
     """
     # Find forms until none saves enough.
     finder = _Finder()

@@ -106,8 +106,9 @@ def check_length(
 ) -> Extent | None:
     """Check a length: a literal, a dim, or an expression that the host computes.
 
-    `place` names the length in diagnostics; `name` is the derived dim's name if its
-    text is too long; `instead` is the hint if the length depends on an index.
+    Return None after a fault.  An expression becomes a derived dim, which is named by its
+    text, or `name` if that is too long.  `place` names the length in diagnostics, and
+    `instead` is the hint if the length depends on an index.
     """
     env = ex.env
     value = ex.under(LengthRules(place, instead)).check(node)

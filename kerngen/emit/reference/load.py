@@ -52,7 +52,10 @@ def print_index(scope: FunctionBody, index: Index, frame: Frame) -> Code:
 
 
 def sliced(scope: FunctionBody, load: Load) -> Code:
-    """Return the code of a tensor, sliced along the axes of which a read needs a slice."""
+    """Return the code of the tensor that is read: `x[:, 1:n]`, or `x` if all axes are whole.
+
+    An axis has a slice where the read takes a part of it that is one.
+    """
     parts = [
         run_text(scope, run, extent) if run else ":"
         for run, extent in _runs(scope, load)

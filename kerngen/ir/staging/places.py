@@ -115,7 +115,10 @@ class _Joiner:
     fresh: Fresh
 
     def joined(self) -> Body:
-        """Return the statements, with an `argmax` before each extreme that is read so."""
+        """Return the statements, with an `argmax` before each `max` whose place is looked for.
+
+        Likewise with an `argmin` before each such `min`.
+        """
         places: dict[int, ir.Statement] = {}
         after = list(self.body)
         for number, statement in enumerate(self.body):

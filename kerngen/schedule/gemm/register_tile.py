@@ -67,7 +67,10 @@ class TermConditions:
     columns: tuple[t.Expr, ...] = ()
 
     def at(self, row: int, vector: int) -> t.Expr | None:
-        """Return the condition that a term counts for a row and a vector; None if always."""
+        """Return the condition under which a term is added to the sums of a row and vector.
+
+        `row` and `vector` are numbers within the invocation's tile.  None if it always is.
+        """
         if not self.columns:
             return self.rows[row] if self.rows else None
         if not self.rows:

@@ -47,7 +47,10 @@ class Compute:
 @final
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Action: store a local in a tensor, at the element's indices or at position `places`."""
+    """Action: store a local in a tensor.
+
+    `places` has a subscript for each axis; without, it is stored at the element's indices.
+    """
 
     tensor: ir.Tensor
     value: ir.LocalValue
