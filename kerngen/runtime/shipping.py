@@ -41,15 +41,21 @@ _BUILDERS: Final = {
 
 
 def require_shaders(module: str, folder: Path) -> None:
-    """Raise `MissingShadersError` if a module's folder of shaders is not there.
+    """Raise `MissingShadersError` if a module's folder of shaders is not there, or has none.
 
     A module without a file, as one in memory, needs no folder.
     """
-    if not folder.is_dir() and folder.parents[1].is_dir():
-        raise MissingShadersError(
-            f"{module}: the shaders are missing: there is no folder '{folder}'. "
-            f"{_advice(module, folder)}"
-        )
+    if not folder.parents[1].is_dir():
+        return
+    if not folder.is_dir():
+        lack = f"there is no folder '{folder}'"
+    elif not any(file.suffix == ".wgsl" for file in folder.iterdir()):
+        lack = f"there are none in '{folder}'"
+    else:
+        return
+    raise MissingShadersError(
+        f"{module}: the shaders are missing: {lack}. {_advice(module, folder)}"
+    )
 
 
 def _advice(module: str, folder: Path) -> str:
