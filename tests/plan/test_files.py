@@ -293,6 +293,7 @@ def test_signed_edits_end_in_one_error_or_a_plan() -> None:
 def test_an_import_says_which_plan_is_wrong(tmp_path: Path) -> None:
     folder = tmp_path / "wgsl" / "s"
     folder.mkdir(parents=True)
+    (folder / "f.map.wgsl").touch()
     plan = folder / "s.plan"
 
     def refused() -> str:
@@ -312,6 +313,7 @@ def test_an_import_says_which_plan_is_wrong(tmp_path: Path) -> None:
 def test_a_module_of_another_plan_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "wgsl" / "s"
     folder.mkdir(parents=True)
+    (folder / "f.map.wgsl").touch()
     (folder / "s.plan").write_text(sample(), "utf-8")
     files = ModuleFiles.of("my.s", str(tmp_path / "s.py"))
     with pytest.raises(AbiError, match="no kernel 'other'"):
