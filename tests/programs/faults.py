@@ -259,6 +259,12 @@ FAULTS: Final = (
         "greatest > length",
     ),
     PlantedFault(
+        "stages that are skipped behind one that runs alone",
+        "kerngen.plan.select:_Selector.steps",
+        "self._choice(step, origin, scratch)",
+        "step.stages and origin.stage or self._choice(step, origin, scratch)",
+    ),
+    PlantedFault(
         "padding behind a member that the shader leaves out",
         "kerngen.shader.structs:StructDeclarations._member",
         "size=field.span if field.padding else None",
@@ -287,6 +293,12 @@ FAULTS: Final = (
         "kerngen.ir.analysis.conditions:unconditional",
         "condition.operand, otherwise, then",
         "condition.operand, then, otherwise",
+    ),
+    PlantedFault(
+        "a prefix that is a term too long",
+        "kerngen.runtime.reference:prefixes",
+        "shift + 1",
+        "shift + 2",
     ),
     PlantedFault(
         "a key that counts where it is no place",
