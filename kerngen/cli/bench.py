@@ -193,7 +193,7 @@ def _measure(session: Session, cases: list[BenchCase], file: Path | None) -> boo
         for _ in progress(session.results(cases), len(cases), "Timing"):
             keep(session.found, file)
     except KeyboardInterrupt:
-        # Written again: Ctrl-C may have come amid the last write.
+        # Ctrl-C may have interrupted the last write of the file.
         keep(session.found, file)
         return False
     return True

@@ -14,7 +14,6 @@ from itertools import groupby
 from kerngen.emit.writer import INDENT, WIDTH, Writer
 from kerngen.ir.nodes import Kernel
 
-"""The length of lines in black's format."""
 _MARKED = re.compile(r"\s|[-*+>|#]|\d+[.)]\s")
 """The beginning of a line that is no plain paragraph's: indented text, or a list's item."""
 _ROOM = 24

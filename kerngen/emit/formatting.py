@@ -16,7 +16,6 @@ from typing import final
 from kerngen.emit.broken import broken
 from kerngen.emit.writer import INDENT, WIDTH
 
-"""The length of lines in black's format."""
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _FRAMES = {"(": "_(\n{}\n)\n", "[": "[\n{}\n]\n", "{": "{{\n{}\n}}\n"}
 """The text around an item of a bracket for black: a call, as `(x)` alone is no tuple."""

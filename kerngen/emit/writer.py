@@ -15,7 +15,7 @@ from typing import final
 
 INDENT = "    "
 WIDTH = 88
-"""The width of lines, as black has it."""
+"""The length of lines in black's format."""
 
 
 @final

@@ -1,6 +1,6 @@
 """Sharding: each rank keeps the optimizer's moments for its part only (ZeRO, stage 1).
 
-A part is an equal share of each segment of an arena, and may begin amid a tensor:
+A part is an equal share of each segment of an arena, and may begin in the middle of a tensor:
 
     segment   │ weight          │ bias │ other     │
     ranks     │ 0          │ 1          │ 2        │

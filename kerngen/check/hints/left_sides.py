@@ -242,9 +242,6 @@ def _type_of(symbol: Symbol | None) -> ValueType | Struct:
             return Scalar.I32
 
 
-"""A longer right side is not repeated in a hint."""
-
-
 def free_indices(scope: Scope, node: ast.Assignment) -> tuple[str, ...]:
     """Return the names on the right that are used as indices but not declared."""
     known: set[str] = set()
