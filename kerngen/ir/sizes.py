@@ -19,6 +19,8 @@ from kerngen.plan import size as host
 from kerngen.plan.functions import FUNCTIONS
 
 Result: TypeAlias = host.Size | host.Guard
+Condition: TypeAlias = ir.Expr | host.Guard
+"""When a schedule applies: the user's expression, or the compiler's guard."""
 
 _FOLDING: Final[Mapping[str, Callable[[host.Size, host.Size], host.Size]]] = {
     "+": host.add,
@@ -82,9 +84,11 @@ class SizeMaker:
         """Return a numeric expression as a size."""
         return _as_size(self._whole(expr))
 
-    def guard(self, expr: ir.Expr) -> host.Guard:
-        """Return a bool expression as a guard."""
-        return _as_guard(self._whole(expr))
+    def guard(self, condition: Condition) -> host.Guard:
+        """Return a bool expression as a guard; a guard as it is."""
+        if isinstance(condition, host.Guard):
+            return condition
+        return _as_guard(self._whole(condition))
 
     def _whole(self, expr: ir.Expr) -> Result:
         """Return an expression's size, or its symbol if that is too deep or too large."""

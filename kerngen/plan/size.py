@@ -362,6 +362,8 @@ def all_of(*guards: Guard) -> Guard:
     if NEVER in flat:
         return NEVER
     distinct = [guard for guard in dict.fromkeys(flat) if guard != ALWAYS]
+    if any(_excludes(one, other) for one in distinct for other in distinct):
+        return NEVER
     kept = [
         guard
         for guard in distinct
@@ -396,6 +398,15 @@ def negate(guard: Guard) -> Guard:
             return inner
         case _:
             return Not(guard)
+
+
+def _excludes(first: Guard, second: Guard) -> bool:
+    """Return whether two conditions exclude each other by their literals: `n < 9`, `n > 99`."""
+    match first, second:
+        case Compare("<", a, Literal(most)), Compare(">", b, Literal(least)):
+            return a == b and most <= least + 1
+        case _:
+            return False
 
 
 def _implies(first: Guard, second: Guard) -> bool:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import final
 
-from kerngen.ir.analysis.requirements import known_of
+from kerngen.ir.analysis.requirements import Known, known_of
 from kerngen.ir.nodes import Kernel, Schedule
+from kerngen.ir.sizes import Condition
+from kerngen.plan.size import ALWAYS, Guard
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.defaults import default_choices
 from kerngen.schedule.strategies import STRATEGIES
@@ -18,10 +20,16 @@ from kerngen.schedule.task import Task
 @final
 @dataclass(frozen=True)
 class Candidate:
-    """A strategy with its options for the task's stage, the first of those that it runs."""
+    """A strategy with its options for the task's stage, the first of those that it runs.
+
+    `guard` is the user's expression, or that of the choice; None if it always holds.  `test` is
+    the same as a guard of the plan, so that the user's and the compiler's can be compared.
+    """
 
     task: Task
     choice: ScheduleChoice
+    guard: Condition | None = None
+    test: Guard = ALWAYS
 
     @cached_property
     def stages(self) -> tuple[str, ...]:
@@ -61,17 +69,22 @@ class Candidates:
 
         A guard that holds in every call is dropped.
         """
-        kernel = self.tasks[number].kernel
-        known = known_of(kernel) if kernel.requires else None
+        known = self._known
         for candidate in self._find(number):
-            choice = candidate.choice
-            holds = None
-            if choice.guard is not None and known:
-                holds = known.facts.decide(known.guard(choice.guard))
-            if holds is True:
-                choice = replace(choice, guard=None)
-            if holds is not False:
-                yield replace(candidate, choice=choice)
+            if candidate.guard is None:
+                yield candidate
+                continue
+            test = known.guard(candidate.guard)
+            holds = known.facts.decide(test) if known.requires else None
+            if holds:
+                yield replace(candidate, guard=None)
+            elif holds is None:
+                yield replace(candidate, test=test)
+
+    @cached_property
+    def _known(self) -> Known:
+        """The facts about every call of the kernel."""
+        return known_of(self.tasks[0].kernel)
 
     def _find(self, number: int) -> Iterator[Candidate]:
         # The user's schedules in the order of the text.  Whether they fit is tested again, as
@@ -83,12 +96,13 @@ class Candidates:
                 continue
             options = dict(schedule.options)
             reason = _reason(schedule, self.tasks[number].kernel)
-            choice = ScheduleChoice(schedule.strategy, reason, schedule.guard, options)
-            yield Candidate(task, choice)
+            choice = ScheduleChoice(schedule.strategy, reason, options=options)
+            yield Candidate(task, choice, schedule.guard)
         end = self._end(number, None)
         for choice in default_choices(replace(self.tasks[number], end=end)):
             within = min(end, number + choice.together)
-            yield Candidate(replace(self.tasks[number], end=within), choice)
+            guard = None if choice.guard == ALWAYS else choice.guard
+            yield Candidate(replace(self.tasks[number], end=within), choice, guard)
 
     @cached_property
     def _applying(self) -> tuple[tuple[int, ...], ...]:

@@ -15,23 +15,17 @@ from dataclasses import replace
 from typing import Final
 
 from kerngen.ir.analysis.conditions import is_conditional
-from kerngen.ir.builtins.evaluate import constant_value
-from kerngen.ir.nodes import (
-    Binary,
-    Constant,
-    Expr,
-    Index,
-    UniformValue,
-)
-from kerngen.ir.types import Scalar
-from kerngen.schedule.choice import (
-    ScheduleChoice,
-    both,
+from kerngen.ir.nodes import Index
+from kerngen.plan.size import (
+    ALWAYS,
+    NEVER,
+    Guard,
+    Symbol,
+    all_of,
+    any_of,
     compare,
-    either,
-    extent_of,
-    size_of,
 )
+from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.flash.choices import attention_choices
 from kerngen.schedule.gemm.choices import tiled_choices
@@ -57,6 +51,7 @@ from kerngen.schedule.scan.affine_form import affine_step
 from kerngen.schedule.scan.strategy import fits_scan, suits_scan
 from kerngen.schedule.scatter.shape import scatter_of
 from kerngen.schedule.scatter.strategy import by_lists, fits_scatter
+from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.sort.strategy import fits_sort, sort_run
 from kerngen.schedule.task import Options, Task
 
@@ -137,13 +132,10 @@ def default_choices(task: Task) -> Iterator[ScheduleChoice]:
     All of them stay within WebGPU's default limits, unless a guard asks for more.
     """
     for choice in _of_many(task):
-        holds = True if choice.guard is None else _holds(choice.guard)
-        if holds is False:
-            continue
-        if holds is True:
-            yield replace(choice, guard=None)
+        if choice.guard != NEVER:
+            yield choice
+        if choice.guard == ALWAYS:
             return
-        yield choice
 
 
 def _of_many(task: Task) -> Iterator[ScheduleChoice]:
@@ -155,40 +147,12 @@ def _of_many(task: Task) -> Iterator[ScheduleChoice]:
     keyed = reduction and is_conditional(reduction) and not fits_scatter(task)
     for choice in _candidates(task):
         if choice.strategy == "generic" and shares_reads(task) and not keyed:
-            many = compare(size_of(task.domain), ">=", MANY_NEIGHBOURS)
-            guard = many if choice.guard is None else both(choice.guard, many)
+            many = compare(">=", domain_size(task.domain), MANY_NEIGHBOURS)
+            guard = all_of(choice.guard, many)
             reason = f"{choice.reason}; neighbours share what they read"
-            yield replace(
-                choice, guard=guard, options={"neighbours": (4,)}, reason=reason
-            )
+            options: Options = {"neighbours": (4,)}
+            yield replace(choice, guard=guard, options=options, reason=reason)
         yield choice
-
-
-def _holds(guard: Expr) -> bool | None:
-    """Return whether a guard holds, if that is the same for all sizes."""
-    match guard:
-        # `n < 64 and n > 65536`: the guard of few and long rows, for a square.
-        case Binary(
-            "and", Binary("<", a, Constant(most)), Binary(">", b, Constant(least))
-        ):
-            never = a == b and most <= least
-            return False if never else _joined(guard, decisive=False)
-        case Binary("and" | "or" as op):
-            return _joined(guard, decisive=op == "or")
-        case _:
-            value = constant_value(guard)
-            return None if value is None else bool(value)
-
-
-def _joined(guard: Binary, *, decisive: bool) -> bool | None:
-    """Return whether `and` or `or` of two guards holds, or None if that depends on sizes.
-
-    One side decides alone if it is `decisive`: False for `and`, True for `or`.
-    """
-    sides = (_holds(guard.left), _holds(guard.right))
-    if decisive in sides:
-        return decisive
-    return None if None in sides else not decisive
 
 
 def _candidates(task: Task) -> Iterator[ScheduleChoice]:
@@ -208,7 +172,7 @@ def _candidates(task: Task) -> Iterator[ScheduleChoice]:
     if task.reduction and is_conditional(task.reduction):
         found = [*_by_condition(task)]
         yield from found
-        if found and found[-1].guard is None:
+        if found and found[-1].guard == ALWAYS:
             return
     # Runs of several stages, attention before rows.
     if len(task.following) > 1:
@@ -246,21 +210,21 @@ def _keyed(task: Task) -> Iterator[ScheduleChoice]:
     found = scatter_of(task)
     if isinstance(found, str) or fits_scatter(task):
         return
-    comparisons = size_of((*task.domain, *found.reduce.indices))
+    comparisons = domain_size((*task.domain, *found.reduce.indices))
     reason = "a key chooses the result of each term"
     if by_lists(found):
-        many = compare(comparisons, ">", MANY_TO_SORT)
-        guard = both(compare(size_of(found.bins), ">", FEW_BINS), many)
+        many = compare(">", comparisons, MANY_TO_SORT)
+        guard = all_of(compare(">", domain_size(found.bins), FEW_BINS), many)
         yield ScheduleChoice("scatter", reason, guard)
         return
-    yield ScheduleChoice("scatter", reason, compare(comparisons, ">", MANY_COMPARISONS))
+    yield ScheduleChoice("scatter", reason, compare(">", comparisons, MANY_COMPARISONS))
     yield ScheduleChoice("generic", "few terms and results")
 
 
 def _sorted(task: Task) -> Iterator[ScheduleChoice]:
     """Yield `sort` for places in an order, and what moves elements there."""
     if not fits_sort(task):
-        many = compare(size_of(task.domain), ">=", MANY_TO_ORDER)
+        many = compare(">=", domain_size(task.domain), MANY_TO_ORDER)
         together = len(sort_run(task))
         yield ScheduleChoice("sort", "elements in their order", many, together=together)
 
@@ -295,9 +259,9 @@ def _scan_of_steps(task: Task) -> Iterator[ScheduleChoice]:
     if suits_scan(task, options):
         return
     loop, domain = loop_of(task.stage), task.domain
-    long = compare(domain[loop.axis].extent, ">=", LONG_SERIES)
+    long = compare(">=", extent_size(domain[loop.axis].extent), LONG_SERIES)
     if domain[-1] != domain[loop.axis]:
-        long = both(long, compare(size_of(task.stage.others), "<", FEW_SERIES))
+        long = all_of(long, compare("<", domain_size(task.stage.others), FEW_SERIES))
     yield ScheduleChoice(
         "scan", "long rows, of which lanes share the steps", long, options
     )
@@ -314,9 +278,13 @@ def _is_of_windows(task: Task) -> bool:
 
 def _of_windows(task: Task) -> ScheduleChoice:
     """Return the candidate whose loop goes over the terms of a window, and not over all."""
-    enough = compare(size_of(task.domain), ">=", MANY_WINDOWS)
-    short = compare(size_of(reduction_of(task).indices), "<=", LONGEST_ROW_OF_WINDOWS)
-    return ScheduleChoice("generic", "a few terms for each result", both(enough, short))
+    enough = compare(">=", domain_size(task.domain), MANY_WINDOWS)
+    short = compare(
+        "<=", domain_size(reduction_of(task).indices), LONGEST_ROW_OF_WINDOWS
+    )
+    return ScheduleChoice(
+        "generic", "a few terms for each result", all_of(enough, short)
+    )
 
 
 def _with_vectors(task: Task) -> Iterator[ScheduleChoice]:
@@ -325,25 +293,25 @@ def _with_vectors(task: Task) -> Iterator[ScheduleChoice]:
         yield ScheduleChoice("map", "the stage holds no reduction")
         return
     # A single result, few long rows, many terms for few results; else an invocation each.
-    long = compare(size_of(task.reduction.indices), ">", LONG_ROW)
+    long = compare(">", domain_size(task.reduction.indices), LONG_ROW)
     reason = "a long reduction for few results"
     if not task.domain:
-        few_terms = compare(size_of(task.reduction.indices), "<", SHORT_ROW)
+        few_terms = compare("<", domain_size(task.reduction.indices), SHORT_ROW)
         yield ScheduleChoice("generic", f"below {SHORT_ROW} terms", few_terms)
         yield ScheduleChoice("reduce", "there is one result")
         return
-    few = compare(size_of(task.domain), "<", FEW_ROWS)
-    yield ScheduleChoice("reduce", reason, both(few, long))
-    some = compare(size_of(task.domain), "<", FEW_WITH_VECTORS)
-    enough = compare(size_of(task.reduction.indices), ">=", LANES_OF_VECTORS)
+    few = compare("<", domain_size(task.domain), FEW_ROWS)
+    yield ScheduleChoice("reduce", reason, all_of(few, long))
+    some = compare("<", domain_size(task.domain), FEW_WITH_VECTORS)
+    enough = compare(">=", domain_size(task.reduction.indices), LANES_OF_VECTORS)
     yield ScheduleChoice(
-        "reduce", "lanes share the terms of each result", both(some, enough)
+        "reduce", "lanes share the terms of each result", all_of(some, enough)
     )
     yield ScheduleChoice("generic", "an invocation per result")
 
 
 def _of_one_row(task: Task) -> Iterator[ScheduleChoice]:
-    one_row = compare(row_of(task).extent, "==", 1)
+    one_row = compare("==", extent_size(row_of(task).extent), 1)
     if not fits_gemv(task):
         yield from gemv_choices(
             task, "a product with one row reads the matrix once", one_row
@@ -360,13 +328,12 @@ def _unless_tiles_fill(task: Task) -> Iterator[ScheduleChoice]:
     """
     found, _ = product_of(task)
     rows, columns = sides_of(task)
-    few_terms = compare(size_of(found.over), "<", SMALL.k // 2)
-    few_rows = compare(size_of(rows), "<", SMALL.m // 4)
-    few_columns = compare(size_of(columns), "<", SMALL.n // 4)
-    empty = either(either(few_terms, few_rows), few_columns)
+    few_terms = compare("<", domain_size(found.over), SMALL.k // 2)
+    few_rows = compare("<", domain_size(rows), SMALL.m // 4)
+    few_columns = compare("<", domain_size(columns), SMALL.n // 4)
+    empty = any_of(few_terms, few_rows, few_columns)
     for choice in _untiled(task):
-        guard = empty if choice.guard is None else both(empty, choice.guard)
-        yield replace(choice, guard=guard)
+        yield replace(choice, guard=all_of(empty, choice.guard))
 
 
 def _untiled(task: Task) -> Iterator[ScheduleChoice]:
@@ -388,7 +355,7 @@ def _untiled(task: Task) -> Iterator[ScheduleChoice]:
             "generic", f"below {short} terms in a row", _short(task, short)
         )
     if is_gemv:
-        yield from gemv_choices(task, "a product of a matrix and a vector", None)
+        yield from gemv_choices(task, "a product of a matrix and a vector")
         return
     if alone == "rows":
         yield _on_many_lanes(task, over, together=1)
@@ -398,9 +365,8 @@ def _untiled(task: Task) -> Iterator[ScheduleChoice]:
 def _ragged(found: RaggedRows) -> Iterator[ScheduleChoice]:
     """Yield `ragged` with more lanes for a row, the more terms the ranges have on average."""
     for mean, lanes in LANES_BY_MEAN:
-        rows = Binary("*", extent_of(found.along.extent), extent_of(mean), Scalar.I32)
-        terms = extent_of(found.index.extent)
-        guard = Binary("<=", terms, rows, Scalar.BOOL)
+        rows = extent_size(found.along.extent)
+        guard = compare("<=", extent_size(found.index.extent), rows * mean)
         reason = f"ranges of up to {mean} terms on average"
         yield ScheduleChoice("ragged", reason, guard, {"lanes": (lanes,)})
     yield ScheduleChoice("ragged", "ranges of many terms on average")
@@ -416,27 +382,27 @@ def _in_parts(
     task: Task, rows: tuple[Index, ...], columns: tuple[Index, ...]
 ) -> ScheduleChoice:
     """Give few and long rows to several workgroups each, one stage after the other."""
-    guard = compare(size_of(columns), ">", LONG_ROW)
+    guard = compare(">", domain_size(columns), LONG_ROW)
     if rows:
-        few = compare(size_of(rows), "<", FEW_ROWS)
-        guard = both(few, guard)
+        few = compare("<", domain_size(rows), FEW_ROWS)
+        guard = all_of(few, guard)
     strategy = "map" if task.reduction is None else "reduce"
     return ScheduleChoice(strategy, "few rows, too long for a workgroup each", guard)
 
 
-def _short(task: Task, most: int) -> Expr:
+def _short(task: Task, most: int) -> Guard:
     """Return the guard that an invocation should reduce alone: for fewer than `most` terms.
 
     A sum over several indices, as over a window, may have short rows and still many terms:
     then an invocation reduces alone only if there are many results.
     """
     *outer, last = reduction_of(task).indices
-    few_terms = compare(size_of(reduction_of(task).indices), "<", most)
+    few_terms = compare("<", domain_size(reduction_of(task).indices), most)
     if not outer:
         return few_terms
-    short_row = compare(last.extent, "<", most)
-    many = compare(size_of(task.domain), ">=", MANY_RESULTS)
-    return either(few_terms, both(short_row, many))
+    short_row = compare("<", extent_size(last.extent), most)
+    many = compare(">=", domain_size(task.domain), MANY_RESULTS)
+    return any_of(few_terms, all_of(short_row, many))
 
 
 def _together(task: Task) -> Iterator[ScheduleChoice]:
@@ -456,13 +422,13 @@ def _on_many_lanes(
     """Give long rows as many lanes as large adapters have in a workgroup."""
     light = values_held(task.at_most(together)) <= 1
     most = LONG_LIGHT if light else LONG_HEAVY
-    long = compare(size_of(columns), ">", most)
-    enough = compare(UniformValue("adapter.invocations", Scalar.I32), ">=", MANY_LANES)
-    subgroups = UniformValue("adapter.subgroups", Scalar.BOOL)
+    long = compare(">", domain_size(columns), most)
+    enough = compare(">=", Symbol("adapter.invocations"), MANY_LANES)
+    subgroups = compare("!=", Symbol("adapter.subgroups"), 0)
     return ScheduleChoice(
         "rows",
         "long rows, and an adapter with many lanes",
-        both(both(long, enough), subgroups),
+        all_of(long, enough, subgroups),
         {"lanes": (MANY_LANES,), "subgroups": (1,)},
         together,
     )

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Final, TypeAlias, final
 
-from kerngen.ir.nodes import Expr, Function, Tensor
+from kerngen.ir.nodes import Function, Tensor
+from kerngen.ir.sizes import Condition
 from kerngen.ir.staging.stages import StagedKernel
 from kerngen.plan.size import ZERO, Guard, Size
 from kerngen.plan.tree import Binding, Needs, Scratch, shader_name
@@ -100,7 +101,7 @@ class ScheduledStage:
 
     strategy: str
     label: str
-    guard: Expr | None
+    guard: Condition | None
     variants: tuple[Variant, ...]
     reason: str
     stages: tuple[str, ...]
@@ -136,7 +137,7 @@ class ScheduledCase:
     """
 
     schedule: ScheduledStage
-    guard: Expr | None
+    guard: Condition | None
     rank: int
     rest: tuple[StageChoice, ...] = ()
 

@@ -22,10 +22,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from typing import TypeAlias, final
 
-from kerngen.ir.nodes import Expr
+from kerngen.ir.sizes import Condition
 from kerngen.ir.strategies import OPTIONS
 from kerngen.plan.facts import Facts
-from kerngen.plan.size import ALWAYS, NEVER
+from kerngen.plan.size import ALWAYS, NEVER, Guard
 from kerngen.plan.tree import NOTHING, Needs
 from kerngen.schedule.candidates import Candidate, Candidates
 from kerngen.schedule.choice import ScheduleChoice
@@ -53,21 +53,21 @@ class _Known:
     With it, cases that can't run are left out of the tree.
     """
 
-    holding: frozenset[Expr] = frozenset()
+    holding: frozenset[Guard] = frozenset()
     adapter: Needs = EVERYWHERE
-    passed: frozenset[tuple[Expr | None, Needs]] = frozenset()
+    passed: frozenset[tuple[Guard, Needs]] = frozenset()
 
-    def excludes(self, guard: Expr | None, needs: Needs) -> bool:
+    def excludes(self, guard: Guard, needs: Needs) -> bool:
         """Whether a case can't run here, as one that asks for no more was passed over."""
-        asked = (None, guard)
+        asked = (ALWAYS, guard)
         return any(g in asked and n.within(needs) for g, n in self.passed)
 
-    def running(self, guard: Expr | None, needs: Needs) -> _Known:
+    def running(self, guard: Guard, needs: Needs) -> _Known:
         """Return the knowledge where a case with this guard and these needs runs."""
-        holding = self.holding if guard is None else self.holding | {guard}
+        holding = self.holding | {guard}
         return replace(self, holding=holding, adapter=self.adapter.joined(needs))
 
-    def passing(self, guard: Expr | None, needs: Needs) -> _Known:
+    def passing(self, guard: Guard, needs: Needs) -> _Known:
         """Return the knowledge where a case with this guard and these needs was passed over."""
         asked = NOTHING if needs.within(self.adapter) else needs
         return replace(self, passed=self.passed | {(guard, asked)})
@@ -87,7 +87,7 @@ class _Option:
     """
 
     schedule: ScheduledStage
-    guard: Expr | None
+    guard: Condition | None
     rank: int
     after: int
     before: _Known
@@ -159,22 +159,22 @@ class Scheduler:
     def _options(self, number: int, known: _Known) -> Iterator[_Option]:
         """Yield the cases that may run a stage; the last one always applies."""
         for rank, candidate in enumerate(self.candidates.of(number)):
-            guard = candidate.choice.guard
+            guard, test = candidate.guard, candidate.test
             # Tested before the candidate is lowered, and again with the needs of its shaders.
-            if known.excludes(guard, NOTHING):
+            if known.excludes(test, NOTHING):
                 continue
             schedule = self._lowered(number, candidate)
             needs, after = schedule.needs, number + len(schedule.stages)
-            if known.excludes(guard, needs):
+            if known.excludes(test, needs):
                 continue
-            if guard in known.holding:
-                guard = None
+            if test in known.holding:
+                guard, test = None, ALWAYS
             # The next candidates are tested where this one was passed over.
-            running = known.running(guard, needs)
+            running = known.running(test, needs)
             yield _Option(schedule, guard, rank, after, known, running)
             if guard is None and needs.within(known.adapter):
                 return
-            known = known.passing(guard, needs)
+            known = known.passing(test, needs)
 
     def _lowered(self, number: int, candidate: Candidate) -> ScheduledStage:
         """Lower a candidate of a stage; those that differ by their guard share shaders."""
@@ -192,12 +192,12 @@ class Scheduler:
             made[key] = ScheduledStage(
                 strategy.name,
                 label,
-                choice.guard,
+                candidate.guard,
                 variants,
                 choice.reason,
                 candidate.stages,
             )
-        return replace(made[key], guard=choice.guard, reason=choice.reason)
+        return replace(made[key], guard=candidate.guard, reason=choice.reason)
 
 
 def _common(sets: Iterable[frozenset[int]]) -> frozenset[int]:

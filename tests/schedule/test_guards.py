@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from kerngen.compiler import compile_text
-from kerngen.ir.nodes import Expr
+from kerngen.ir.sizes import Condition
 from kerngen.schedule.program import (
     EVERYWHERE,
     KernelProgram,
@@ -39,10 +39,11 @@ LARGE = "gemm tile(256, 128, 16) micro(8, 8)"
 NAMED = "gemm_tile256x128x16_micro8x8"
 TILES = [
     "generic_neighbours4 when",
-    "generic when",
     "gemm_tile64x64x8_micro4x8 when",
     "gemm_tile32x32x32_micro4x4_stream528 when",
-    "gemm_tile128x64x16_micro8x8_stream396",
+    "gemm_tile64x64x16_micro8x8_stream528 when",
+    "gemm_tile128x64x16_micro8x8_stream396 when",
+    "gemm_stream264",
 ]
 SHORT = "schedule f when m < 8 { rows }"
 SCHEDULES: Mapping[str, tuple[str, dict[str, list[str]]]] = {
@@ -205,7 +206,7 @@ def test_shaders_are_shared_by_schedules_that_differ_in_their_guard() -> None:
     assert (first.guard, first.reason) != (second.guard, second.reason)
 
 
-def outcomes(program: KernelProgram) -> Iterator[tuple[bool, Mapping[Expr, bool]]]:
+def outcomes(program: KernelProgram) -> Iterator[tuple[bool, Mapping[Condition, bool]]]:
     """Whether the adapter is large, and every outcome of the guards."""
     guards = dict.fromkeys(c.guard for c in cases_in(program.choices) if c.guard)
     for large, *values in product((False, True), repeat=1 + len(guards)):
@@ -213,7 +214,7 @@ def outcomes(program: KernelProgram) -> Iterator[tuple[bool, Mapping[Expr, bool]
 
 
 def run(
-    choices: Iterable[StageChoice], *, large: bool, outcome: Mapping[Expr, bool]
+    choices: Iterable[StageChoice], *, large: bool, outcome: Mapping[Condition, bool]
 ) -> Iterator[ScheduledCase]:
     """Choose as the runtime does."""
     for choice in choices:

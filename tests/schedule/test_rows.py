@@ -94,10 +94,11 @@ def test_a_product_of_matrices_stays_one() -> None:
         "z": [
             ("gemv", 1),
             ("generic_neighbours4", 1),
-            ("generic", 1),
             ("gemm_tile64x64x8_micro4x8", 1),
             ("gemm_tile32x32x32_micro4x4_stream528", 1),
+            ("gemm_tile64x64x16_micro8x8_stream528", 1),
             ("gemm_tile128x64x16_micro8x8_stream396", 1),
+            ("gemm_stream264", 1),
         ],
         "top": [("reduce", 1), (WIDE, 2), ("rows", 2)],
         "p": [("map", 1)],

@@ -1,4 +1,4 @@
-"""Workgroups share the terms of tiles where that takes less time, and not elsewhere."""
+"""Products have the tiles that take least time, shared by workgroups where that pays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
-from kerngen_kernels.matmul import matmul_nt
+from kerngen_kernels.matmul import matmul_nn, matmul_nt
 from tests.compile import built
 
 
@@ -27,6 +27,59 @@ def test_tiles_are_shared_where_that_pays(
     (choice,) = ctx.choices(matmul_nt, m=m, k=k, n=n)
     assert "stream" in choice.strategy
     assert len(choice.shaders) == 1 + shared
+
+
+SMALL = "gemm_tile32x32x32_micro4x4_stream528"
+MEDIUM = "gemm_tile64x64x16_micro8x8_stream528"
+LARGE = "gemm_tile128x64x16_micro8x8_stream396"
+LARGEST = "gemm_stream264"
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "n", "tiles"),
+    [
+        (256, 256, 256, SMALL),  # us in each, on an H200: 6.7, 17, 11, 13
+        (5000, 300, 32, SMALL),  # 9.5, 20, 18, 25
+        (640, 640, 640, MEDIUM),  # 27, 23, 25, 25
+        (300, 1200, 2800, MEDIUM),  # 95, 65, 70, 73
+        (1111, 333, 2222, LARGE),  # 76, 93, 60, 76
+        (2048, 512, 2048, LARGEST),  # 152, 112, 123, 97
+        (2048, 2048, 2048, LARGEST),  # 595, 426, 402, 370
+    ],
+)
+def test_tiles_are_those_that_take_least_time(
+    ctx: gpu.Context, m: int, k: int, n: int, tiles: str
+) -> None:
+    (choice,) = ctx.choices(matmul_nn, m=m, k=k, n=n)
+    assert choice.strategy == tiles
+
+
+@pytest.mark.parametrize("added", ["", " + bias[j]", " + a[i, min(j, k - 1)]"])
+def test_rows_are_loaded_by_vectors_whatever_the_columns(
+    ctx: gpu.Context, added: str
+) -> None:
+    """Unless another part of the equation reads a factor, element by element."""
+    text = f"""kernel f(a: f32[m, k], b: f32[n, k], bias: f32[n]) -> c: f32[m, n] {{
+        c[i, j] = sum[p] a[i, p] * b[j, p]{added};
+    }} schedule f {{ gemm tile(32, 32, 16) micro(4, 4) stream(3) }}"""
+    entry = "f.gemm_tile32x32x16_micro4x4_stream3:"
+    random = np.random.default_rng(0)
+    with built(text) as (kernel,):
+        for k, by_vectors in ((48, True), (52, True), (12, False), (50, False)):
+            m, n = 37, 2 * k // 4 + 1
+            a, b = (random.integers(-3, 4, (x, k)).astype("f4") for x in (m, n))
+            bias = random.integers(-3, 4, n).astype("f4")
+            wanted = a @ b.T
+            wanted += {
+                " + bias[j]": bias,
+                " + a[i, min(j, k - 1)]": a[:, np.minimum(np.arange(n), k - 1)],
+            }.get(added, 0)
+            tensors = tuple(map(ctx.tensor, (a, b, bias)))
+            (c,) = kernel.launch(ctx, tensors, (), (None,))
+            np.testing.assert_array_equal(c.numpy(), wanted)
+            (choice,) = ctx.backend.choices(kernel, {"m": m, "n": n, "k": k})
+            is_single = by_vectors and added != " + a[i, min(j, k - 1)]"
+            assert choice.shaders[0] == entry + ("singly" if is_single else "edge")
 
 
 PRODUCT = """

@@ -12,7 +12,7 @@ from kerngen.ir.analysis.affine import AffineForm
 from kerngen.ir.analysis.extremes import MOST_INDICES
 from kerngen.ir.cached import cached_on_instance
 from kerngen.ir.nodes import DerivedDim, Expr, Extent, Index, Kernel, Requirement
-from kerngen.ir.sizes import SizeMaker
+from kerngen.ir.sizes import Condition, SizeMaker
 from kerngen.plan.facts import Facts
 from kerngen.plan.size import (
     Compare,
@@ -53,8 +53,8 @@ class Known:
         guards = tuple(self.guard(each.condition) for each in self.requires)
         return Facts(guards, frozenset((*self.dims, *self.unsigned)))
 
-    def guard(self, condition: Expr) -> Guard:
-        """Convert a bool expression of the IR to a guard of the plan."""
+    def guard(self, condition: Condition) -> Guard:
+        """Convert a bool expression of the IR to a guard of the plan; a guard is kept."""
         return self._maker.guard(condition)
 
     def size(self, value: Expr) -> Size:

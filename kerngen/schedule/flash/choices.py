@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kerngen.ir.nodes import Binary, Constant, Expr, Index, UniformValue
 from kerngen.ir.staging.stages import Stage
-from kerngen.ir.types import Scalar
-from kerngen.schedule.choice import (
-    ScheduleChoice,
-    both,
-    compare,
-    either,
-    extent_of,
-    size_of,
-)
+from kerngen.plan.size import Guard, Symbol, add, all_of, any_of, compare
+from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.flash.attention_sums import AttentionSums, TileSum
 from kerngen.schedule.flash.chunks import (
     FOR_EACH,
@@ -28,6 +19,7 @@ from kerngen.schedule.flash.chunks import (
 from kerngen.schedule.flash.key_bounds import mask_of
 from kerngen.schedule.flash.strategy import flash_of, suits_flash
 from kerngen.schedule.flash.tiling import flash_tiling
+from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Options, Task
 
 FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
@@ -82,10 +74,10 @@ chunk of the fewest queries would take more than its bound.
 ELEMENT: Final = 4
 """The bytes of an f32."""
 
-_TILE: Final = Constant(127, Scalar.I32)
+_TILE: Final = 127
 """The most by which a length in a chunk exceeds that of its axis: `STEP` - 1."""
 
-_BYTES: Final = Constant(FOR_EACH * ELEMENT, Scalar.I32)
+_BYTES: Final = FOR_EACH * ELEMENT
 """How many bytes a chunk may have for each element of q, k, v and dy."""
 
 FLASH_ROWS: Final[Options] = {"tile": (64, 64, 128), "rows": (4,)}
@@ -119,20 +111,20 @@ def attention_choices(task: Task) -> Iterator[ScheduleChoice]:
     if isinstance(found, AttentionSums):
         yield from _attention_sums(task, found)
         return
-    together, columns = len(found.stages), found.column.extent
+    together, columns = len(found.stages), extent_size(found.column.extent)
     # `suits_flash` returns the reason against few queries, "" if there is none.
     if not suits_flash(task, FLASH_ROWS):
-        few = compare(found.row.extent, "<=", FEW_QUERIES)
-        narrow = both(few, compare(columns, "<=", 64))
+        few = compare("<=", extent_size(found.row.extent), FEW_QUERIES)
+        narrow = all_of(few, compare("<=", columns, 64))
         reason = "few queries, and many workgroups that share the keys"
         for guard, options in ((narrow, FLASH_NARROW_ROWS), (few, FLASH_ROWS)):
             yield ScheduleChoice("flash", reason, guard, options, together)
     reason = "attention in one pass over the keys, which stores no scores"
-    scores = size_of((*found.batch, found.row, found.key))
+    scores = domain_size((*found.batch, found.row, found.key))
     for most, options in FLASH_TILES:
-        guard = compare(columns, "<=", most)
+        guard = compare("<=", columns, most)
         if options == FLASH_TILES[-1][1]:
-            guard = either(guard, compare(scores, ">", MANY_SCORES))
+            guard = any_of(guard, compare(">", scores, MANY_SCORES))
         yield ScheduleChoice("flash", reason, guard, options, together)
 
 
@@ -146,24 +138,24 @@ def _attention_sums(task: Task, found: AttentionSums) -> Iterator[ScheduleChoice
         # Where a pass over the keys finds the numbers of rows (`Statistics`), chunks are not
         # chosen: that pass computes the scores once more in any case.
         if isinstance(chunks, Chunks) and isinstance(found.statistics, Stage):
-            fits = both(_narrow(sums, most), _fits_chunks(chunks))
+            fits = all_of(_narrow(sums, most), _fits_chunks(chunks))
             yield ScheduleChoice("flash", IN_CHUNKS, fits, options, together)
     # Under a mask, tiles with fewer keys leave more out: the first tiles, of 128, are left.
     masked = any(mask_of(each.weight) for each in sums)
     tiles, outer = found.passes[0].tiles, found.passes[0].outer
-    scores = size_of((*tiles.batch, *outer, tiles.row, tiles.key))
+    scores = domain_size((*tiles.batch, *outer, tiles.row, tiles.key))
     for most, options in FLASH_SUM_TILES[1:] if masked else FLASH_SUM_TILES:
         guard = _narrow(sums, most)
         if options == FLASH_SUM_TILES[-1][1]:
-            guard = either(guard, compare(scores, ">", MANY_SCORES))
+            guard = any_of(guard, compare(">", scores, MANY_SCORES))
         yield ScheduleChoice("flash", reason, guard, options, together)
 
 
-def _narrow(sums: Sequence[TileSum], most: int) -> Expr:
-    return reduce(both, (compare(x.column.extent, "<=", most) for x in sums))
+def _narrow(sums: Sequence[TileSum], most: int) -> Guard:
+    return all_of(*(compare("<=", extent_size(x.column.extent), most) for x in sums))
 
 
-def _fits_chunks(chunks: Chunks) -> Expr:
+def _fits_chunks(chunks: Chunks) -> Guard:
     """Return the guard that chunks are not too many, and that an adapter can bind one.
 
     An adapter binds a chunk if that is within `LEAST_STORED`, if it binds `MOST_STORED`, or if
@@ -171,31 +163,15 @@ def _fits_chunks(chunks: Chunks) -> Expr:
     smaller ones would have too few workgroups for a large device.
     """
     tiles = chunks.taker.tiles
-    width = _added(each.column for each in chunks.maker.sums)
-    rows = _added((tiles.row, tiles.key))
-    wanted = Binary("*", Binary("*", rows, width, Scalar.I32), _BYTES, Scalar.I32)
-    bound = UniformValue("adapter.tensor_bytes", Scalar.I32)
-    within = Binary("<=", _times(wanted, tiles.batch), bound, Scalar.BOOL)
-    tiled = Binary("*", _tiled(tiles.row), _tiled(tiles.key), Scalar.I32)
-    small = compare(_times(tiled, tiles.batch), "<=", LEAST_STORED)
-    large = compare(bound, ">=", MOST_STORED * ELEMENT)
-    scores = size_of((*tiles.batch, tiles.row, tiles.key))
-    few = compare(scores, "<=", MOST_IN_CHUNKS)
-    short = compare(tiles.key.extent, "<=", LONGEST_IN_CHUNKS)
-    return both(both(either(small, either(large, within)), few), short)
-
-
-def _times(value: Expr, indices: tuple[Index, ...]) -> Expr:
-    lengths = (extent_of(index.extent) for index in indices)
-    return reduce(lambda a, b: Binary("*", a, b, Scalar.I32), lengths, value)
-
-
-def _tiled(index: Index) -> Expr:
-    """Return a length no less than that of the tiles along an axis."""
-    return Binary("+", extent_of(index.extent), _TILE, Scalar.I32)
-
-
-def _added(indices: Iterable[Index]) -> Expr:
-    """Return the sum of the lengths of some axes."""
-    first, *rest = (extent_of(index.extent) for index in indices)
-    return reduce(lambda a, b: Binary("+", a, b, Scalar.I32), rest, first)
+    batch = domain_size(tiles.batch)
+    row, key = extent_size(tiles.row.extent), extent_size(tiles.key.extent)
+    width = add(*(extent_size(x.column.extent) for x in chunks.maker.sums))
+    bound = Symbol("adapter.tensor_bytes")
+    within = compare("<=", (row + key) * width * _BYTES * batch, bound)
+    # No less than the lengths of the tiles along both axes.
+    tiled = (row + _TILE) * (key + _TILE)
+    small = compare("<=", tiled * batch, LEAST_STORED)
+    large = compare(">=", bound, MOST_STORED * ELEMENT)
+    few = compare("<=", batch * row * key, MOST_IN_CHUNKS)
+    short = compare("<=", key, LONGEST_IN_CHUNKS)
+    return all_of(any_of(small, large, within), few, short)

@@ -63,9 +63,9 @@ class Operand:
       type, for reuse
     - `group`: for a factor that is no matrix, all indices that only this operand has, for which
       there is one counter, too; `outer` is the last of them (`windows.py`)
-    - `spreads`: whether the four elements of a vector lie apart where vectors are not whole.
-      An invocation reads these one by one.  Spread, they are `gap` apart, as many as a line
-      of the tile has vectors: then neighbouring invocations read and write neighbours.
+    - `spreads`: whether the four elements of a vector may lie apart, as where they are read
+      or written one by one.  Spread, they are `gap` apart, as many as a line of the tile has
+      vectors: then neighbouring invocations read and write neighbours.
 
           gap 1:    lane 0 reads 0 1 2 3,       lane 1 reads 4 5 6 7
           gap 16:   lane 0 reads 0 16 32 48,    lane 1 reads 1 17 33 49
@@ -102,7 +102,8 @@ class Operand:
             axis = own or self.outer
         self.along_terms = axis == self.over[-1]
         self.turns_over = self.along_terms and self.whole
-        spread = self.spreads and not (self.whole or self.along_terms)
+        in_memory = self.whole and not self.along_terms
+        spread = self.spreads and not in_memory
         self.gap = self.blocks * self.across if spread else 1
         # Four neighbours along the terms belong to four lines of the tile.
         self.lines = VECTOR if self.turns_over else 1
@@ -342,7 +343,7 @@ class Operand:
     def first(self, vector: t.Expr, line: int = 0) -> t.Expr:
         """Return where a vector of the tile, or line `line` of it, begins along `outer`."""
         width = 1 if self.gap > 1 else VECTOR
-        return self.origin + (vector * width + line)
+        return self.origin + (vector * width + line * self.gap)
 
     def _declare(
         self,

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from kerngen.ir.analysis.reads import loads
 from kerngen.ir.nodes import Index
 from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of, compare, divides
 from kerngen.plan.tree import Scratch
@@ -61,32 +62,40 @@ def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
 
     - `aligned`: whole vectors, and a number of terms that is a multiple of the tile's k
     - `padded`: whole vectors, and any number of terms from k on
+    - `singly`, `singly_padded`: the same, but for results, which are stored one by one
     - `edge`: single elements
     """
     tiling = tiling_of(options)
-    vectors = _whole_vectors(task)
-    if vectors != NEVER:
-        yield from _of_vectors(task, tiling, vectors)
+    loads, stores = _whole_vectors(task)
+    yield from _of_vectors(task, tiling, all_of(loads, stores), stores=True)
+    if stores != ALWAYS and _loads_apart(task):
+        yield from _of_vectors(task, tiling, loads, stores=False)
     yield _variant(task, tiling, "edge", ALWAYS)
 
 
-def _of_vectors(task: Task, tiling: Tiling, vectors: Guard) -> Iterator[Variant]:
-    """Yield the variants for whole vectors.
+def _of_vectors(
+    task: Task, tiling: Tiling, vectors: Guard, *, stores: bool
+) -> Iterator[Variant]:
+    """Yield the variants that load whole vectors under the condition `vectors`.
 
     Only a sum of products may be padded: a product with 0 adds nothing to it.
     """
+    if vectors == NEVER:
+        return
     found, _ = product_of(task)
     terms = domain_size(found.over)
     even = divides(tiling.k, terms)
     full = all_of(even, compare(">", terms, 0))
-    aligned = _variant(task, tiling, "aligned", all_of(full, vectors))
+    name = "aligned" if stores else "singly"
+    aligned = _variant(task, tiling, name, all_of(full, vectors))
     yield aligned
     if found.is_product and even != ALWAYS:
         long = compare(">=", terms, tiling.k)
-        yield _padded(aligned, all_of(long, vectors))
+        padded = "padded" if stores else "singly_padded"
+        yield _padded(aligned, padded, all_of(long, vectors))
 
 
-def _padded(aligned: Variant, when: Guard) -> Variant:
+def _padded(aligned: Variant, name: str, when: Guard) -> Variant:
     """Return a variant for numbers of terms that are no multiple of the tile's k.
 
     Its shader has the same text: the override PADDED makes it pad the first turn with zeros.
@@ -94,14 +103,14 @@ def _padded(aligned: Variant, when: Guard) -> Variant:
     first, *others = aligned.shaders
     constants = tuple((name, 1) for name, _ in first.constants)
     shaders = (replace(first, constants=constants), *others)
-    return replace(aligned, name="padded", when=when, shaders=shaders)
+    return replace(aligned, name=name, when=when, shaders=shaders)
 
 
 def _variant(task: Task, tiling: Tiling, name: str, when: Guard) -> Variant:
-    whole = name != "edge"
+    whole, stores_vectors = name != "edge", name == "aligned"
     if not whole and replace(tiling, stream=0) == DEFAULT:
         tiling = replace(tiling, micro_n=EDGE_COLUMNS)
-    writer = GemmShader(task, tiling, whole=whole)
+    writer = GemmShader(task, tiling, whole, stores_vectors)
     shader = writer.shader()
     if not tiling.stream:
         return Variant(name, when, (shader,))
@@ -109,7 +118,7 @@ def _variant(task: Task, tiling: Tiling, name: str, when: Guard) -> Variant:
     slots = shares.if_joined(shares.groups * (2 * tiling.m * tiling.n))
     scratch = Scratch(task.scratch_name("parts"), slots)
     spread = writer.right.gap > 1
-    joined = joining_shader(task, tiling, wide=whole, spread=spread)
+    joined = joining_shader(task, tiling, wide=stores_vectors, spread=spread)
     return Variant(name, when, (shader, joined), (scratch,))
 
 
@@ -119,23 +128,39 @@ def _axes(found: Contraction, row: Index) -> Iterator[Index | None]:
         yield memory_axis(factor, found.last, own)
 
 
-def _whole_vectors(task: Task) -> Guard:
-    """Return the condition that every vector is whole; NEVER for convolutions.
+def _whole_vectors(task: Task) -> tuple[Guard, Guard]:
+    """Return the conditions that every vector is whole: those loaded, and those stored.
 
-    Vectors end where the last of several indices does, after few elements of a window: so
-    vectors would gain nothing there.  A factor that is contiguous along neither index is
-    loaded by vectors of four terms, too.
+    NEVER for convolutions.  Vectors end where the last of several indices does, after few
+    elements of a window: so vectors would gain nothing there.  A factor that is contiguous
+    along neither index is loaded by vectors of four terms, too.
     """
     found, row = product_of(task)
     axes = [axis or found.last for axis in _axes(found, row)]
     if len(found.over) > 1 and not all(_axes(found, row)):
-        return NEVER
+        return NEVER, NEVER
     if any(len(side) > 1 for side in sides_of(task)):
-        return NEVER
-    column = found.column
-    names = vector_tensors(task.stage, task.values, column)
-    names |= wide_tensors(found, row)
-    widths = last_extents(task.stage, task.values, names)
-    along = [found.last.extent] if found.last in axes else []
-    sides = (column.extent, *((row.extent,) if row in axes else ()))
-    return all_divisible((*sides, *along, *widths), VECTOR)
+        return NEVER, NEVER
+    loaded = wide_tensors(found, row)
+    stored = vector_tensors(task.stage, task.values, found.column) - loaded
+    widths = (last_extents(task.stage, task.values, x) for x in (loaded, stored))
+    along_loads, along_stores = widths
+    extents = dict.fromkeys(axis.extent for axis in axes)
+    return (
+        all_divisible((*extents, *along_loads), VECTOR),
+        all_divisible((found.column.extent, *along_stores), VECTOR),
+    )
+
+
+def _loads_apart(task: Task) -> bool:
+    """Whether factors can be loaded as vectors where results are stored one by one.
+
+    Not if a factor has its vectors along the columns, as these are cut; nor if another part
+    of the stage reads its tensor, which is bound either way, but not both.
+    """
+    found, row = product_of(task)
+    wide = wide_tensors(found, row)
+    reads = [load.tensor.name for value in task.values for load in loads(value)]
+    own = [load.tensor.name for x in (found.left, found.right) for load in loads(x)]
+    apart = all(reads.count(name) == own.count(name) for name in wide)
+    return apart and found.column not in _axes(found, row)

@@ -160,6 +160,16 @@ class TermShares:
         return host.select(pays, self.even_share, self.turns)
 
     @property
+    def duration(self) -> host.Size:
+        """About how many turns pass until all tiles are done, where `most` workgroups run at once.
+
+        With a workgroup for each tile, the tiles that are left wait for others to end; with
+        even shares, all end together, and the second dispatch takes as long as 6 turns.
+        """
+        waves = self.turns * host.ceil_div(self.tiles, self.most)
+        return host.minimum(waves, self.even_share + JOIN_TURNS // 2)
+
+    @property
     def trips(self) -> host.Size:
         """An upper bound of the trips of a workgroup's loops: over turns, and over tiles."""
         return host.add(self.share, host.ceil_div(self.share, self.turns), 1)

@@ -171,31 +171,32 @@ LOW_OPTIONS: Final[Options] = {
 """For few rows, as the channels of photographs: the gradient of 8 images of 3 x 224 x 224 by
 32 kernels of 3 x 3 takes 440 us, and 4,600 in tiles of 32 x 32."""
 
-SLIM_OPTIONS: Final[Options] = {
+MEDIUM_OPTIONS: Final[Options] = {
     "tile": (64, 64, 16),
     "micro": (8, 8),
     "stream": (528,),
 }
-"""For one side of 33 to 64: the gradient by 64 kernels of 64 x 3 x 3, of 32 images of 56 x
-56, takes 363 us, and 623 in tiles of 32 x 32."""
+"""For products of middle size, and for one side of 33 to 64: the gradient by 64 kernels of 64 x
+3 x 3, of 32 images of 56 x 56, takes 363 us, and 623 in tiles of 32 x 32."""
 
 LARGE_OPTIONS: Final[Options] = {
     "tile": (128, 64, 16),
     "micro": (8, 8),
     "stream": (396,),
 }
-"""For large products: those that none of the tiles above are for.
+LARGEST_OPTIONS: Final[Options] = {"stream": (264,)}
+"""For large products: an H200 runs three workgroups with tiles of 128 x 64 on each of its 132
+multiprocessors, 396 in all, and two with tiles of 128 x 128 and 8 x 16 sums.
 
-An H200 runs three workgroups with such a tile on each of its 132 multiprocessors, 396 in
-all, and two with a tile of 128 x 128 and 8 x 16 sums (`stream(264)`).  Products on an H200,
-without wgpu's checks, in us:
+`choices.py` has the rule between the two.  Products on an H200, without wgpu's checks, in us:
 
-| product | 128 x 64 | 128 x 128 |
-| --- | --- | --- |
-| 1544 x 72 x 3060, `nt` | 29 | 43 |
-| 1111 x 333 x 2222, `nt` | 72 | 82 |
-| 3896 x 396 x 712, `tn` | 65 | 86 |
-| 1024 x 1024 x 1024, `nn` | 67 | 72 |
-| 512 x 4096 x 11008, `nt` | 1,258 | 1,278 |
-| 4095 x 4097 x 4093, `nt` | 3,700 | 3,390 |
+| product | 64 x 64 | 128 x 64 | 128 x 128 |
+| --- | --- | --- | --- |
+| 640 x 640 x 640, `nn` | 23 | 25 | 25 |
+| 1920 x 76 x 2424, `nn` | 27 | 31 | 42 |
+| 300 x 1200 x 2800, `nt` | 66 | 75 | 80 |
+| 256 x 4096 x 4096, `nt` | 223 | 216 | 219 |
+| 1111 x 333 x 2222, `nn` | 93 | 60 | 76 |
+| 2048 x 512 x 2048, `tn` | 123 | 123 | 96 |
+| 2048 x 2048 x 2048, `nt` | 424 | 442 | 388 |
 """

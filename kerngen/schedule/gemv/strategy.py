@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kerngen.ir.nodes import Expr
-from kerngen.plan.size import ALWAYS, NEVER, Guard
-from kerngen.schedule.choice import ScheduleChoice, both, compare, size_of
+from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of, compare
+from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import Contraction, contraction_of
 from kerngen.schedule.gemv.columnwise_block import lower_columnwise_block
 from kerngen.schedule.gemv.dot_block import DOT_RUN, DotRowwise, dot_factors
@@ -30,6 +29,7 @@ from kerngen.schedule.gemv.shape import (
 from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.program import Variant
 from kerngen.schedule.reduce.rowwise import rows_divide, vector_names
+from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Options, Task
 
 
@@ -108,7 +108,7 @@ On an H200, 151,936 rows of 2,560 take 103 us so (133 with 64 lanes), 6,144 of t
 
 
 def gemv_choices(
-    task: Task, reason: str, guard: Expr | None
+    task: Task, reason: str, guard: Guard = ALWAYS
 ) -> Iterator[ScheduleChoice]:
     """Yield the default schedules of a product with a vector, for calls where `guard` holds.
 
@@ -116,24 +116,23 @@ def gemv_choices(
     """
     found, layout = layout_of(task)
     for which, options in _of_words(found, layout):
-        where = which if guard is None else both(guard, which)
-        yield ScheduleChoice("gemv", reason, where, options)
+        yield ScheduleChoice("gemv", reason, all_of(guard, which), options)
     yield ScheduleChoice("gemv", reason, guard)
 
 
 def _of_words(
     found: Contraction, layout: MatrixLayout
-) -> Iterator[tuple[Expr, Options]]:
+) -> Iterator[tuple[Guard, Options]]:
     """Yield the shapes for long and for many rows of narrow integers, with conditions."""
-    count = found.column.extent
+    count = extent_size(found.column.extent)
     if layout == "nibbles":
-        is_long = compare(size_of(found.over), ">=", LONG_NIBBLES)
-        many = compare(count, ">=", MANY_LONG_OF_NIBBLES)
-        yield both(is_long, many), NIBBLES_OF_MANY_LONG
+        is_long = compare(">=", domain_size(found.over), LONG_NIBBLES)
+        many = compare(">=", count, MANY_LONG_OF_NIBBLES)
+        yield all_of(is_long, many), NIBBLES_OF_MANY_LONG
         yield is_long, NIBBLES_OF_LONG
-        yield compare(count, ">=", MANY_OF_NIBBLES), NIBBLES_OF_MANY
+        yield compare(">=", count, MANY_OF_NIBBLES), NIBBLES_OF_MANY
     elif layout == "bytes":
-        yield compare(count, ">=", MANY_OF_BYTES), BYTES_OF_MANY
+        yield compare(">=", count, MANY_OF_BYTES), BYTES_OF_MANY
 
 
 # Variants for matrices along the reduction: by how many neighbours a lane reads at once.

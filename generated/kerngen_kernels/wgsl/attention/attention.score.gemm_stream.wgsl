@@ -123,10 +123,10 @@ fn finish_edge(
     let tile_row = tile / tile_columns % tile_rows * TILE_M;
     let tile_column = tile % tile_columns * TILE_N;
     let result_row = tile_row + element / TILE_N;
-    let result_column = tile_column + element % TILE_N;
+    let result_column = tile_column + ((element % TILE_N) >> 2u);
     for (var number_ = 0u; number_ < 4u; number_ += 1u) {
-        if (result_row < u.s && result_column + number_ < u.t) {
-            score_finish_edge[((n * u.h + g) * u.s + result_row) * u.t + (result_column + number_)] = u.scale * total_[number_];
+        if (result_row < u.s && result_column + number_ * (TILE_N >> 2u) < u.t) {
+            score_finish_edge[((n * u.h + g) * u.s + result_row) * u.t + (result_column + number_ * (TILE_N >> 2u))] = u.scale * total_[number_];
         }
     }
 }

@@ -538,9 +538,528 @@ fn main(
     }
 }
 
+@group(0) @binding(3) var<storage, read_write> product_singly: array<f32>;
+
+// What becomes of one total.
+fn finish_singly(n: u32, g: u32, i: u32, j: u32, product_sum: f32) {
+    if (i >= u.s || j >= u.t) {
+        return;
+    }
+    product_singly[((n * u.h + g) * u.s + i) * u.t + j] = product_sum;
+}
+
+// 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
+// Also run for grouped_query_attention_kept, stage product: gemm_tile128x64x16_micro8x8_stream396.
+@compute @workgroup_size(128)
+fn singly(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.s + 127u) >> 7u;
+    let tile_columns = (u.t + 63u) >> 6u;
+    let turns = max((u.d + 15u) >> 4u, 1u);
+    let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
+    let least = min(4u, turns);
+    let even_share = max((all_turns + 395u) / 396u, least);
+    let share = select(turns, even_share, turns * ((u.b * u.h * tile_rows * tile_columns + 395u) / 396u) > even_share + least + ((all_turns + even_share - 1u) / even_share * 12u + 395u) / 396u);
+    if (group * share >= all_turns) {
+        return;
+    }
+    let end = min(group * share + share, all_turns);
+    let padding = PADDED * (((u.d + 15u) >> 4u) * 16u - u.d);
+    for (var turn = group * share; turn < end; turn = (turn / turns + 1u) * turns) {
+        let first_turn = turn % turns;
+        let last_turn = min(first_turn + (end - turn), turns);
+        let begin = first_turn * 16u;
+        let last_term = last_turn * 16u - padding;
+        let whole = last_turn - first_turn == turns;
+        let slot = group * 2u + u32(first_turn == 0u);
+        let n = turn / turns / tile_columns / tile_rows / u.h;
+        let g = turn / turns / tile_columns / tile_rows % u.h;
+        let tile_row = turn / turns / tile_columns % tile_rows * 128u;
+        let tile_column = turn / turns % tile_columns * 64u;
+        let column = lane & 7u;
+        let row = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
+        let a_unit = lane;
+        let a_at = a_unit >> 2u;
+        let a_p = (a_unit & 3u) * 4u;
+        let a_i_line_0 = min(tile_row + a_at * 4u, u.s - 1u);
+        let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.s - 1u);
+        let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.s - 1u);
+        let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.s - 1u);
+        let a_from_line_0 = ((n * u.h + g) * u.s + a_i_line_0) * (u.d >> 2u) + (a_p >> 2u);
+        let a_from_line_1 = ((n * u.h + g) * u.s + a_i_line_1) * (u.d >> 2u) + (a_p >> 2u);
+        let a_from_line_2 = ((n * u.h + g) * u.s + a_i_line_2) * (u.d >> 2u) + (a_p >> 2u);
+        let a_from_line_3 = ((n * u.h + g) * u.s + a_i_line_3) * (u.d >> 2u) + (a_p >> 2u);
+        let b_unit = lane;
+        let b_at = b_unit >> 2u;
+        let b_p = (b_unit & 3u) * 4u;
+        let b_j_line_0 = min(tile_column + b_at, u.t - 1u);
+        let b_j_line_1 = min(tile_column + (b_at + 16u), u.t - 1u);
+        let b_j_line_2 = min(tile_column + (b_at + 32u), u.t - 1u);
+        let b_j_line_3 = min(tile_column + (b_at + 48u), u.t - 1u);
+
+        var acc_0_0 = vec4f(0.0);
+        var acc_0_1 = vec4f(0.0);
+        var acc_1_0 = vec4f(0.0);
+        var acc_1_1 = vec4f(0.0);
+        var acc_2_0 = vec4f(0.0);
+        var acc_2_1 = vec4f(0.0);
+        var acc_3_0 = vec4f(0.0);
+        var acc_3_1 = vec4f(0.0);
+        var acc_4_0 = vec4f(0.0);
+        var acc_4_1 = vec4f(0.0);
+        var acc_5_0 = vec4f(0.0);
+        var acc_5_1 = vec4f(0.0);
+        var acc_6_0 = vec4f(0.0);
+        var acc_6_1 = vec4f(0.0);
+        var acc_7_0 = vec4f(0.0);
+        var acc_7_1 = vec4f(0.0);
+
+        var a_load_line_0: vec4f;
+        var a_load_line_1: vec4f;
+        var a_load_line_2: vec4f;
+        var a_load_line_3: vec4f;
+        var b_load_line_0: vec4f;
+        var b_load_line_1: vec4f;
+        var b_load_line_2: vec4f;
+        var b_load_line_3: vec4f;
+        a_load_line_0 = q[a_from_line_0 + ((max(begin, padding) - padding) >> 2u)];
+        a_load_line_1 = q[a_from_line_1 + ((max(begin, padding) - padding) >> 2u)];
+        a_load_line_2 = q[a_from_line_2 + ((max(begin, padding) - padding) >> 2u)];
+        a_load_line_3 = q[a_from_line_3 + ((max(begin, padding) - padding) >> 2u)];
+        if (b_unit < 64u) {
+            b_load_line_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + b_j_line_0) * u.d + (max(begin, padding) - padding + b_p)) >> 2u];
+            b_load_line_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + b_j_line_1) * u.d + (max(begin, padding) - padding + b_p)) >> 2u];
+            b_load_line_2 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + b_j_line_2) * u.d + (max(begin, padding) - padding + b_p)) >> 2u];
+            b_load_line_3 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + b_j_line_3) * u.d + (max(begin, padding) - padding + b_p)) >> 2u];
+        }
+        if (begin < padding) {
+            let left = 16u - padding;
+            a_load_line_0 = select(vec4f(0.0), a_load_line_0, a_p < left);
+            a_load_line_1 = select(vec4f(0.0), a_load_line_1, a_p < left);
+            a_load_line_2 = select(vec4f(0.0), a_load_line_2, a_p < left);
+            a_load_line_3 = select(vec4f(0.0), a_load_line_3, a_p < left);
+            b_load_line_0 = select(vec4f(0.0), b_load_line_0, b_p < left);
+            b_load_line_1 = select(vec4f(0.0), b_load_line_1, b_p < left);
+            b_load_line_2 = select(vec4f(0.0), b_load_line_2, b_p < left);
+            b_load_line_3 = select(vec4f(0.0), b_load_line_3, b_p < left);
+        }
+        for (var following = begin + 16u - padding; following < last_term + 16u; following += 16u) {
+            a_tile[a_p][a_at >> 4u][(a_at & 15u) ^ (((a_p >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
+            a_tile[a_p + 1u][a_at >> 4u][(a_at & 15u) ^ (((a_p >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
+            a_tile[a_p + 2u][a_at >> 4u][(a_at & 15u) ^ (((a_p >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
+            a_tile[a_p + 3u][a_at >> 4u][(a_at & 15u) ^ (((a_p >> 2u) * 4u) >> 1u)] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
+            if (b_unit < 64u) {
+                b_tile[b_p][b_at >> 3u][(b_at & 7u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.x, b_load_line_1.x, b_load_line_2.x, b_load_line_3.x);
+                b_tile[b_p + 1u][b_at >> 3u][(b_at & 7u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.y, b_load_line_1.y, b_load_line_2.y, b_load_line_3.y);
+                b_tile[b_p + 2u][b_at >> 3u][(b_at & 7u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.z, b_load_line_1.z, b_load_line_2.z, b_load_line_3.z);
+                b_tile[b_p + 3u][b_at >> 3u][(b_at & 7u) ^ (((b_p >> 2u) * 4u) >> 1u)] = vec4f(b_load_line_0.w, b_load_line_1.w, b_load_line_2.w, b_load_line_3.w);
+            }
+            workgroupBarrier();
+            let fetched = min(following, last_term - 16u);
+            a_load_line_0 = q[a_from_line_0 + (fetched >> 2u)];
+            a_load_line_1 = q[a_from_line_1 + (fetched >> 2u)];
+            a_load_line_2 = q[a_from_line_2 + (fetched >> 2u)];
+            a_load_line_3 = q[a_from_line_3 + (fetched >> 2u)];
+            if (b_unit < 64u) {
+                b_load_line_0 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + b_j_line_0) * u.d + (fetched + b_p)) >> 2u];
+                b_load_line_1 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + b_j_line_1) * u.d + (fetched + b_p)) >> 2u];
+                b_load_line_2 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + b_j_line_2) * u.d + (fetched + b_p)) >> 2u];
+                b_load_line_3 = k[(((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + b_j_line_3) * u.d + (fetched + b_p)) >> 2u];
+            }
+            {  // p = 0
+                let a_0 = a_tile[0u][0u][row];
+                let a_1 = a_tile[0u][1u][row];
+                let b_0 = b_tile[0u][0u][column];
+                let b_1 = b_tile[0u][1u][column];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // p = 1
+                let a_0 = a_tile[1u][0u][row];
+                let a_1 = a_tile[1u][1u][row];
+                let b_0 = b_tile[1u][0u][column];
+                let b_1 = b_tile[1u][1u][column];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // p = 2
+                let a_0 = a_tile[2u][0u][row];
+                let a_1 = a_tile[2u][1u][row];
+                let b_0 = b_tile[2u][0u][column];
+                let b_1 = b_tile[2u][1u][column];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // p = 3
+                let a_0 = a_tile[3u][0u][row];
+                let a_1 = a_tile[3u][1u][row];
+                let b_0 = b_tile[3u][0u][column];
+                let b_1 = b_tile[3u][1u][column];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // p = 4
+                let a_0 = a_tile[4u][0u][row ^ 2u];
+                let a_1 = a_tile[4u][1u][row ^ 2u];
+                let b_0 = b_tile[4u][0u][column ^ 2u];
+                let b_1 = b_tile[4u][1u][column ^ 2u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // p = 5
+                let a_0 = a_tile[5u][0u][row ^ 2u];
+                let a_1 = a_tile[5u][1u][row ^ 2u];
+                let b_0 = b_tile[5u][0u][column ^ 2u];
+                let b_1 = b_tile[5u][1u][column ^ 2u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // p = 6
+                let a_0 = a_tile[6u][0u][row ^ 2u];
+                let a_1 = a_tile[6u][1u][row ^ 2u];
+                let b_0 = b_tile[6u][0u][column ^ 2u];
+                let b_1 = b_tile[6u][1u][column ^ 2u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // p = 7
+                let a_0 = a_tile[7u][0u][row ^ 2u];
+                let a_1 = a_tile[7u][1u][row ^ 2u];
+                let b_0 = b_tile[7u][0u][column ^ 2u];
+                let b_1 = b_tile[7u][1u][column ^ 2u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // p = 8
+                let a_0 = a_tile[8u][0u][row ^ 4u];
+                let a_1 = a_tile[8u][1u][row ^ 4u];
+                let b_0 = b_tile[8u][0u][column ^ 4u];
+                let b_1 = b_tile[8u][1u][column ^ 4u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // p = 9
+                let a_0 = a_tile[9u][0u][row ^ 4u];
+                let a_1 = a_tile[9u][1u][row ^ 4u];
+                let b_0 = b_tile[9u][0u][column ^ 4u];
+                let b_1 = b_tile[9u][1u][column ^ 4u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // p = 10
+                let a_0 = a_tile[10u][0u][row ^ 4u];
+                let a_1 = a_tile[10u][1u][row ^ 4u];
+                let b_0 = b_tile[10u][0u][column ^ 4u];
+                let b_1 = b_tile[10u][1u][column ^ 4u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // p = 11
+                let a_0 = a_tile[11u][0u][row ^ 4u];
+                let a_1 = a_tile[11u][1u][row ^ 4u];
+                let b_0 = b_tile[11u][0u][column ^ 4u];
+                let b_1 = b_tile[11u][1u][column ^ 4u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // p = 12
+                let a_0 = a_tile[12u][0u][row ^ 6u];
+                let a_1 = a_tile[12u][1u][row ^ 6u];
+                let b_0 = b_tile[12u][0u][column ^ 6u];
+                let b_1 = b_tile[12u][1u][column ^ 6u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // p = 13
+                let a_0 = a_tile[13u][0u][row ^ 6u];
+                let a_1 = a_tile[13u][1u][row ^ 6u];
+                let b_0 = b_tile[13u][0u][column ^ 6u];
+                let b_1 = b_tile[13u][1u][column ^ 6u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // p = 14
+                let a_0 = a_tile[14u][0u][row ^ 6u];
+                let a_1 = a_tile[14u][1u][row ^ 6u];
+                let b_0 = b_tile[14u][0u][column ^ 6u];
+                let b_1 = b_tile[14u][1u][column ^ 6u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            {  // p = 15
+                let a_0 = a_tile[15u][0u][row ^ 6u];
+                let a_1 = a_tile[15u][1u][row ^ 6u];
+                let b_0 = b_tile[15u][0u][column ^ 6u];
+                let b_1 = b_tile[15u][1u][column ^ 6u];
+                acc_0_0 += a_0.x * b_0;
+                acc_0_1 += a_0.x * b_1;
+                acc_1_1 += a_0.y * b_1;
+                acc_1_0 += a_0.y * b_0;
+                acc_2_0 += a_0.z * b_0;
+                acc_2_1 += a_0.z * b_1;
+                acc_3_1 += a_0.w * b_1;
+                acc_3_0 += a_0.w * b_0;
+                acc_4_0 += a_1.x * b_0;
+                acc_4_1 += a_1.x * b_1;
+                acc_5_1 += a_1.y * b_1;
+                acc_5_0 += a_1.y * b_0;
+                acc_6_0 += a_1.z * b_0;
+                acc_6_1 += a_1.z * b_1;
+                acc_7_1 += a_1.w * b_1;
+                acc_7_0 += a_1.w * b_0;
+            }
+            workgroupBarrier();
+        }
+
+        for (var number = 0u; number < 16u; number += 1u) {
+            var total_: vec4f;
+            switch number {
+                case 0u: { total_ = acc_0_0; }
+                case 1u: { total_ = acc_0_1; }
+                case 2u: { total_ = acc_1_0; }
+                case 3u: { total_ = acc_1_1; }
+                case 4u: { total_ = acc_2_0; }
+                case 5u: { total_ = acc_2_1; }
+                case 6u: { total_ = acc_3_0; }
+                case 7u: { total_ = acc_3_1; }
+                case 8u: { total_ = acc_4_0; }
+                case 9u: { total_ = acc_4_1; }
+                case 10u: { total_ = acc_5_0; }
+                case 11u: { total_ = acc_5_1; }
+                case 12u: { total_ = acc_6_0; }
+                case 13u: { total_ = acc_6_1; }
+                case 14u: { total_ = acc_7_0; }
+                default: { total_ = acc_7_1; }
+            }
+            if (whole) {
+                finish_singly(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u), total_.x);
+                finish_singly(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 16u), total_.y);
+                finish_singly(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 32u), total_.z);
+                finish_singly(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 48u), total_.w);
+            }
+            if (!whole) {
+                parts[slot * 2048u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 16u + (column + (number & 1u) * 8u))] = total_;
+            }
+        }
+    }
+}
+
 @group(0) @binding(1) var<storage, read> q_edge: array<f32>;
 @group(0) @binding(2) var<storage, read> k_edge: array<f32>;
-@group(0) @binding(3) var<storage, read_write> product_edge: array<f32>;
 
 // Four neighbours along i of the operand a; beyond its end, the last one.
 fn a_vector(start: u32) -> vec4f {
@@ -548,18 +1067,10 @@ fn a_vector(start: u32) -> vec4f {
     return vec4f(q_edge[min(start, last)], q_edge[min(start + u.d, last)], q_edge[min(start + 2u * u.d, last)], q_edge[min(start + 3u * u.d, last)]);
 }
 
-// Four neighbours along j of the operand b; beyond an end, the last ones.
+// Four elements along j, 16 apart, of the operand b; beyond an end, the last ones.
 fn b_vector(n: u32, g: u32, j: u32, p: u32) -> vec4f {
     let nearest = min(p, u.d - 1u);
-    return vec4f(k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j, u.t - 1u)) * u.d + nearest], k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j + 1u, u.t - 1u)) * u.d + nearest], k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j + 2u, u.t - 1u)) * u.d + nearest], k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j + 3u, u.t - 1u)) * u.d + nearest]);
-}
-
-// What becomes of one total.
-fn finish_edge(n: u32, g: u32, i: u32, j: u32, product_sum: f32) {
-    if (i >= u.s || j >= u.t) {
-        return;
-    }
-    product_edge[((n * u.h + g) * u.s + i) * u.t + j] = product_sum;
+    return vec4f(k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j, u.t - 1u)) * u.d + nearest], k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j + 16u, u.t - 1u)) * u.d + nearest], k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j + 32u, u.t - 1u)) * u.d + nearest], k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j + 48u, u.t - 1u)) * u.d + nearest]);
 }
 
 // 128 x 64 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
@@ -618,11 +1129,11 @@ fn edge(
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 >> 4u;
         let b_p_0 = b_unit_0 & 15u;
-        let b_j_0 = tile_column + b_at_0 * 4u;
+        let b_j_0 = tile_column + b_at_0;
         let b_unit_1 = lane + 128u;
         let b_at_1 = b_unit_1 >> 4u;
         let b_p_1 = b_unit_1 & 15u;
-        let b_j_1 = tile_column + b_at_1 * 4u;
+        let b_j_1 = tile_column + b_at_1;
 
         var acc_0_0 = vec4f(0.0);
         var acc_0_1 = vec4f(0.0);
@@ -1054,10 +1565,10 @@ fn edge(
                 default: { total_ = acc_7_1; }
             }
             if (whole) {
-                finish_edge(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u), total_.x);
-                finish_edge(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u + 1u), total_.y);
-                finish_edge(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u + 2u), total_.z);
-                finish_edge(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u + 3u), total_.w);
+                finish_singly(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u), total_.x);
+                finish_singly(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 16u), total_.y);
+                finish_singly(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 32u), total_.z);
+                finish_singly(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 48u), total_.w);
             }
             if (!whole) {
                 parts[slot * 2048u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 16u + (column + (number & 1u) * 8u))] = total_;

@@ -130,12 +130,12 @@ fn finish_edge(
     let tile_row = tile / tile_columns % tile_rows * TILE_M;
     let tile_column = tile % tile_columns * TILE_N;
     let result_row = tile_row + element / TILE_N;
-    let result_column = tile_column + element % TILE_N;
+    let result_column = tile_column + ((element % TILE_N) >> 2u);
     for (var number_ = 0u; number_ < 4u; number_ += 1u) {
-        if (result_row < u.s && result_column + number_ < u.t) {
-            dweight_finish_edge[((n * u.h + g) * u.s + result_row) * u.t + (result_column + number_)] = total_[number_];
-            let score = select(LOWEST, u.scale * product_finish_edge[((n * u.h + g) * u.s + result_row) * u.t + (result_column + number_)], i32(result_column + number_) <= i32(result_row) + (i32(u.t) - i32(u.s)));
-            weight_finish_edge[((n * u.h + g) * u.s + result_row) * u.t + (result_column + number_)] = exp(score - top[(n * u.h + g) * u.s + result_row]) / total[(n * u.h + g) * u.s + result_row];
+        if (result_row < u.s && result_column + number_ * (TILE_N >> 2u) < u.t) {
+            dweight_finish_edge[((n * u.h + g) * u.s + result_row) * u.t + (result_column + number_ * (TILE_N >> 2u))] = total_[number_];
+            let score = select(LOWEST, u.scale * product_finish_edge[((n * u.h + g) * u.s + result_row) * u.t + (result_column + number_ * (TILE_N >> 2u))], i32(result_column + number_ * (TILE_N >> 2u)) <= i32(result_row) + (i32(u.t) - i32(u.s)));
+            weight_finish_edge[((n * u.h + g) * u.s + result_row) * u.t + (result_column + number_ * (TILE_N >> 2u))] = exp(score - top[(n * u.h + g) * u.s + result_row]) / total[(n * u.h + g) * u.s + result_row];
         }
     }
 }

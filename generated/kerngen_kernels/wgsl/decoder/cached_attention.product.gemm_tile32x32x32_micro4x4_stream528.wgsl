@@ -409,9 +409,400 @@ fn main(
     }
 }
 
+@group(0) @binding(3) var<storage, read_write> product_singly: array<f32>;
+
+// What becomes of one total.
+fn finish_singly(g: u32, i: u32, j: u32, product_sum: f32) {
+    if (i >= u.s || j >= u.t) {
+        return;
+    }
+    product_singly[(g * u.s + i) * u.t + j] = product_sum;
+}
+
+// 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
+@compute @workgroup_size(64)
+fn singly(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.s + 31u) >> 5u;
+    let tile_columns = (u.t + 31u) >> 5u;
+    let turns = max((u.d + 31u) >> 5u, 1u);
+    let all_turns = u.h * tile_rows * tile_columns * turns;
+    let least = min(16u, turns);
+    let even_share = max((all_turns + 527u) / 528u, least);
+    let share = select(turns, even_share, turns * ((u.h * tile_rows * tile_columns + 527u) / 528u) > even_share + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
+    if (group * share >= all_turns) {
+        return;
+    }
+    let end = min(group * share + share, all_turns);
+    let padding = PADDED * (((u.d + 31u) >> 5u) * 32u - u.d);
+    for (var turn = group * share; turn < end; turn = (turn / turns + 1u) * turns) {
+        let first_turn = turn % turns;
+        let last_turn = min(first_turn + (end - turn), turns);
+        let begin = first_turn * 32u;
+        let last_term = last_turn * 32u - padding;
+        let whole = last_turn - first_turn == turns;
+        let slot = group * 2u + u32(first_turn == 0u);
+        let g = turn / turns / tile_columns / tile_rows;
+        let tile_row = turn / turns / tile_columns % tile_rows * 32u;
+        let tile_column = turn / turns % tile_columns * 32u;
+        let column = lane & 7u;
+        let row = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
+        let a_unit = lane;
+        let a_at = a_unit >> 3u;
+        let a_p = (a_unit & 7u) * 4u;
+        let a_i_line_0 = min(tile_row + a_at * 4u, u.s - 1u);
+        let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.s - 1u);
+        let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.s - 1u);
+        let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.s - 1u);
+        let a_from_line_0 = (a_i_line_0 * u.h + g) * (u.d >> 2u) + (a_p >> 2u);
+        let a_from_line_1 = (a_i_line_1 * u.h + g) * (u.d >> 2u) + (a_p >> 2u);
+        let a_from_line_2 = (a_i_line_2 * u.h + g) * (u.d >> 2u) + (a_p >> 2u);
+        let a_from_line_3 = (a_i_line_3 * u.h + g) * (u.d >> 2u) + (a_p >> 2u);
+        let b_unit = lane;
+        let b_at = b_unit >> 3u;
+        let b_p = (b_unit & 7u) * 4u;
+        let b_j_line_0 = min(tile_column + b_at, u.t - 1u);
+        let b_j_line_1 = min(tile_column + (b_at + 8u), u.t - 1u);
+        let b_j_line_2 = min(tile_column + (b_at + 16u), u.t - 1u);
+        let b_j_line_3 = min(tile_column + (b_at + 24u), u.t - 1u);
+
+        var acc_0 = vec4f(0.0);
+        var acc_1 = vec4f(0.0);
+        var acc_2 = vec4f(0.0);
+        var acc_3 = vec4f(0.0);
+
+        var a_load_line_0: vec4f;
+        var a_load_line_1: vec4f;
+        var a_load_line_2: vec4f;
+        var a_load_line_3: vec4f;
+        var b_load_line_0: vec4f;
+        var b_load_line_1: vec4f;
+        var b_load_line_2: vec4f;
+        var b_load_line_3: vec4f;
+        a_load_line_0 = q[a_from_line_0 + ((max(begin, padding) - padding) >> 2u)];
+        a_load_line_1 = q[a_from_line_1 + ((max(begin, padding) - padding) >> 2u)];
+        a_load_line_2 = q[a_from_line_2 + ((max(begin, padding) - padding) >> 2u)];
+        a_load_line_3 = q[a_from_line_3 + ((max(begin, padding) - padding) >> 2u)];
+        b_load_line_0 = k[((b_j_line_0 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + (max(begin, padding) - padding + b_p)) >> 2u];
+        b_load_line_1 = k[((b_j_line_1 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + (max(begin, padding) - padding + b_p)) >> 2u];
+        b_load_line_2 = k[((b_j_line_2 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + (max(begin, padding) - padding + b_p)) >> 2u];
+        b_load_line_3 = k[((b_j_line_3 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + (max(begin, padding) - padding + b_p)) >> 2u];
+        if (begin < padding) {
+            let left = 32u - padding;
+            a_load_line_0 = select(vec4f(0.0), a_load_line_0, a_p < left);
+            a_load_line_1 = select(vec4f(0.0), a_load_line_1, a_p < left);
+            a_load_line_2 = select(vec4f(0.0), a_load_line_2, a_p < left);
+            a_load_line_3 = select(vec4f(0.0), a_load_line_3, a_p < left);
+            b_load_line_0 = select(vec4f(0.0), b_load_line_0, b_p < left);
+            b_load_line_1 = select(vec4f(0.0), b_load_line_1, b_p < left);
+            b_load_line_2 = select(vec4f(0.0), b_load_line_2, b_p < left);
+            b_load_line_3 = select(vec4f(0.0), b_load_line_3, b_p < left);
+        }
+        for (var following = begin + 32u - padding; following < last_term + 32u; following += 32u) {
+            a_tile[a_p][a_at >> 3u][(a_at & 7u) ^ (((a_p >> 2u) * 4u) >> 2u)] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
+            a_tile[a_p + 1u][a_at >> 3u][(a_at & 7u) ^ (((a_p >> 2u) * 4u) >> 2u)] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
+            a_tile[a_p + 2u][a_at >> 3u][(a_at & 7u) ^ (((a_p >> 2u) * 4u) >> 2u)] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
+            a_tile[a_p + 3u][a_at >> 3u][(a_at & 7u) ^ (((a_p >> 2u) * 4u) >> 2u)] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
+            b_tile[b_p][b_at >> 3u][(b_at & 7u) ^ (((b_p >> 2u) * 4u) >> 2u)] = vec4f(b_load_line_0.x, b_load_line_1.x, b_load_line_2.x, b_load_line_3.x);
+            b_tile[b_p + 1u][b_at >> 3u][(b_at & 7u) ^ (((b_p >> 2u) * 4u) >> 2u)] = vec4f(b_load_line_0.y, b_load_line_1.y, b_load_line_2.y, b_load_line_3.y);
+            b_tile[b_p + 2u][b_at >> 3u][(b_at & 7u) ^ (((b_p >> 2u) * 4u) >> 2u)] = vec4f(b_load_line_0.z, b_load_line_1.z, b_load_line_2.z, b_load_line_3.z);
+            b_tile[b_p + 3u][b_at >> 3u][(b_at & 7u) ^ (((b_p >> 2u) * 4u) >> 2u)] = vec4f(b_load_line_0.w, b_load_line_1.w, b_load_line_2.w, b_load_line_3.w);
+            workgroupBarrier();
+            let fetched = min(following, last_term - 32u);
+            a_load_line_0 = q[a_from_line_0 + (fetched >> 2u)];
+            a_load_line_1 = q[a_from_line_1 + (fetched >> 2u)];
+            a_load_line_2 = q[a_from_line_2 + (fetched >> 2u)];
+            a_load_line_3 = q[a_from_line_3 + (fetched >> 2u)];
+            b_load_line_0 = k[((b_j_line_0 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + (fetched + b_p)) >> 2u];
+            b_load_line_1 = k[((b_j_line_1 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + (fetched + b_p)) >> 2u];
+            b_load_line_2 = k[((b_j_line_2 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + (fetched + b_p)) >> 2u];
+            b_load_line_3 = k[((b_j_line_3 * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + (fetched + b_p)) >> 2u];
+            {  // p = 0
+                let a_0 = a_tile[0u][0u][row];
+                let b_0 = b_tile[0u][0u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 1
+                let a_0 = a_tile[1u][0u][row];
+                let b_0 = b_tile[1u][0u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 2
+                let a_0 = a_tile[2u][0u][row];
+                let b_0 = b_tile[2u][0u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 3
+                let a_0 = a_tile[3u][0u][row];
+                let b_0 = b_tile[3u][0u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 4
+                let a_0 = a_tile[4u][0u][row ^ 1u];
+                let b_0 = b_tile[4u][0u][column ^ 1u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 5
+                let a_0 = a_tile[5u][0u][row ^ 1u];
+                let b_0 = b_tile[5u][0u][column ^ 1u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 6
+                let a_0 = a_tile[6u][0u][row ^ 1u];
+                let b_0 = b_tile[6u][0u][column ^ 1u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 7
+                let a_0 = a_tile[7u][0u][row ^ 1u];
+                let b_0 = b_tile[7u][0u][column ^ 1u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 8
+                let a_0 = a_tile[8u][0u][row ^ 2u];
+                let b_0 = b_tile[8u][0u][column ^ 2u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 9
+                let a_0 = a_tile[9u][0u][row ^ 2u];
+                let b_0 = b_tile[9u][0u][column ^ 2u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 10
+                let a_0 = a_tile[10u][0u][row ^ 2u];
+                let b_0 = b_tile[10u][0u][column ^ 2u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 11
+                let a_0 = a_tile[11u][0u][row ^ 2u];
+                let b_0 = b_tile[11u][0u][column ^ 2u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 12
+                let a_0 = a_tile[12u][0u][row ^ 3u];
+                let b_0 = b_tile[12u][0u][column ^ 3u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 13
+                let a_0 = a_tile[13u][0u][row ^ 3u];
+                let b_0 = b_tile[13u][0u][column ^ 3u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 14
+                let a_0 = a_tile[14u][0u][row ^ 3u];
+                let b_0 = b_tile[14u][0u][column ^ 3u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 15
+                let a_0 = a_tile[15u][0u][row ^ 3u];
+                let b_0 = b_tile[15u][0u][column ^ 3u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 16
+                let a_0 = a_tile[16u][0u][row ^ 4u];
+                let b_0 = b_tile[16u][0u][column ^ 4u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 17
+                let a_0 = a_tile[17u][0u][row ^ 4u];
+                let b_0 = b_tile[17u][0u][column ^ 4u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 18
+                let a_0 = a_tile[18u][0u][row ^ 4u];
+                let b_0 = b_tile[18u][0u][column ^ 4u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 19
+                let a_0 = a_tile[19u][0u][row ^ 4u];
+                let b_0 = b_tile[19u][0u][column ^ 4u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 20
+                let a_0 = a_tile[20u][0u][row ^ 5u];
+                let b_0 = b_tile[20u][0u][column ^ 5u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 21
+                let a_0 = a_tile[21u][0u][row ^ 5u];
+                let b_0 = b_tile[21u][0u][column ^ 5u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 22
+                let a_0 = a_tile[22u][0u][row ^ 5u];
+                let b_0 = b_tile[22u][0u][column ^ 5u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 23
+                let a_0 = a_tile[23u][0u][row ^ 5u];
+                let b_0 = b_tile[23u][0u][column ^ 5u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 24
+                let a_0 = a_tile[24u][0u][row ^ 6u];
+                let b_0 = b_tile[24u][0u][column ^ 6u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 25
+                let a_0 = a_tile[25u][0u][row ^ 6u];
+                let b_0 = b_tile[25u][0u][column ^ 6u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 26
+                let a_0 = a_tile[26u][0u][row ^ 6u];
+                let b_0 = b_tile[26u][0u][column ^ 6u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 27
+                let a_0 = a_tile[27u][0u][row ^ 6u];
+                let b_0 = b_tile[27u][0u][column ^ 6u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 28
+                let a_0 = a_tile[28u][0u][row ^ 7u];
+                let b_0 = b_tile[28u][0u][column ^ 7u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 29
+                let a_0 = a_tile[29u][0u][row ^ 7u];
+                let b_0 = b_tile[29u][0u][column ^ 7u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 30
+                let a_0 = a_tile[30u][0u][row ^ 7u];
+                let b_0 = b_tile[30u][0u][column ^ 7u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 31
+                let a_0 = a_tile[31u][0u][row ^ 7u];
+                let b_0 = b_tile[31u][0u][column ^ 7u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            workgroupBarrier();
+        }
+
+        for (var number = 0u; number < 4u; number += 1u) {
+            var total_: vec4f;
+            switch number {
+                case 0u: { total_ = acc_0; }
+                case 1u: { total_ = acc_1; }
+                case 2u: { total_ = acc_2; }
+                default: { total_ = acc_3; }
+            }
+            if (whole) {
+                finish_singly(g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column, total_.x);
+                finish_singly(g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 8u), total_.y);
+                finish_singly(g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 16u), total_.z);
+                finish_singly(g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 24u), total_.w);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = total_;
+            }
+        }
+    }
+}
+
 @group(0) @binding(1) var<storage, read> q_edge: array<f32>;
 @group(0) @binding(2) var<storage, read> k_edge: array<f32>;
-@group(0) @binding(3) var<storage, read_write> product_edge: array<f32>;
 
 // Four neighbours along i of the operand a; beyond its end, the last one.
 fn a_vector(start: u32) -> vec4f {
@@ -419,18 +810,10 @@ fn a_vector(start: u32) -> vec4f {
     return vec4f(q_edge[min(start, last)], q_edge[min(start + u.h * u.d, last)], q_edge[min(start + 2u * u.h * u.d, last)], q_edge[min(start + 3u * u.h * u.d, last)]);
 }
 
-// Four neighbours along j of the operand b; beyond an end, the last ones.
+// Four elements along j, 8 apart, of the operand b; beyond an end, the last ones.
 fn b_vector(g: u32, j: u32, p: u32) -> vec4f {
     let nearest = min(p, u.d - 1u);
-    return vec4f(k_edge[(min(j, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + nearest], k_edge[(min(j + 1u, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + nearest], k_edge[(min(j + 2u, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + nearest], k_edge[(min(j + 3u, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + nearest]);
-}
-
-// What becomes of one total.
-fn finish_edge(g: u32, i: u32, j: u32, product_sum: f32) {
-    if (i >= u.s || j >= u.t) {
-        return;
-    }
-    product_edge[(g * u.s + i) * u.t + j] = product_sum;
+    return vec4f(k_edge[(min(j, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + nearest], k_edge[(min(j + 8u, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + nearest], k_edge[(min(j + 16u, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + nearest], k_edge[(min(j + 24u, u.t - 1u) * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.d + nearest]);
 }
 
 // 32 x 32 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
@@ -487,19 +870,19 @@ fn edge(
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 >> 5u;
         let b_p_0 = b_unit_0 & 31u;
-        let b_j_0 = tile_column + b_at_0 * 4u;
+        let b_j_0 = tile_column + b_at_0;
         let b_unit_1 = lane + 64u;
         let b_at_1 = b_unit_1 >> 5u;
         let b_p_1 = b_unit_1 & 31u;
-        let b_j_1 = tile_column + b_at_1 * 4u;
+        let b_j_1 = tile_column + b_at_1;
         let b_unit_2 = lane + 128u;
         let b_at_2 = b_unit_2 >> 5u;
         let b_p_2 = b_unit_2 & 31u;
-        let b_j_2 = tile_column + b_at_2 * 4u;
+        let b_j_2 = tile_column + b_at_2;
         let b_unit_3 = lane + 192u;
         let b_at_3 = b_unit_3 >> 5u;
         let b_p_3 = b_unit_3 & 31u;
-        let b_j_3 = tile_column + b_at_3 * 4u;
+        let b_j_3 = tile_column + b_at_3;
 
         var acc_0 = vec4f(0.0);
         var acc_1 = vec4f(0.0);
@@ -821,10 +1204,10 @@ fn edge(
                 default: { total_ = acc_3; }
             }
             if (whole) {
-                finish_edge(g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, total_.x);
-                finish_edge(g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), total_.y);
-                finish_edge(g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), total_.z);
-                finish_edge(g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), total_.w);
+                finish_singly(g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column, total_.x);
+                finish_singly(g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 8u), total_.y);
+                finish_singly(g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 16u), total_.z);
+                finish_singly(g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 24u), total_.w);
             }
             if (!whole) {
                 parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = total_;

@@ -111,10 +111,10 @@ fn finish_edge(
     let tile_row = tile / tile_columns * TILE_M;
     let tile_column = tile % tile_columns * TILE_N;
     let result_row = tile_row + element / TILE_N;
-    let result_column = tile_column + element % TILE_N;
+    let result_column = tile_column + ((element % TILE_N) >> 2u);
     for (var number_ = 0u; number_ < 4u; number_ += 1u) {
-        if (result_row < u.s && result_column + number_ < u.f) {
-            x_finish_edge[result_row * u.f + (result_column + number_)] = x_finish_edge[result_row * u.f + (result_column + number_)] + total[number_];
+        if (result_row < u.s && result_column + number_ * (TILE_N >> 2u) < u.f) {
+            x_finish_edge[result_row * u.f + (result_column + number_ * (TILE_N >> 2u))] = x_finish_edge[result_row * u.f + (result_column + number_ * (TILE_N >> 2u))] + total[number_];
         }
     }
 }

@@ -40,7 +40,6 @@ override WORKGROUP: u32;
 @group(0) @binding(1) var<storage, read_write> x_edge: array<f32>;
 
 // One invocation per element.
-// Also run for linear_add_half, stage x: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -78,7 +78,6 @@ fn erf(x: f32) -> f32 {
 }
 
 // One invocation per element.
-// Also run for linear_gelu, stage y: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

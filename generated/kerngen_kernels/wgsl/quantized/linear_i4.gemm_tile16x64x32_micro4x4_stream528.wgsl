@@ -462,8 +462,447 @@ fn main(
     }
 }
 
+@group(0) @binding(4) var<storage, read_write> y_singly: array<f32>;
+
+// What becomes of one total.
+fn finish_singly(i: u32, j: u32, y_sum: f32) {
+    if (i >= u.s || j >= u.f) {
+        return;
+    }
+    y_singly[i * u.f + j] = y_sum;
+}
+
+// 16 x 64 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
+@compute @workgroup_size(64)
+fn singly(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.s + 15u) >> 4u;
+    let tile_columns = (u.f + 63u) >> 6u;
+    let turns = max((u.d + 31u) >> 5u, 1u);
+    let all_turns = tile_rows * tile_columns * turns;
+    let least = min(16u, turns);
+    let even_share = max((all_turns + 527u) / 528u, least);
+    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 527u) / 528u) > even_share + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
+    if (group * share >= all_turns) {
+        return;
+    }
+    let end = min(group * share + share, all_turns);
+    let padding = PADDED * (((u.d + 31u) >> 5u) * 32u - u.d);
+    for (var turn = group * share; turn < end; turn = (turn / turns + 1u) * turns) {
+        let first_turn = turn % turns;
+        let last_turn = min(first_turn + (end - turn), turns);
+        let begin = first_turn * 32u;
+        let last_term = last_turn * 32u - padding;
+        let whole = last_turn - first_turn == turns;
+        let slot = group * 2u + u32(first_turn == 0u);
+        let tile_row = turn / turns / tile_columns * 16u;
+        let tile_column = turn / turns % tile_columns * 64u;
+        let column = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
+        let row = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
+        let a_unit = lane;
+        let a_at = a_unit >> 3u;
+        let a_p = (a_unit & 7u) * 4u;
+        let a_i_line_0 = min(tile_row + a_at * 4u, u.s - 1u);
+        let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.s - 1u);
+        let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.s - 1u);
+        let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.s - 1u);
+        let a_from_line_0 = a_i_line_0 * (u.d >> 2u) + (a_p >> 2u);
+        let a_from_line_1 = a_i_line_1 * (u.d >> 2u) + (a_p >> 2u);
+        let a_from_line_2 = a_i_line_2 * (u.d >> 2u) + (a_p >> 2u);
+        let a_from_line_3 = a_i_line_3 * (u.d >> 2u) + (a_p >> 2u);
+        let b_unit_0 = lane;
+        let b_at_0 = b_unit_0 >> 3u;
+        let b_p_0 = (b_unit_0 & 7u) * 4u;
+        let b_j_0_line_0 = min(tile_column + b_at_0, u.f - 1u);
+        let b_j_0_line_1 = min(tile_column + (b_at_0 + 16u), u.f - 1u);
+        let b_j_0_line_2 = min(tile_column + (b_at_0 + 32u), u.f - 1u);
+        let b_j_0_line_3 = min(tile_column + (b_at_0 + 48u), u.f - 1u);
+        let b_unit_1 = lane + 64u;
+        let b_at_1 = b_unit_1 >> 3u;
+        let b_p_1 = (b_unit_1 & 7u) * 4u;
+        let b_j_1_line_0 = min(tile_column + b_at_1, u.f - 1u);
+        let b_j_1_line_1 = min(tile_column + (b_at_1 + 16u), u.f - 1u);
+        let b_j_1_line_2 = min(tile_column + (b_at_1 + 32u), u.f - 1u);
+        let b_j_1_line_3 = min(tile_column + (b_at_1 + 48u), u.f - 1u);
+
+        var acc_0 = vec4f(0.0);
+        var acc_1 = vec4f(0.0);
+        var acc_2 = vec4f(0.0);
+        var acc_3 = vec4f(0.0);
+
+        var a_load_line_0: vec4f;
+        var a_load_line_1: vec4f;
+        var a_load_line_2: vec4f;
+        var a_load_line_3: vec4f;
+        var b_load_0_line_0: vec4f;
+        var b_load_0_line_1: vec4f;
+        var b_load_0_line_2: vec4f;
+        var b_load_0_line_3: vec4f;
+        var b_load_1_line_0: vec4f;
+        var b_load_1_line_1: vec4f;
+        var b_load_1_line_2: vec4f;
+        var b_load_1_line_3: vec4f;
+        if (a_unit < 32u) {
+            a_load_line_0 = x[a_from_line_0 + ((max(begin, padding) - padding) >> 2u)];
+            a_load_line_1 = x[a_from_line_1 + ((max(begin, padding) - padding) >> 2u)];
+            a_load_line_2 = x[a_from_line_2 + ((max(begin, padding) - padding) >> 2u)];
+            a_load_line_3 = x[a_from_line_3 + ((max(begin, padding) - padding) >> 2u)];
+        }
+        let scale_at = (vec4u(max(begin, padding) - padding + b_p_0) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+        b_load_0_line_0 = vec4f(f32(scale[b_j_0_line_0 * u.d_plus_31_div_32 + scale_at.x]), f32(scale[b_j_0_line_0 * u.d_plus_31_div_32 + scale_at.y]), f32(scale[b_j_0_line_0 * u.d_plus_31_div_32 + scale_at.z]), f32(scale[b_j_0_line_0 * u.d_plus_31_div_32 + scale_at.w])) * vec4f(w_four((b_j_0_line_0 * u.d + (max(begin, padding) - padding + b_p_0)) >> 2u));
+        let scale_at_ = (vec4u(max(begin, padding) - padding + b_p_0) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+        b_load_0_line_1 = vec4f(f32(scale[b_j_0_line_1 * u.d_plus_31_div_32 + scale_at_.x]), f32(scale[b_j_0_line_1 * u.d_plus_31_div_32 + scale_at_.y]), f32(scale[b_j_0_line_1 * u.d_plus_31_div_32 + scale_at_.z]), f32(scale[b_j_0_line_1 * u.d_plus_31_div_32 + scale_at_.w])) * vec4f(w_four((b_j_0_line_1 * u.d + (max(begin, padding) - padding + b_p_0)) >> 2u));
+        let scale_at_2 = (vec4u(max(begin, padding) - padding + b_p_0) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+        b_load_0_line_2 = vec4f(f32(scale[b_j_0_line_2 * u.d_plus_31_div_32 + scale_at_2.x]), f32(scale[b_j_0_line_2 * u.d_plus_31_div_32 + scale_at_2.y]), f32(scale[b_j_0_line_2 * u.d_plus_31_div_32 + scale_at_2.z]), f32(scale[b_j_0_line_2 * u.d_plus_31_div_32 + scale_at_2.w])) * vec4f(w_four((b_j_0_line_2 * u.d + (max(begin, padding) - padding + b_p_0)) >> 2u));
+        let scale_at_3 = (vec4u(max(begin, padding) - padding + b_p_0) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+        b_load_0_line_3 = vec4f(f32(scale[b_j_0_line_3 * u.d_plus_31_div_32 + scale_at_3.x]), f32(scale[b_j_0_line_3 * u.d_plus_31_div_32 + scale_at_3.y]), f32(scale[b_j_0_line_3 * u.d_plus_31_div_32 + scale_at_3.z]), f32(scale[b_j_0_line_3 * u.d_plus_31_div_32 + scale_at_3.w])) * vec4f(w_four((b_j_0_line_3 * u.d + (max(begin, padding) - padding + b_p_0)) >> 2u));
+        let scale_at_4 = (vec4u(max(begin, padding) - padding + b_p_1) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+        b_load_1_line_0 = vec4f(f32(scale[b_j_1_line_0 * u.d_plus_31_div_32 + scale_at_4.x]), f32(scale[b_j_1_line_0 * u.d_plus_31_div_32 + scale_at_4.y]), f32(scale[b_j_1_line_0 * u.d_plus_31_div_32 + scale_at_4.z]), f32(scale[b_j_1_line_0 * u.d_plus_31_div_32 + scale_at_4.w])) * vec4f(w_four((b_j_1_line_0 * u.d + (max(begin, padding) - padding + b_p_1)) >> 2u));
+        let scale_at_5 = (vec4u(max(begin, padding) - padding + b_p_1) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+        b_load_1_line_1 = vec4f(f32(scale[b_j_1_line_1 * u.d_plus_31_div_32 + scale_at_5.x]), f32(scale[b_j_1_line_1 * u.d_plus_31_div_32 + scale_at_5.y]), f32(scale[b_j_1_line_1 * u.d_plus_31_div_32 + scale_at_5.z]), f32(scale[b_j_1_line_1 * u.d_plus_31_div_32 + scale_at_5.w])) * vec4f(w_four((b_j_1_line_1 * u.d + (max(begin, padding) - padding + b_p_1)) >> 2u));
+        let scale_at_6 = (vec4u(max(begin, padding) - padding + b_p_1) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+        b_load_1_line_2 = vec4f(f32(scale[b_j_1_line_2 * u.d_plus_31_div_32 + scale_at_6.x]), f32(scale[b_j_1_line_2 * u.d_plus_31_div_32 + scale_at_6.y]), f32(scale[b_j_1_line_2 * u.d_plus_31_div_32 + scale_at_6.z]), f32(scale[b_j_1_line_2 * u.d_plus_31_div_32 + scale_at_6.w])) * vec4f(w_four((b_j_1_line_2 * u.d + (max(begin, padding) - padding + b_p_1)) >> 2u));
+        let scale_at_7 = (vec4u(max(begin, padding) - padding + b_p_1) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+        b_load_1_line_3 = vec4f(f32(scale[b_j_1_line_3 * u.d_plus_31_div_32 + scale_at_7.x]), f32(scale[b_j_1_line_3 * u.d_plus_31_div_32 + scale_at_7.y]), f32(scale[b_j_1_line_3 * u.d_plus_31_div_32 + scale_at_7.z]), f32(scale[b_j_1_line_3 * u.d_plus_31_div_32 + scale_at_7.w])) * vec4f(w_four((b_j_1_line_3 * u.d + (max(begin, padding) - padding + b_p_1)) >> 2u));
+        if (begin < padding) {
+            let left = 32u - padding;
+            a_load_line_0 = select(vec4f(0.0), a_load_line_0, a_p < left);
+            a_load_line_1 = select(vec4f(0.0), a_load_line_1, a_p < left);
+            a_load_line_2 = select(vec4f(0.0), a_load_line_2, a_p < left);
+            a_load_line_3 = select(vec4f(0.0), a_load_line_3, a_p < left);
+            b_load_0_line_0 = select(vec4f(0.0), b_load_0_line_0, b_p_0 < left);
+            b_load_0_line_1 = select(vec4f(0.0), b_load_0_line_1, b_p_0 < left);
+            b_load_0_line_2 = select(vec4f(0.0), b_load_0_line_2, b_p_0 < left);
+            b_load_0_line_3 = select(vec4f(0.0), b_load_0_line_3, b_p_0 < left);
+            b_load_1_line_0 = select(vec4f(0.0), b_load_1_line_0, b_p_1 < left);
+            b_load_1_line_1 = select(vec4f(0.0), b_load_1_line_1, b_p_1 < left);
+            b_load_1_line_2 = select(vec4f(0.0), b_load_1_line_2, b_p_1 < left);
+            b_load_1_line_3 = select(vec4f(0.0), b_load_1_line_3, b_p_1 < left);
+        }
+        for (var following = begin + 32u - padding; following < last_term + 32u; following += 32u) {
+            if (a_unit < 32u) {
+                a_tile[a_p][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
+                a_tile[a_p + 1u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
+                a_tile[a_p + 2u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
+                a_tile[a_p + 3u][a_at >> 2u][a_at & 3u] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
+            }
+            b_tile[b_p_0][b_at_0 >> 4u][(b_at_0 & 15u) ^ (((b_p_0 >> 2u) * 4u) >> 2u)] = vec4f(b_load_0_line_0.x, b_load_0_line_1.x, b_load_0_line_2.x, b_load_0_line_3.x);
+            b_tile[b_p_0 + 1u][b_at_0 >> 4u][(b_at_0 & 15u) ^ (((b_p_0 >> 2u) * 4u) >> 2u)] = vec4f(b_load_0_line_0.y, b_load_0_line_1.y, b_load_0_line_2.y, b_load_0_line_3.y);
+            b_tile[b_p_0 + 2u][b_at_0 >> 4u][(b_at_0 & 15u) ^ (((b_p_0 >> 2u) * 4u) >> 2u)] = vec4f(b_load_0_line_0.z, b_load_0_line_1.z, b_load_0_line_2.z, b_load_0_line_3.z);
+            b_tile[b_p_0 + 3u][b_at_0 >> 4u][(b_at_0 & 15u) ^ (((b_p_0 >> 2u) * 4u) >> 2u)] = vec4f(b_load_0_line_0.w, b_load_0_line_1.w, b_load_0_line_2.w, b_load_0_line_3.w);
+            b_tile[b_p_1][b_at_1 >> 4u][(b_at_1 & 15u) ^ (((b_p_1 >> 2u) * 4u) >> 2u)] = vec4f(b_load_1_line_0.x, b_load_1_line_1.x, b_load_1_line_2.x, b_load_1_line_3.x);
+            b_tile[b_p_1 + 1u][b_at_1 >> 4u][(b_at_1 & 15u) ^ (((b_p_1 >> 2u) * 4u) >> 2u)] = vec4f(b_load_1_line_0.y, b_load_1_line_1.y, b_load_1_line_2.y, b_load_1_line_3.y);
+            b_tile[b_p_1 + 2u][b_at_1 >> 4u][(b_at_1 & 15u) ^ (((b_p_1 >> 2u) * 4u) >> 2u)] = vec4f(b_load_1_line_0.z, b_load_1_line_1.z, b_load_1_line_2.z, b_load_1_line_3.z);
+            b_tile[b_p_1 + 3u][b_at_1 >> 4u][(b_at_1 & 15u) ^ (((b_p_1 >> 2u) * 4u) >> 2u)] = vec4f(b_load_1_line_0.w, b_load_1_line_1.w, b_load_1_line_2.w, b_load_1_line_3.w);
+            workgroupBarrier();
+            let fetched = min(following, last_term - 32u);
+            if (a_unit < 32u) {
+                a_load_line_0 = x[a_from_line_0 + (fetched >> 2u)];
+                a_load_line_1 = x[a_from_line_1 + (fetched >> 2u)];
+                a_load_line_2 = x[a_from_line_2 + (fetched >> 2u)];
+                a_load_line_3 = x[a_from_line_3 + (fetched >> 2u)];
+            }
+            let scale_at_8 = (vec4u(fetched + b_p_0) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+            b_load_0_line_0 = vec4f(f32(scale[b_j_0_line_0 * u.d_plus_31_div_32 + scale_at_8.x]), f32(scale[b_j_0_line_0 * u.d_plus_31_div_32 + scale_at_8.y]), f32(scale[b_j_0_line_0 * u.d_plus_31_div_32 + scale_at_8.z]), f32(scale[b_j_0_line_0 * u.d_plus_31_div_32 + scale_at_8.w])) * vec4f(w_four((b_j_0_line_0 * u.d + (fetched + b_p_0)) >> 2u));
+            let scale_at_9 = (vec4u(fetched + b_p_0) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+            b_load_0_line_1 = vec4f(f32(scale[b_j_0_line_1 * u.d_plus_31_div_32 + scale_at_9.x]), f32(scale[b_j_0_line_1 * u.d_plus_31_div_32 + scale_at_9.y]), f32(scale[b_j_0_line_1 * u.d_plus_31_div_32 + scale_at_9.z]), f32(scale[b_j_0_line_1 * u.d_plus_31_div_32 + scale_at_9.w])) * vec4f(w_four((b_j_0_line_1 * u.d + (fetched + b_p_0)) >> 2u));
+            let scale_at_10 = (vec4u(fetched + b_p_0) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+            b_load_0_line_2 = vec4f(f32(scale[b_j_0_line_2 * u.d_plus_31_div_32 + scale_at_10.x]), f32(scale[b_j_0_line_2 * u.d_plus_31_div_32 + scale_at_10.y]), f32(scale[b_j_0_line_2 * u.d_plus_31_div_32 + scale_at_10.z]), f32(scale[b_j_0_line_2 * u.d_plus_31_div_32 + scale_at_10.w])) * vec4f(w_four((b_j_0_line_2 * u.d + (fetched + b_p_0)) >> 2u));
+            let scale_at_11 = (vec4u(fetched + b_p_0) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+            b_load_0_line_3 = vec4f(f32(scale[b_j_0_line_3 * u.d_plus_31_div_32 + scale_at_11.x]), f32(scale[b_j_0_line_3 * u.d_plus_31_div_32 + scale_at_11.y]), f32(scale[b_j_0_line_3 * u.d_plus_31_div_32 + scale_at_11.z]), f32(scale[b_j_0_line_3 * u.d_plus_31_div_32 + scale_at_11.w])) * vec4f(w_four((b_j_0_line_3 * u.d + (fetched + b_p_0)) >> 2u));
+            let scale_at_12 = (vec4u(fetched + b_p_1) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+            b_load_1_line_0 = vec4f(f32(scale[b_j_1_line_0 * u.d_plus_31_div_32 + scale_at_12.x]), f32(scale[b_j_1_line_0 * u.d_plus_31_div_32 + scale_at_12.y]), f32(scale[b_j_1_line_0 * u.d_plus_31_div_32 + scale_at_12.z]), f32(scale[b_j_1_line_0 * u.d_plus_31_div_32 + scale_at_12.w])) * vec4f(w_four((b_j_1_line_0 * u.d + (fetched + b_p_1)) >> 2u));
+            let scale_at_13 = (vec4u(fetched + b_p_1) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+            b_load_1_line_1 = vec4f(f32(scale[b_j_1_line_1 * u.d_plus_31_div_32 + scale_at_13.x]), f32(scale[b_j_1_line_1 * u.d_plus_31_div_32 + scale_at_13.y]), f32(scale[b_j_1_line_1 * u.d_plus_31_div_32 + scale_at_13.z]), f32(scale[b_j_1_line_1 * u.d_plus_31_div_32 + scale_at_13.w])) * vec4f(w_four((b_j_1_line_1 * u.d + (fetched + b_p_1)) >> 2u));
+            let scale_at_14 = (vec4u(fetched + b_p_1) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+            b_load_1_line_2 = vec4f(f32(scale[b_j_1_line_2 * u.d_plus_31_div_32 + scale_at_14.x]), f32(scale[b_j_1_line_2 * u.d_plus_31_div_32 + scale_at_14.y]), f32(scale[b_j_1_line_2 * u.d_plus_31_div_32 + scale_at_14.z]), f32(scale[b_j_1_line_2 * u.d_plus_31_div_32 + scale_at_14.w])) * vec4f(w_four((b_j_1_line_2 * u.d + (fetched + b_p_1)) >> 2u));
+            let scale_at_15 = (vec4u(fetched + b_p_1) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+            b_load_1_line_3 = vec4f(f32(scale[b_j_1_line_3 * u.d_plus_31_div_32 + scale_at_15.x]), f32(scale[b_j_1_line_3 * u.d_plus_31_div_32 + scale_at_15.y]), f32(scale[b_j_1_line_3 * u.d_plus_31_div_32 + scale_at_15.z]), f32(scale[b_j_1_line_3 * u.d_plus_31_div_32 + scale_at_15.w])) * vec4f(w_four((b_j_1_line_3 * u.d + (fetched + b_p_1)) >> 2u));
+            {  // p = 0
+                let a_0 = a_tile[0u][0u][row];
+                let b_0 = b_tile[0u][0u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 1
+                let a_0 = a_tile[1u][0u][row];
+                let b_0 = b_tile[1u][0u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 2
+                let a_0 = a_tile[2u][0u][row];
+                let b_0 = b_tile[2u][0u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 3
+                let a_0 = a_tile[3u][0u][row];
+                let b_0 = b_tile[3u][0u][column];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 4
+                let a_0 = a_tile[4u][0u][row];
+                let b_0 = b_tile[4u][0u][column ^ 1u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 5
+                let a_0 = a_tile[5u][0u][row];
+                let b_0 = b_tile[5u][0u][column ^ 1u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 6
+                let a_0 = a_tile[6u][0u][row];
+                let b_0 = b_tile[6u][0u][column ^ 1u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 7
+                let a_0 = a_tile[7u][0u][row];
+                let b_0 = b_tile[7u][0u][column ^ 1u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 8
+                let a_0 = a_tile[8u][0u][row];
+                let b_0 = b_tile[8u][0u][column ^ 2u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 9
+                let a_0 = a_tile[9u][0u][row];
+                let b_0 = b_tile[9u][0u][column ^ 2u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 10
+                let a_0 = a_tile[10u][0u][row];
+                let b_0 = b_tile[10u][0u][column ^ 2u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 11
+                let a_0 = a_tile[11u][0u][row];
+                let b_0 = b_tile[11u][0u][column ^ 2u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 12
+                let a_0 = a_tile[12u][0u][row];
+                let b_0 = b_tile[12u][0u][column ^ 3u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 13
+                let a_0 = a_tile[13u][0u][row];
+                let b_0 = b_tile[13u][0u][column ^ 3u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 14
+                let a_0 = a_tile[14u][0u][row];
+                let b_0 = b_tile[14u][0u][column ^ 3u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 15
+                let a_0 = a_tile[15u][0u][row];
+                let b_0 = b_tile[15u][0u][column ^ 3u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 16
+                let a_0 = a_tile[16u][0u][row];
+                let b_0 = b_tile[16u][0u][column ^ 4u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 17
+                let a_0 = a_tile[17u][0u][row];
+                let b_0 = b_tile[17u][0u][column ^ 4u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 18
+                let a_0 = a_tile[18u][0u][row];
+                let b_0 = b_tile[18u][0u][column ^ 4u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 19
+                let a_0 = a_tile[19u][0u][row];
+                let b_0 = b_tile[19u][0u][column ^ 4u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 20
+                let a_0 = a_tile[20u][0u][row];
+                let b_0 = b_tile[20u][0u][column ^ 5u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 21
+                let a_0 = a_tile[21u][0u][row];
+                let b_0 = b_tile[21u][0u][column ^ 5u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 22
+                let a_0 = a_tile[22u][0u][row];
+                let b_0 = b_tile[22u][0u][column ^ 5u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 23
+                let a_0 = a_tile[23u][0u][row];
+                let b_0 = b_tile[23u][0u][column ^ 5u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 24
+                let a_0 = a_tile[24u][0u][row];
+                let b_0 = b_tile[24u][0u][column ^ 6u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 25
+                let a_0 = a_tile[25u][0u][row];
+                let b_0 = b_tile[25u][0u][column ^ 6u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 26
+                let a_0 = a_tile[26u][0u][row];
+                let b_0 = b_tile[26u][0u][column ^ 6u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 27
+                let a_0 = a_tile[27u][0u][row];
+                let b_0 = b_tile[27u][0u][column ^ 6u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 28
+                let a_0 = a_tile[28u][0u][row];
+                let b_0 = b_tile[28u][0u][column ^ 7u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 29
+                let a_0 = a_tile[29u][0u][row];
+                let b_0 = b_tile[29u][0u][column ^ 7u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 30
+                let a_0 = a_tile[30u][0u][row];
+                let b_0 = b_tile[30u][0u][column ^ 7u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            {  // p = 31
+                let a_0 = a_tile[31u][0u][row];
+                let b_0 = b_tile[31u][0u][column ^ 7u];
+                acc_0 += a_0.x * b_0;
+                acc_1 += a_0.y * b_0;
+                acc_2 += a_0.z * b_0;
+                acc_3 += a_0.w * b_0;
+            }
+            workgroupBarrier();
+        }
+
+        for (var number = 0u; number < 4u; number += 1u) {
+            var total: vec4f;
+            switch number {
+                case 0u: { total = acc_0; }
+                case 1u: { total = acc_1; }
+                case 2u: { total = acc_2; }
+                default: { total = acc_3; }
+            }
+            if (whole) {
+                finish_singly(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + column, total.x);
+                finish_singly(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + (column + 16u), total.y);
+                finish_singly(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + (column + 32u), total.z);
+                finish_singly(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + (column + 48u), total.w);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 16u + (number & 3u)) * 16u + column)] = total;
+            }
+        }
+    }
+}
+
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
-@group(0) @binding(4) var<storage, read_write> y_edge: array<f32>;
 
 // Four neighbours along i of the operand a; beyond its end, the last one.
 fn a_vector(start: u32) -> vec4f {
@@ -476,18 +915,10 @@ fn w_one(at: u32) -> i32 {
     return extractBits(bitcast<i32>(w[at / 8u]), at % 8u * 4u, 4u);
 }
 
-// Four neighbours along j of the operand b; beyond an end, the last ones.
+// Four elements along j, 16 apart, of the operand b; beyond an end, the last ones.
 fn b_vector(j: u32, p: u32) -> vec4f {
     let nearest = min(p, u.d - 1u);
-    return vec4f(f32(scale[min(j, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 1u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 1u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 2u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 2u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 3u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 3u, u.f - 1u) * u.d + nearest)));
-}
-
-// What becomes of one total.
-fn finish_edge(i: u32, j: u32, y_sum: f32) {
-    if (i >= u.s || j >= u.f) {
-        return;
-    }
-    y_edge[i * u.f + j] = y_sum;
+    return vec4f(f32(scale[min(j, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 16u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 16u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 32u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 32u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 48u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 48u, u.f - 1u) * u.d + nearest)));
 }
 
 // 16 x 64 tiles, 4 x 4 sums per invocation; where that is faster, workgroups share the terms of all.
@@ -533,35 +964,35 @@ fn edge(
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 >> 5u;
         let b_p_0 = b_unit_0 & 31u;
-        let b_j_0 = tile_column + b_at_0 * 4u;
+        let b_j_0 = tile_column + b_at_0;
         let b_unit_1 = lane + 64u;
         let b_at_1 = b_unit_1 >> 5u;
         let b_p_1 = b_unit_1 & 31u;
-        let b_j_1 = tile_column + b_at_1 * 4u;
+        let b_j_1 = tile_column + b_at_1;
         let b_unit_2 = lane + 128u;
         let b_at_2 = b_unit_2 >> 5u;
         let b_p_2 = b_unit_2 & 31u;
-        let b_j_2 = tile_column + b_at_2 * 4u;
+        let b_j_2 = tile_column + b_at_2;
         let b_unit_3 = lane + 192u;
         let b_at_3 = b_unit_3 >> 5u;
         let b_p_3 = b_unit_3 & 31u;
-        let b_j_3 = tile_column + b_at_3 * 4u;
+        let b_j_3 = tile_column + b_at_3;
         let b_unit_4 = lane + 256u;
         let b_at_4 = b_unit_4 >> 5u;
         let b_p_4 = b_unit_4 & 31u;
-        let b_j_4 = tile_column + b_at_4 * 4u;
+        let b_j_4 = tile_column + b_at_4;
         let b_unit_5 = lane + 320u;
         let b_at_5 = b_unit_5 >> 5u;
         let b_p_5 = b_unit_5 & 31u;
-        let b_j_5 = tile_column + b_at_5 * 4u;
+        let b_j_5 = tile_column + b_at_5;
         let b_unit_6 = lane + 384u;
         let b_at_6 = b_unit_6 >> 5u;
         let b_p_6 = b_unit_6 & 31u;
-        let b_j_6 = tile_column + b_at_6 * 4u;
+        let b_j_6 = tile_column + b_at_6;
         let b_unit_7 = lane + 448u;
         let b_at_7 = b_unit_7 >> 5u;
         let b_p_7 = b_unit_7 & 31u;
-        let b_j_7 = tile_column + b_at_7 * 4u;
+        let b_j_7 = tile_column + b_at_7;
 
         var acc_0 = vec4f(0.0);
         var acc_1 = vec4f(0.0);
@@ -893,10 +1324,10 @@ fn edge(
                 default: { total = acc_3; }
             }
             if (whole) {
-                finish_edge(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + column * 4u, total.x);
-                finish_edge(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + (column * 4u + 1u), total.y);
-                finish_edge(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + (column * 4u + 2u), total.z);
-                finish_edge(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + (column * 4u + 3u), total.w);
+                finish_singly(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + column, total.x);
+                finish_singly(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + (column + 16u), total.y);
+                finish_singly(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + (column + 32u), total.z);
+                finish_singly(tile_row + (row * 4u + (number >> 2u) * 16u + (number & 3u)), tile_column + (column + 48u), total.w);
             }
             if (!whole) {
                 parts[slot * 256u + ((row * 4u + (number >> 2u) * 16u + (number & 3u)) * 16u + column)] = total;

@@ -263,8 +263,270 @@ fn main(
     finish(tile_row + (row * 4u + 3u), tile_column + (column * 4u + 32u), acc_3_1);
 }
 
+@group(0) @binding(4) var<storage, read_write> y_singly: array<f32>;
+
+// What becomes of one total.
+fn finish_singly(i: u32, j: u32, y_sum: f32) {
+    if (i >= u.s || j >= u.f) {
+        return;
+    }
+    y_singly[i * u.f + j] = y_sum;
+}
+
+// One workgroup per tile, 64 x 64 tiles, 4 x 8 sums per invocation.
+@compute @workgroup_size(128)
+fn singly(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.s + 63u) >> 6u;
+    let tile_columns = (u.f + 63u) >> 6u;
+    if (group >= tile_rows * tile_columns) {
+        return;
+    }
+    let padding = PADDED * (((u.d + 7u) >> 3u) * 8u - u.d);
+    let tile_row = group / tile_columns * 64u;
+    let tile_column = group % tile_columns * 64u;
+    let column = lane & 7u;
+    let row = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
+    let a_unit = lane;
+    let a_at = a_unit >> 1u;
+    let a_p = (a_unit & 1u) * 4u;
+    let a_i_line_0 = min(tile_row + a_at * 4u, u.s - 1u);
+    let a_i_line_1 = min(tile_row + (a_at * 4u + 1u), u.s - 1u);
+    let a_i_line_2 = min(tile_row + (a_at * 4u + 2u), u.s - 1u);
+    let a_i_line_3 = min(tile_row + (a_at * 4u + 3u), u.s - 1u);
+    let a_from_line_0 = a_i_line_0 * (u.d >> 2u) + (a_p >> 2u);
+    let a_from_line_1 = a_i_line_1 * (u.d >> 2u) + (a_p >> 2u);
+    let a_from_line_2 = a_i_line_2 * (u.d >> 2u) + (a_p >> 2u);
+    let a_from_line_3 = a_i_line_3 * (u.d >> 2u) + (a_p >> 2u);
+    let b_unit = lane;
+    let b_at = b_unit >> 1u;
+    let b_p = (b_unit & 1u) * 4u;
+    let b_j_line_0 = min(tile_column + b_at, u.f - 1u);
+    let b_j_line_1 = min(tile_column + (b_at + 16u), u.f - 1u);
+    let b_j_line_2 = min(tile_column + (b_at + 32u), u.f - 1u);
+    let b_j_line_3 = min(tile_column + (b_at + 48u), u.f - 1u);
+
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+
+    var a_load_line_0: vec4f;
+    var a_load_line_1: vec4f;
+    var a_load_line_2: vec4f;
+    var a_load_line_3: vec4f;
+    var b_load_line_0: vec4f;
+    var b_load_line_1: vec4f;
+    var b_load_line_2: vec4f;
+    var b_load_line_3: vec4f;
+    if (a_unit < 32u) {
+        a_load_line_0 = x[a_from_line_0];
+        a_load_line_1 = x[a_from_line_1];
+        a_load_line_2 = x[a_from_line_2];
+        a_load_line_3 = x[a_from_line_3];
+    }
+    if (b_unit < 32u) {
+        let scale_at = (vec4u(b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+        b_load_line_0 = vec4f(f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at.x]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at.y]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at.z]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at.w])) * vec4f(w_four((b_j_line_0 * u.d + b_p) >> 2u));
+        let scale_at_ = (vec4u(b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+        b_load_line_1 = vec4f(f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_.x]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_.y]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_.z]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_.w])) * vec4f(w_four((b_j_line_1 * u.d + b_p) >> 2u));
+        let scale_at_2 = (vec4u(b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+        b_load_line_2 = vec4f(f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_2.x]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_2.y]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_2.z]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_2.w])) * vec4f(w_four((b_j_line_2 * u.d + b_p) >> 2u));
+        let scale_at_3 = (vec4u(b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+        b_load_line_3 = vec4f(f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_3.x]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_3.y]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_3.z]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_3.w])) * vec4f(w_four((b_j_line_3 * u.d + b_p) >> 2u));
+    }
+    if (0u < padding) {
+        let left = 8u - padding;
+        a_load_line_0 = select(vec4f(0.0), a_load_line_0, a_p < left);
+        a_load_line_1 = select(vec4f(0.0), a_load_line_1, a_p < left);
+        a_load_line_2 = select(vec4f(0.0), a_load_line_2, a_p < left);
+        a_load_line_3 = select(vec4f(0.0), a_load_line_3, a_p < left);
+        b_load_line_0 = select(vec4f(0.0), b_load_line_0, b_p < left);
+        b_load_line_1 = select(vec4f(0.0), b_load_line_1, b_p < left);
+        b_load_line_2 = select(vec4f(0.0), b_load_line_2, b_p < left);
+        b_load_line_3 = select(vec4f(0.0), b_load_line_3, b_p < left);
+    }
+    for (var following = 8u - padding; following < u.d + 8u; following += 8u) {
+        if (a_unit < 32u) {
+            a_tile[a_p][a_at >> 4u][(a_at & 15u) ^ ((a_p >> 2u) * 4u)] = vec4f(a_load_line_0.x, a_load_line_1.x, a_load_line_2.x, a_load_line_3.x);
+            a_tile[a_p + 1u][a_at >> 4u][(a_at & 15u) ^ ((a_p >> 2u) * 4u)] = vec4f(a_load_line_0.y, a_load_line_1.y, a_load_line_2.y, a_load_line_3.y);
+            a_tile[a_p + 2u][a_at >> 4u][(a_at & 15u) ^ ((a_p >> 2u) * 4u)] = vec4f(a_load_line_0.z, a_load_line_1.z, a_load_line_2.z, a_load_line_3.z);
+            a_tile[a_p + 3u][a_at >> 4u][(a_at & 15u) ^ ((a_p >> 2u) * 4u)] = vec4f(a_load_line_0.w, a_load_line_1.w, a_load_line_2.w, a_load_line_3.w);
+        }
+        if (b_unit < 32u) {
+            b_tile[b_p][b_at >> 3u][(b_at & 7u) ^ ((b_p >> 2u) * 4u)] = vec4f(b_load_line_0.x, b_load_line_1.x, b_load_line_2.x, b_load_line_3.x);
+            b_tile[b_p + 1u][b_at >> 3u][(b_at & 7u) ^ ((b_p >> 2u) * 4u)] = vec4f(b_load_line_0.y, b_load_line_1.y, b_load_line_2.y, b_load_line_3.y);
+            b_tile[b_p + 2u][b_at >> 3u][(b_at & 7u) ^ ((b_p >> 2u) * 4u)] = vec4f(b_load_line_0.z, b_load_line_1.z, b_load_line_2.z, b_load_line_3.z);
+            b_tile[b_p + 3u][b_at >> 3u][(b_at & 7u) ^ ((b_p >> 2u) * 4u)] = vec4f(b_load_line_0.w, b_load_line_1.w, b_load_line_2.w, b_load_line_3.w);
+        }
+        workgroupBarrier();
+        let fetched = min(following, u.d - 8u);
+        if (a_unit < 32u) {
+            a_load_line_0 = x[a_from_line_0 + (fetched >> 2u)];
+            a_load_line_1 = x[a_from_line_1 + (fetched >> 2u)];
+            a_load_line_2 = x[a_from_line_2 + (fetched >> 2u)];
+            a_load_line_3 = x[a_from_line_3 + (fetched >> 2u)];
+        }
+        if (b_unit < 32u) {
+            let scale_at_4 = (vec4u(fetched + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+            b_load_line_0 = vec4f(f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at_4.x]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at_4.y]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at_4.z]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at_4.w])) * vec4f(w_four((b_j_line_0 * u.d + (fetched + b_p)) >> 2u));
+            let scale_at_5 = (vec4u(fetched + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+            b_load_line_1 = vec4f(f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_5.x]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_5.y]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_5.z]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_5.w])) * vec4f(w_four((b_j_line_1 * u.d + (fetched + b_p)) >> 2u));
+            let scale_at_6 = (vec4u(fetched + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+            b_load_line_2 = vec4f(f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_6.x]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_6.y]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_6.z]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_6.w])) * vec4f(w_four((b_j_line_2 * u.d + (fetched + b_p)) >> 2u));
+            let scale_at_7 = (vec4u(fetched + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
+            b_load_line_3 = vec4f(f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_7.x]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_7.y]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_7.z]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_7.w])) * vec4f(w_four((b_j_line_3 * u.d + (fetched + b_p)) >> 2u));
+        }
+        {  // p = 0
+            let a_0 = a_tile[0u][0u][row];
+            let b_0 = b_tile[0u][0u][column];
+            let b_1 = b_tile[0u][1u][column];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+        }
+        {  // p = 1
+            let a_0 = a_tile[1u][0u][row];
+            let b_0 = b_tile[1u][0u][column];
+            let b_1 = b_tile[1u][1u][column];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+        }
+        {  // p = 2
+            let a_0 = a_tile[2u][0u][row];
+            let b_0 = b_tile[2u][0u][column];
+            let b_1 = b_tile[2u][1u][column];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+        }
+        {  // p = 3
+            let a_0 = a_tile[3u][0u][row];
+            let b_0 = b_tile[3u][0u][column];
+            let b_1 = b_tile[3u][1u][column];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+        }
+        {  // p = 4
+            let a_0 = a_tile[4u][0u][row ^ 4u];
+            let b_0 = b_tile[4u][0u][column ^ 4u];
+            let b_1 = b_tile[4u][1u][column ^ 4u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+        }
+        {  // p = 5
+            let a_0 = a_tile[5u][0u][row ^ 4u];
+            let b_0 = b_tile[5u][0u][column ^ 4u];
+            let b_1 = b_tile[5u][1u][column ^ 4u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+        }
+        {  // p = 6
+            let a_0 = a_tile[6u][0u][row ^ 4u];
+            let b_0 = b_tile[6u][0u][column ^ 4u];
+            let b_1 = b_tile[6u][1u][column ^ 4u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+        }
+        {  // p = 7
+            let a_0 = a_tile[7u][0u][row ^ 4u];
+            let b_0 = b_tile[7u][0u][column ^ 4u];
+            let b_1 = b_tile[7u][1u][column ^ 4u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+        }
+        workgroupBarrier();
+    }
+
+    finish_singly(tile_row + row * 4u, tile_column + column, acc_0_0.x);
+    finish_singly(tile_row + row * 4u, tile_column + (column + 16u), acc_0_0.y);
+    finish_singly(tile_row + row * 4u, tile_column + (column + 32u), acc_0_0.z);
+    finish_singly(tile_row + row * 4u, tile_column + (column + 48u), acc_0_0.w);
+    finish_singly(tile_row + row * 4u, tile_column + (column + 8u), acc_0_1.x);
+    finish_singly(tile_row + row * 4u, tile_column + (column + 24u), acc_0_1.y);
+    finish_singly(tile_row + row * 4u, tile_column + (column + 40u), acc_0_1.z);
+    finish_singly(tile_row + row * 4u, tile_column + (column + 56u), acc_0_1.w);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + column, acc_1_0.x);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + (column + 16u), acc_1_0.y);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + (column + 32u), acc_1_0.z);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + (column + 48u), acc_1_0.w);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + (column + 8u), acc_1_1.x);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + (column + 24u), acc_1_1.y);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + (column + 40u), acc_1_1.z);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + (column + 56u), acc_1_1.w);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + column, acc_2_0.x);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + (column + 16u), acc_2_0.y);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + (column + 32u), acc_2_0.z);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + (column + 48u), acc_2_0.w);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + (column + 8u), acc_2_1.x);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + (column + 24u), acc_2_1.y);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + (column + 40u), acc_2_1.z);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + (column + 56u), acc_2_1.w);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + column, acc_3_0.x);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + (column + 16u), acc_3_0.y);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + (column + 32u), acc_3_0.z);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + (column + 48u), acc_3_0.w);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + (column + 8u), acc_3_1.x);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + (column + 24u), acc_3_1.y);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + (column + 40u), acc_3_1.z);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + (column + 56u), acc_3_1.w);
+}
+
 @group(0) @binding(1) var<storage, read> x_edge: array<f32>;
-@group(0) @binding(4) var<storage, read_write> y_edge: array<f32>;
 
 // Four neighbours along i of the operand a; beyond its end, the last one.
 fn a_vector(start: u32) -> vec4f {
@@ -277,18 +539,10 @@ fn w_one(at: u32) -> i32 {
     return extractBits(bitcast<i32>(w[at / 8u]), at % 8u * 4u, 4u);
 }
 
-// Four neighbours along j of the operand b; beyond an end, the last ones.
+// Four elements along j, 16 apart, of the operand b; beyond an end, the last ones.
 fn b_vector(j: u32, p: u32) -> vec4f {
     let nearest = min(p, u.d - 1u);
-    return vec4f(f32(scale[min(j, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 1u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 1u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 2u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 2u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 3u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 3u, u.f - 1u) * u.d + nearest)));
-}
-
-// What becomes of one total.
-fn finish_edge(i: u32, j: u32, y_sum: f32) {
-    if (i >= u.s || j >= u.f) {
-        return;
-    }
-    y_edge[i * u.f + j] = y_sum;
+    return vec4f(f32(scale[min(j, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 16u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 16u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 32u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 32u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 48u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 48u, u.f - 1u) * u.d + nearest)));
 }
 
 // One workgroup per tile, 64 x 64 tiles, 4 x 8 sums per invocation.
@@ -316,7 +570,7 @@ fn edge(
     let b_unit = lane;
     let b_at = b_unit >> 3u;
     let b_p = b_unit & 7u;
-    let b_j = tile_column + b_at * 4u;
+    let b_j = tile_column + b_at;
 
     var acc_0_0: vec4f;
     var acc_0_1: vec4f;
@@ -451,36 +705,36 @@ fn edge(
         workgroupBarrier();
     }
 
-    finish_edge(tile_row + row * 4u, tile_column + column * 4u, acc_0_0.x);
-    finish_edge(tile_row + row * 4u, tile_column + (column * 4u + 1u), acc_0_0.y);
-    finish_edge(tile_row + row * 4u, tile_column + (column * 4u + 2u), acc_0_0.z);
-    finish_edge(tile_row + row * 4u, tile_column + (column * 4u + 3u), acc_0_0.w);
-    finish_edge(tile_row + row * 4u, tile_column + (column * 4u + 32u), acc_0_1.x);
-    finish_edge(tile_row + row * 4u, tile_column + (column * 4u + 33u), acc_0_1.y);
-    finish_edge(tile_row + row * 4u, tile_column + (column * 4u + 34u), acc_0_1.z);
-    finish_edge(tile_row + row * 4u, tile_column + (column * 4u + 35u), acc_0_1.w);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + column * 4u, acc_1_0.x);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column * 4u + 1u), acc_1_0.y);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column * 4u + 2u), acc_1_0.z);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column * 4u + 3u), acc_1_0.w);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column * 4u + 32u), acc_1_1.x);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column * 4u + 33u), acc_1_1.y);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column * 4u + 34u), acc_1_1.z);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column * 4u + 35u), acc_1_1.w);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + column * 4u, acc_2_0.x);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column * 4u + 1u), acc_2_0.y);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column * 4u + 2u), acc_2_0.z);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column * 4u + 3u), acc_2_0.w);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column * 4u + 32u), acc_2_1.x);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column * 4u + 33u), acc_2_1.y);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column * 4u + 34u), acc_2_1.z);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column * 4u + 35u), acc_2_1.w);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + column * 4u, acc_3_0.x);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column * 4u + 1u), acc_3_0.y);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column * 4u + 2u), acc_3_0.z);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column * 4u + 3u), acc_3_0.w);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column * 4u + 32u), acc_3_1.x);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column * 4u + 33u), acc_3_1.y);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column * 4u + 34u), acc_3_1.z);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column * 4u + 35u), acc_3_1.w);
+    finish_singly(tile_row + row * 4u, tile_column + column, acc_0_0.x);
+    finish_singly(tile_row + row * 4u, tile_column + (column + 16u), acc_0_0.y);
+    finish_singly(tile_row + row * 4u, tile_column + (column + 32u), acc_0_0.z);
+    finish_singly(tile_row + row * 4u, tile_column + (column + 48u), acc_0_0.w);
+    finish_singly(tile_row + row * 4u, tile_column + (column + 8u), acc_0_1.x);
+    finish_singly(tile_row + row * 4u, tile_column + (column + 24u), acc_0_1.y);
+    finish_singly(tile_row + row * 4u, tile_column + (column + 40u), acc_0_1.z);
+    finish_singly(tile_row + row * 4u, tile_column + (column + 56u), acc_0_1.w);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + column, acc_1_0.x);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + (column + 16u), acc_1_0.y);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + (column + 32u), acc_1_0.z);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + (column + 48u), acc_1_0.w);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + (column + 8u), acc_1_1.x);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + (column + 24u), acc_1_1.y);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + (column + 40u), acc_1_1.z);
+    finish_singly(tile_row + (row * 4u + 1u), tile_column + (column + 56u), acc_1_1.w);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + column, acc_2_0.x);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + (column + 16u), acc_2_0.y);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + (column + 32u), acc_2_0.z);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + (column + 48u), acc_2_0.w);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + (column + 8u), acc_2_1.x);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + (column + 24u), acc_2_1.y);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + (column + 40u), acc_2_1.z);
+    finish_singly(tile_row + (row * 4u + 2u), tile_column + (column + 56u), acc_2_1.w);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + column, acc_3_0.x);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + (column + 16u), acc_3_0.y);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + (column + 32u), acc_3_0.z);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + (column + 48u), acc_3_0.w);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + (column + 8u), acc_3_1.x);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + (column + 24u), acc_3_1.y);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + (column + 40u), acc_3_1.z);
+    finish_singly(tile_row + (row * 4u + 3u), tile_column + (column + 56u), acc_3_1.w);
 }

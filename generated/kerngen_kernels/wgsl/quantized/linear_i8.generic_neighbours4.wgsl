@@ -48,7 +48,6 @@ override WORKGROUP: u32;
 @group(0) @binding(4) var<storage, read_write> y_edge: array<f32>;
 
 // One invocation per element.
-// Also run for linear_i8, stage y: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -51,7 +51,6 @@ override WORKGROUP: u32;
 @group(0) @binding(5) var<storage, read_write> y_edge: array<f32>;
 
 // One invocation per element.
-// Also run for norm_linear_i4, stage y: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -39,7 +39,6 @@ override WORKGROUP: u32;
 @group(0) @binding(2) var<storage, read> d_edge: array<f32>;
 
 // One invocation per element.
-// Also run for covariance, stage c: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -531,10 +531,10 @@ fn a_vector(start: u32) -> vec4f {
     return vec4f(a_edge[min(start, last)], a_edge[min(start + u.n, last)], a_edge[min(start + 2u * u.n, last)], a_edge[min(start + 3u * u.n, last)]);
 }
 
-// Four neighbours along j of the operand b; beyond its end, the last one.
+// Four elements along j, 16 apart, of the operand b; beyond its end, the last one.
 fn b_vector(start_: u32) -> vec4f {
     let last_ = u.k * u.n - 1u;
-    return vec4f(b_edge[min(start_, last_)], b_edge[min(start_ + u.n, last_)], b_edge[min(start_ + 2u * u.n, last_)], b_edge[min(start_ + 3u * u.n, last_)]);
+    return vec4f(b_edge[min(start_, last_)], b_edge[min(start_ + 16u * u.n, last_)], b_edge[min(start_ + 32u * u.n, last_)], b_edge[min(start_ + 48u * u.n, last_)]);
 }
 
 // What becomes of one total.
@@ -598,12 +598,12 @@ fn edge(
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 >> 4u;
         let b_p_0 = b_unit_0 & 15u;
-        let b_j_0 = tile_column + b_at_0 * 4u;
+        let b_j_0 = tile_column + b_at_0;
         let b_from_0 = b_j_0 * u.n + b_p_0;
         let b_unit_1 = lane + 128u;
         let b_at_1 = b_unit_1 >> 4u;
         let b_p_1 = b_unit_1 & 15u;
-        let b_j_1 = tile_column + b_at_1 * 4u;
+        let b_j_1 = tile_column + b_at_1;
         let b_from_1 = b_j_1 * u.n + b_p_1;
 
         var acc_0_0 = vec4f(0.0);
@@ -1059,10 +1059,10 @@ fn edge(
                 default: { total = acc_7_1; }
             }
             if (whole) {
-                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u), total.x);
-                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u + 1u), total.y);
-                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u + 2u), total.z);
-                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u + 3u), total.w);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u), total.x);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 16u), total.y);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 32u), total.z);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 8u + 48u), total.w);
             }
             if (!whole) {
                 parts[slot * 2048u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 16u + (column + (number & 1u) * 8u))] = total;

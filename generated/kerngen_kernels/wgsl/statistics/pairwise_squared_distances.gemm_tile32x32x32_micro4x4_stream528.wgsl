@@ -405,10 +405,10 @@ fn a_vector(start: u32) -> vec4f {
     return vec4f(a_edge[min(start, last)], a_edge[min(start + u.n, last)], a_edge[min(start + 2u * u.n, last)], a_edge[min(start + 3u * u.n, last)]);
 }
 
-// Four neighbours along j of the operand b; beyond its end, the last one.
+// Four elements along j, 8 apart, of the operand b; beyond its end, the last one.
 fn b_vector(start_: u32) -> vec4f {
     let last_ = u.k * u.n - 1u;
-    return vec4f(b_edge[min(start_, last_)], b_edge[min(start_ + u.n, last_)], b_edge[min(start_ + 2u * u.n, last_)], b_edge[min(start_ + 3u * u.n, last_)]);
+    return vec4f(b_edge[min(start_, last_)], b_edge[min(start_ + 8u * u.n, last_)], b_edge[min(start_ + 16u * u.n, last_)], b_edge[min(start_ + 24u * u.n, last_)]);
 }
 
 // What becomes of one total.
@@ -472,22 +472,22 @@ fn edge(
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 >> 5u;
         let b_p_0 = b_unit_0 & 31u;
-        let b_j_0 = tile_column + b_at_0 * 4u;
+        let b_j_0 = tile_column + b_at_0;
         let b_from_0 = b_j_0 * u.n + b_p_0;
         let b_unit_1 = lane + 64u;
         let b_at_1 = b_unit_1 >> 5u;
         let b_p_1 = b_unit_1 & 31u;
-        let b_j_1 = tile_column + b_at_1 * 4u;
+        let b_j_1 = tile_column + b_at_1;
         let b_from_1 = b_j_1 * u.n + b_p_1;
         let b_unit_2 = lane + 128u;
         let b_at_2 = b_unit_2 >> 5u;
         let b_p_2 = b_unit_2 & 31u;
-        let b_j_2 = tile_column + b_at_2 * 4u;
+        let b_j_2 = tile_column + b_at_2;
         let b_from_2 = b_j_2 * u.n + b_p_2;
         let b_unit_3 = lane + 192u;
         let b_at_3 = b_unit_3 >> 5u;
         let b_p_3 = b_unit_3 & 31u;
-        let b_j_3 = tile_column + b_at_3 * 4u;
+        let b_j_3 = tile_column + b_at_3;
         let b_from_3 = b_j_3 * u.n + b_p_3;
 
         var acc_0 = vec4f(0.0);
@@ -863,10 +863,10 @@ fn edge(
                 default: { total = acc_3; }
             }
             if (whole) {
-                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, total.x);
-                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), total.y);
-                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), total.z);
-                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), total.w);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column, total.x);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 8u), total.y);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 16u), total.z);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 24u), total.w);
             }
             if (!whole) {
                 parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = total;

@@ -246,10 +246,10 @@ fn a_vector(start: u32) -> vec4f {
     return vec4f(a_edge[min(start, last)], a_edge[min(start + u.n, last)], a_edge[min(start + 2u * u.n, last)], a_edge[min(start + 3u * u.n, last)]);
 }
 
-// Four neighbours along j of the operand b; beyond its end, the last one.
+// Four elements along j, 16 apart, of the operand b; beyond its end, the last one.
 fn b_vector(start_: u32) -> vec4f {
     let last_ = u.k * u.n - 1u;
-    return vec4f(b_edge[min(start_, last_)], b_edge[min(start_ + u.n, last_)], b_edge[min(start_ + 2u * u.n, last_)], b_edge[min(start_ + 3u * u.n, last_)]);
+    return vec4f(b_edge[min(start_, last_)], b_edge[min(start_ + 16u * u.n, last_)], b_edge[min(start_ + 32u * u.n, last_)], b_edge[min(start_ + 48u * u.n, last_)]);
 }
 
 // What becomes of one total.
@@ -285,7 +285,7 @@ fn edge(
     let b_unit = lane;
     let b_at = b_unit >> 3u;
     let b_p = b_unit & 7u;
-    let b_j = tile_column + b_at * 4u;
+    let b_j = tile_column + b_at;
     let b_from = b_j * u.n + b_p;
 
     var acc_0_0: vec4f;
@@ -432,36 +432,36 @@ fn edge(
         workgroupBarrier();
     }
 
-    finish_edge(tile_row + row * 4u, tile_column + column * 4u, acc_0_0.x);
-    finish_edge(tile_row + row * 4u, tile_column + (column * 4u + 1u), acc_0_0.y);
-    finish_edge(tile_row + row * 4u, tile_column + (column * 4u + 2u), acc_0_0.z);
-    finish_edge(tile_row + row * 4u, tile_column + (column * 4u + 3u), acc_0_0.w);
-    finish_edge(tile_row + row * 4u, tile_column + (column * 4u + 32u), acc_0_1.x);
-    finish_edge(tile_row + row * 4u, tile_column + (column * 4u + 33u), acc_0_1.y);
-    finish_edge(tile_row + row * 4u, tile_column + (column * 4u + 34u), acc_0_1.z);
-    finish_edge(tile_row + row * 4u, tile_column + (column * 4u + 35u), acc_0_1.w);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + column * 4u, acc_1_0.x);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column * 4u + 1u), acc_1_0.y);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column * 4u + 2u), acc_1_0.z);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column * 4u + 3u), acc_1_0.w);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column * 4u + 32u), acc_1_1.x);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column * 4u + 33u), acc_1_1.y);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column * 4u + 34u), acc_1_1.z);
-    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column * 4u + 35u), acc_1_1.w);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + column * 4u, acc_2_0.x);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column * 4u + 1u), acc_2_0.y);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column * 4u + 2u), acc_2_0.z);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column * 4u + 3u), acc_2_0.w);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column * 4u + 32u), acc_2_1.x);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column * 4u + 33u), acc_2_1.y);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column * 4u + 34u), acc_2_1.z);
-    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column * 4u + 35u), acc_2_1.w);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + column * 4u, acc_3_0.x);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column * 4u + 1u), acc_3_0.y);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column * 4u + 2u), acc_3_0.z);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column * 4u + 3u), acc_3_0.w);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column * 4u + 32u), acc_3_1.x);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column * 4u + 33u), acc_3_1.y);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column * 4u + 34u), acc_3_1.z);
-    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column * 4u + 35u), acc_3_1.w);
+    finish_edge(tile_row + row * 4u, tile_column + column, acc_0_0.x);
+    finish_edge(tile_row + row * 4u, tile_column + (column + 16u), acc_0_0.y);
+    finish_edge(tile_row + row * 4u, tile_column + (column + 32u), acc_0_0.z);
+    finish_edge(tile_row + row * 4u, tile_column + (column + 48u), acc_0_0.w);
+    finish_edge(tile_row + row * 4u, tile_column + (column + 8u), acc_0_1.x);
+    finish_edge(tile_row + row * 4u, tile_column + (column + 24u), acc_0_1.y);
+    finish_edge(tile_row + row * 4u, tile_column + (column + 40u), acc_0_1.z);
+    finish_edge(tile_row + row * 4u, tile_column + (column + 56u), acc_0_1.w);
+    finish_edge(tile_row + (row * 4u + 1u), tile_column + column, acc_1_0.x);
+    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column + 16u), acc_1_0.y);
+    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column + 32u), acc_1_0.z);
+    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column + 48u), acc_1_0.w);
+    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column + 8u), acc_1_1.x);
+    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column + 24u), acc_1_1.y);
+    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column + 40u), acc_1_1.z);
+    finish_edge(tile_row + (row * 4u + 1u), tile_column + (column + 56u), acc_1_1.w);
+    finish_edge(tile_row + (row * 4u + 2u), tile_column + column, acc_2_0.x);
+    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column + 16u), acc_2_0.y);
+    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column + 32u), acc_2_0.z);
+    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column + 48u), acc_2_0.w);
+    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column + 8u), acc_2_1.x);
+    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column + 24u), acc_2_1.y);
+    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column + 40u), acc_2_1.z);
+    finish_edge(tile_row + (row * 4u + 2u), tile_column + (column + 56u), acc_2_1.w);
+    finish_edge(tile_row + (row * 4u + 3u), tile_column + column, acc_3_0.x);
+    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column + 16u), acc_3_0.y);
+    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column + 32u), acc_3_0.z);
+    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column + 48u), acc_3_0.w);
+    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column + 8u), acc_3_1.x);
+    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column + 24u), acc_3_1.y);
+    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column + 40u), acc_3_1.z);
+    finish_edge(tile_row + (row * 4u + 3u), tile_column + (column + 56u), acc_3_1.w);
 }

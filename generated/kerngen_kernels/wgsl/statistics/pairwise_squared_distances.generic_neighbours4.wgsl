@@ -39,7 +39,6 @@ override WORKGROUP: u32;
 @group(0) @binding(3) var<storage, read_write> d_edge: array<f32>;
 
 // One invocation per element.
-// Also run for pairwise_squared_distances, stage d: generic.
 @compute @workgroup_size(WORKGROUP)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
