@@ -181,5 +181,5 @@ def always_shared() -> Iterator[None]:
     """Let workgroups share tiles wherever that saves a turn: those of tests are small."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kerngen.schedule.gemm.stream.LEAST_WORK", 1)
-        patch.setattr("kerngen.schedule.gemm.stream.JOIN_TURNS", 0)
+        patch.setattr("kerngen.schedule.gemm.stream.JOIN_COST", 0)
         yield

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final, assert_never, final
 
 from kerngen.plan.adapter import AdapterInfo
-from kerngen.plan.size import Values, evaluate, holds
+from kerngen.plan.size import Evaluator, Values
 from kerngen.plan.tree import Case, Choice, Dispatch, Repeat, Scratch, Sequence
 
 MOST_DISPATCHES: Final = 4096
@@ -81,7 +81,8 @@ def select(body: Sequence, values: Values, adapter: AdapterInfo) -> SelectedDisp
         NoCaseError: If a choice has no case that applies.
         TooManyStepsError: If a stage takes more than `MOST_DISPATCHES`.
     """
-    selector = _Selector({**values, **adapter.facts}, adapter)
+    evaluator = Evaluator({**values, **adapter.facts})
+    selector = _Selector(evaluator, adapter)
     selector.steps(body, Selected("", ""), {})
     return selector.selection
 
@@ -91,7 +92,7 @@ def select(body: Sequence, values: Values, adapter: AdapterInfo) -> SelectedDisp
 class _Selector:
     """Walks a tree along the cases that apply."""
 
-    values: Values
+    evaluator: Evaluator
     adapter: AdapterInfo
     selection: SelectedDispatches = field(default_factory=SelectedDispatches)
 
@@ -106,7 +107,7 @@ class _Selector:
                 case Choice():
                     self._choice(step, origin, scratch)
                 case Repeat(count, repeated):
-                    times = max(evaluate(count, self.values), 0)
+                    times = max(self.evaluator.size(count), 0)
                     total = len(self.selection.dispatches) + times * len(repeated)
                     if total > MOST_DISPATCHES:
                         raise TooManyStepsError(origin.stage, total)
@@ -134,6 +135,6 @@ class _Selector:
     def _case(self, choice: Choice) -> Case:
         """Return the first case that applies."""
         for case in choice.cases:
-            if self.adapter.offers(case.needs) and holds(case.when, self.values):
+            if self.adapter.offers(case.needs) and self.evaluator.holds(case.when):
                 return case
         raise NoCaseError(choice)

@@ -177,38 +177,72 @@ COMPARISONS: Final = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 """The operators of comparisons, with their functions."""
 
 
+@final
+class Evaluator:
+    """Evaluates sizes and conditions for the dims and scalars of a call.
+
+    What several of them have in common is computed once: the guards of a product's tiles
+    compare four estimates, each made of some 25 operations.
+    """
+
+    __slots__ = ("_known", "_values")
+
+    def __init__(self, values: Values) -> None:
+        """Evaluate for the values of a call."""
+        self._values = values
+        # By identity, as the hash of a size is that of its whole tree.  The size beside the
+        # value keeps another one from getting the same identity.
+        self._known: dict[int, tuple[Size, int]] = {}
+
+    def size(self, size: Size) -> int:
+        """Return the value of a size."""
+        match size:
+            case Literal(value):
+                return value
+            case Symbol(name):
+                return int(self._values[name])
+            case Apply() | Select():
+                known = self._known.get(id(size))
+                if known is None:
+                    known = self._known[id(size)] = size, self._computed(size)
+                return known[1]
+            case _:
+                assert_never(size)
+
+    def _computed(self, size: Apply | Select) -> int:
+        match size:
+            case Apply(function, operands):
+                return FUNCTIONS[function](*map(self.size, operands))
+            case Select(condition, then, otherwise):
+                return self.size(then if self.holds(condition) else otherwise)
+            case _:
+                assert_never(size)
+
+    def holds(self, guard: Guard) -> bool:
+        """Return whether a condition holds."""
+        match guard:
+            case Truth(value):
+                return value
+            case Compare(op, left, right):
+                return bool(COMPARISONS[op](self.size(left), self.size(right)))
+            case All(guards):
+                return all(map(self.holds, guards))
+            case AnyOf(guards):
+                return any(map(self.holds, guards))
+            case Not(inner):
+                return not self.holds(inner)
+            case _:
+                assert_never(guard)
+
+
 def evaluate(size: Size, values: Values) -> int:
     """Return the value of a size for the dims and scalars of a call."""
-    match size:
-        case Literal(value):
-            return value
-        case Symbol(name):
-            return int(values[name])
-        case Apply(function, operands):
-            return FUNCTIONS[function](*[evaluate(each, values) for each in operands])
-        case Select(condition, then, otherwise):
-            return evaluate(then if holds(condition, values) else otherwise, values)
-        case _:
-            assert_never(size)
+    return Evaluator(values).size(size)
 
 
 def holds(guard: Guard, values: Values) -> bool:
     """Return whether a condition holds for the dims and scalars of a call."""
-    match guard:
-        case Truth(value):
-            return value
-        case Compare(op, left, right):
-            return bool(
-                COMPARISONS[op](evaluate(left, values), evaluate(right, values))
-            )
-        case All(guards):
-            return all(holds(each, values) for each in guards)
-        case AnyOf(guards):
-            return any(holds(each, values) for each in guards)
-        case Not(inner):
-            return not holds(inner, values)
-        case _:
-            assert_never(guard)
+    return Evaluator(values).holds(guard)
 
 
 # Sizes

@@ -75,7 +75,7 @@ class Candidates:
                 yield candidate
                 continue
             test = known.guard(candidate.guard)
-            holds = known.facts.decide(test) if known.requires else None
+            holds = known.facts.decide(test)
             if holds:
                 yield replace(candidate, guard=None)
             elif holds is None:

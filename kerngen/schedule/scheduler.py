@@ -16,7 +16,7 @@ Where the last cases of a choice meet before the others do, they are a sequence 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
@@ -47,20 +47,22 @@ class _Known:
 
     - `holding`: the guards of the cases that ran
     - `adapter`: what those need of the adapter, which it therefore has
-    - `passed`: the guards and needs of the cases that were passed over: of each, the guard
-      does not hold, or the adapter lacks what it needs
+    - `passed`: the guards of the cases that were passed over, each with the needs of its cases:
+      of each case, the guard does not hold, or the adapter lacks what it needs
 
     With it, cases that can't run are left out of the tree.
     """
 
     holding: frozenset[Guard] = frozenset()
     adapter: Needs = EVERYWHERE
-    passed: frozenset[tuple[Guard, Needs]] = frozenset()
+    passed: Mapping[Guard, tuple[Needs, ...]] = field(
+        default_factory=dict[Guard, tuple[Needs, ...]]
+    )
 
     def excludes(self, guard: Guard, needs: Needs) -> bool:
         """Whether a case can't run here, as one that asks for no more was passed over."""
-        asked = (ALWAYS, guard)
-        return any(g in asked and n.within(needs) for g, n in self.passed)
+        passed = (self.passed.get(asked, ()) for asked in (ALWAYS, guard))
+        return any(n.within(needs) for n in chain.from_iterable(passed))
 
     def running(self, guard: Guard, needs: Needs) -> _Known:
         """Return the knowledge where a case with this guard and these needs runs."""
@@ -70,7 +72,8 @@ class _Known:
     def passing(self, guard: Guard, needs: Needs) -> _Known:
         """Return the knowledge where a case with this guard and these needs was passed over."""
         asked = NOTHING if needs.within(self.adapter) else needs
-        return replace(self, passed=self.passed | {(guard, asked)})
+        together = (*self.passed.get(guard, ()), asked)
+        return replace(self, passed={**self.passed, guard: together})
 
 
 _Key: TypeAlias = tuple[str, Hashable, tuple[str, ...]]

@@ -223,5 +223,5 @@ def test_the_command(
     assert read_config(files["export"]) == read_config(source)
     assert main(given) == 1
     assert "exists: go on from it with --resume" in capsys.readouterr().err
-    assert main([str(source), *COMMAND, "--context", "500"]) == 1
-    assert "too little for rows of 500 tokens" in capsys.readouterr().err
+    assert main([str(source), *COMMAND, "--context", "5000"]) == 1
+    assert "too little for rows of 5000 tokens" in capsys.readouterr().err

@@ -112,7 +112,7 @@ def test_every_ablated_kernel_exists() -> None:
 @pytest.mark.nightly
 def test_all_of_it_is_measured(tmp_path: Path) -> None:
     file = tmp_path / "results.json"
-    command.main(["--out", str(file), "--quick", "--budget", "120"])
+    command.main(["--out", str(file), "--quick", "--budget", "600"])
     data = json.loads(file.read_text("utf-8"))
     assert all(result["timings"] for result in data["run"]["results"])
     assert len(data["ablations"]) == len(ABLATIONS)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -54,32 +57,71 @@ def test_tiles_are_those_that_take_least_time(
     assert choice.strategy == tiles
 
 
-@pytest.mark.parametrize("added", ["", " + bias[j]", " + a[i, min(j, k - 1)]"])
+FORMS: Mapping[str, tuple[str, str, str, Callable[..., Any]]] = {
+    "nt": ("m, k", "n, k", "sum[p] a[i, p] * b[j, p]", lambda a, b: a @ b.T),
+    "of a maximum": (
+        "m, k",
+        "n, k",
+        "max[p] (a[i, p] + b[j, p])",
+        lambda a, b: (a[:, None] + b).max(-1, initial=-np.inf),
+    ),
+    "of a triangle": (
+        "m, k",
+        "n, k",
+        "sum[p when p <= i] a[i, p] * b[j, p]",
+        lambda a, b: np.tril(a) @ b.T,
+    ),
+    "of a batch": (
+        "h, m, k",
+        "h, n, k",
+        "sum[p] a[x, i, p] * b[x, j, p]",
+        lambda a, b: a @ b.swapaxes(1, 2),
+    ),
+    "that reads a factor again": (
+        "m, k",
+        "n, k",
+        "a[i, min(j, k - 1)] + sum[p] a[i, p] * b[j, p]",
+        lambda a, b: a[:, np.minimum(np.arange(len(b)), a.shape[1] - 1)] + a @ b.T,
+    ),
+    "nn": ("m, k", "k, n", "sum[p] a[i, p] * b[p, j]", lambda a, b: a @ b),
+}
+"""Products: the axes of both factors, the value of an element, and of all by NumPy."""
+
+VECTORS = [form for form in FORMS if form not in ("nn", "that reads a factor again")]
+"""Those whose factors can be loaded as vectors, whatever the number of columns."""
+
+
+@pytest.mark.parametrize("options", ["stream(3)", "stream(0) buffers(2)"])
+@pytest.mark.parametrize("form", FORMS)
 def test_rows_are_loaded_by_vectors_whatever_the_columns(
-    ctx: gpu.Context, added: str
+    ctx: gpu.Context, form: str, options: str
 ) -> None:
-    """Unless another part of the equation reads a factor, element by element."""
-    text = f"""kernel f(a: f32[m, k], b: f32[n, k], bias: f32[n]) -> c: f32[m, n] {{
-        c[i, j] = sum[p] a[i, p] * b[j, p]{added};
-    }} schedule f {{ gemm tile(32, 32, 16) micro(4, 4) stream(3) }}"""
-    entry = "f.gemm_tile32x32x16_micro4x4_stream3:"
-    random = np.random.default_rng(0)
+    """Unless a factor lies along the columns, or is read again, element by element."""
+    left, right, value, numpy = FORMS[form]
+    outer, at = ("h, ", "x, ") if form == "of a batch" else ("", "")
+    text = (
+        f"kernel f(a: f32[{left}], b: f32[{right}]) -> c: f32[{outer}m, n] {{"
+        f" c[{at}i, j] = {value}; }}"
+        f"schedule f {{ gemm tile(32, 32, 16) micro(4, 4) {options} }}"
+    )
+    random, entries = np.random.default_rng(0), dict[int, str]()
     with built(text) as (kernel,):
-        for k, by_vectors in ((48, True), (52, True), (12, False), (50, False)):
-            m, n = 37, 2 * k // 4 + 1
-            a, b = (random.integers(-3, 4, (x, k)).astype("f4") for x in (m, n))
-            bias = random.integers(-3, 4, n).astype("f4")
-            wanted = a @ b.T
-            wanted += {
-                " + bias[j]": bias,
-                " + a[i, min(j, k - 1)]": a[:, np.minimum(np.arange(n), k - 1)],
-            }.get(added, 0)
-            tensors = tuple(map(ctx.tensor, (a, b, bias)))
-            (c,) = kernel.launch(ctx, tensors, (), (None,))
-            np.testing.assert_array_equal(c.numpy(), wanted)
-            (choice,) = ctx.backend.choices(kernel, {"m": m, "n": n, "k": k})
-            is_single = by_vectors and added != " + a[i, min(j, k - 1)]"
-            assert choice.shaders[0] == entry + ("singly" if is_single else "edge")
+        for k in (48, 52, 12, 50):
+            sizes = {"m": 37, "n": k // 2 + 1, "k": k, "h": 2}
+            a, b = (
+                random.integers(-3, 4, [sizes[x] for x in axes.split(", ")]).astype(
+                    "f4"
+                )
+                for axes in (left, right)
+            )
+            (c,) = kernel.launch(ctx, (ctx.tensor(a), ctx.tensor(b)), (), (None,))
+            np.testing.assert_array_equal(c.numpy(), numpy(a, b))
+            dims = {dim: sizes[dim] for dim in kernel.dims}
+            (choice,) = ctx.backend.choices(kernel, dims)
+            entries[k] = choice.shaders[0].partition(":")[2]
+    padded = "singly" if form in VECTORS and form != "of a maximum" else "edge"
+    whole = "singly" if form in VECTORS else "edge"
+    assert entries == {48: whole, 52: padded, 12: "edge", 50: "edge"}
 
 
 PRODUCT = """

@@ -23,7 +23,9 @@ from kerngen.verify.contents import contents_of, flat, leaves
 from kerngen.verify.meaning import number
 from kerngen.verify.meaning.evaluate import Contents
 from kerngen.verify.meaning.functions import convert
+from kerngen.verify.meaning.number import BoundedArray
 from kerngen.verify.meaning.programs import CallState, Subject
+from tests.compile import built as compiled
 from tests.compile import checked
 from tests.programs.interpreter import Interpreter
 from tests.programs.memory import Fixed, Memory, Record, at_path, filled, numbers_in
@@ -170,3 +172,22 @@ def test_casts_of_arguments_that_are_not_finite_are_known() -> None:
     assert not found.unsure.any()
     overflown = number.multiply(number.real(3e38), number.real(3e38))
     assert convert(overflown, Scalar.F32, Scalar.I32).unsure.all()
+
+
+def test_sums_of_products_may_be_computed_with_a_factor_taken_out() -> None:
+    """Mesa computes `0.5 * x + 0.5 * u` as `0.5 * (x + u)`, which overflows before."""
+    text = (
+        "kernel f(x: f32[n], u: f32[n]) -> y: f32[n] {"
+        " y[i] = 0.5 * x[i] + u[i] * 0.5; }"
+    )
+    x = np.array([1e38, 2e38, 3e38, 3e38, -2e38], np.float32)
+    u = np.array([1e38, 1e38, 1e38, -3e38, -2e38], np.float32)
+    kernel = checked(text).kernels[0]
+    with compiled(text) as (made,):
+        call = CallState(Subject(kernel, {}, made), {"n": len(x)})
+    with np.errstate(all="ignore"):
+        call.bind([x, u], ())
+        call.execute(kernel.body[0])
+    found = call.contents["y"]
+    assert isinstance(found, BoundedArray)
+    assert np.isfinite(found.error).tolist() == [True, True, False, False, False]

@@ -169,4 +169,4 @@ def _when(condition: Guard) -> str:
     if condition == ALWAYS:
         return ""
     text = guard_text(condition)
-    return f" when {text if len(text) <= _LONGEST else f'{text[:_LONGEST]} ...'}"
+    return f" when {text}" if len(text) <= _LONGEST else " by the lengths of the call"

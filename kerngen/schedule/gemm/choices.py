@@ -40,8 +40,8 @@ or not, the choice took 2 % more than the best of the four for each, at worst 19
 
 NARROW: Final = 64
 FEW_RESULTS: Final = 512 * 512
-"""A triangle, or a convolution, has small tiles if a side is up to 64, or its results are up
-to 512 x 512."""
+"""A triangle has small tiles if a side is up to 64, or its results are up to 512 x 512; the tiles
+of a convolution, too, depend on whether a side is up to 64."""
 
 WIDE: Final = 4096
 """From this many columns on, a convolution of few rows has tiles of 16 x 128."""
@@ -73,8 +73,8 @@ narrow side, sums of up to 32 terms have tiles of 8 terms, as deeper ones would 
 def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
     """Yield the default schedules of a product, each with its guard on the size.
 
-    For a product of two matrices: serial sums of very few terms, shallow tiles, small ones,
-    then those of triangles, or the large ones.
+    For a product of two matrices: serial sums of very few terms, shallow tiles, then those of
+    triangles, or the tiles that should take least time.
     """
     found, _ = product_of(task)
     sides = sides_of(task)
@@ -94,7 +94,9 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
         )
     if found.is_bounded:
         few = any_of(narrow, compare("<=", results, FEW_RESULTS))
-        yield ScheduleChoice("gemm", f"{reason}; few large ones", few, SMALL_OPTIONS)
+        yield ScheduleChoice(
+            "gemm", f"{reason}; there would be few large tiles", few, SMALL_OPTIONS
+        )
         for most, options in BOUNDED_TILES:
             up_to = ALWAYS if most is None else compare("<=", results, most)
             yield ScheduleChoice(
@@ -102,7 +104,8 @@ def tiled_choices(task: Task) -> Iterator[ScheduleChoice]:
             )
         return
     for guard, options in _fastest(task):
-        yield ScheduleChoice("gemm", f"{reason}; of this size", guard, options)
+        least = f"{reason}; these tiles should take least time"
+        yield ScheduleChoice("gemm", least, guard, options)
 
 
 def _fastest(task: Task) -> Iterator[tuple[Guard, Options]]:

@@ -63,9 +63,10 @@ class Operand:
       type, for reuse
     - `group`: for a factor that is no matrix, all indices that only this operand has, for which
       there is one counter, too; `outer` is the last of them (`windows.py`)
-    - `spreads`: whether the four elements of a vector may lie apart, as where they are read
-      or written one by one.  Spread, they are `gap` apart, as many as a line of the tile has
-      vectors: then neighbouring invocations read and write neighbours.
+    - `spreads`: whether the four elements of a vector lie apart where an invocation reads them
+      one by one, across the terms, or with `singly` stores results one by one along `outer`.
+      Spread, they are `gap` apart, as many as a line of the tile has vectors: then
+      neighbouring invocations read and write neighbours.
 
           gap 1:    lane 0 reads 0 1 2 3,       lane 1 reads 4 5 6 7
           gap 16:   lane 0 reads 0 16 32 48,    lane 1 reads 1 17 33 49
@@ -88,6 +89,7 @@ class Operand:
     tiles: dict[tuple[str, str], t.Expr] = field(default_factory=dict)
     group: tuple[Index, ...] = ()
     spreads: bool = False
+    singly: bool = False
     _units: list[_Unit] = field(default_factory=list)
     _vector: str = ""
 
@@ -102,9 +104,8 @@ class Operand:
             axis = own or self.outer
         self.along_terms = axis == self.over[-1]
         self.turns_over = self.along_terms and self.whole
-        in_memory = self.whole and not self.along_terms
-        spread = self.spreads and not in_memory
-        self.gap = self.blocks * self.across if spread else 1
+        apart = self.singly if self.along_terms else not self.whole
+        self.gap = self.blocks * self.across if self.spreads and apart else 1
         # Four neighbours along the terms belong to four lines of the tile.
         self.lines = VECTOR if self.turns_over else 1
         self.linear = linear_read(self.factor, self.outer, self.over, axis)

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final, final
 
 from kerngen.ir.nodes import Expr, Index
@@ -80,6 +81,38 @@ def wide_tensors(found: Contraction, row: Index) -> set[str]:
     return names
 
 
+@final
+class Access(StrEnum):
+    """How a shader reads factors and writes results: by the lengths that it is for.
+
+    Vectors are of four neighbours; they are whole where lengths are multiples of 4.
+    """
+
+    ALIGNED = "aligned"
+    """Vectors are loaded, and vectors are stored."""
+
+    SINGLY = "singly"
+    """Vectors are loaded, but results are stored one by one."""
+
+    EDGE = "edge"
+    """Elements are loaded and stored one by one."""
+
+    @property
+    def loads_vectors(self) -> bool:
+        """Whether factors are loaded by vectors."""
+        return self is not Access.EDGE
+
+    @property
+    def stores_vectors(self) -> bool:
+        """Whether results are stored by vectors."""
+        return self is Access.ALIGNED
+
+    @property
+    def entry(self) -> str:
+        """The name of the entry point, "" for the main one."""
+        return "" if self is Access.ALIGNED else self.value
+
+
 _SIDES: Final = ("row", "column")
 """The names of a place in the result, where a side has several indices."""
 
@@ -89,17 +122,14 @@ _SIDES: Final = ("row", "column")
 class GemmShader:
     """Builds the shader of a product.
 
-    A `whole` shader loads vectors of four, for lengths that are multiples of 4, so that no
-    vector is cut; if it `stores_vectors`, that holds for the columns, too.  If its
-    override PADDED is 1, the number of terms may be no multiple of `k`: the first turn is
+    If the override PADDED is 1, the number of terms may be no multiple of `k`: the first turn is
     padded with zeros.  The padding costs 5 % of a large product, so that there is the
     override, and not a test of the lengths.
     """
 
     task: Task
     tiling: Tiling
-    whole: bool
-    stores_vectors: bool
+    access: Access
     body: list[t.Stmt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -115,9 +145,9 @@ class GemmShader:
         right = t_.micro_n // VECTOR, t_.columns
         # Where they are stored one by one, neighbours in a row are of neighbouring invocations:
         # 1111 x 333 x 2222 of `nt` takes 63 us so on an H200, and 67 where they are not.
-        singly = not self.stores_vectors
+        singly = not self.access.stores_vectors
         self.left = self._operand(found.left, rows, "a", *left)
-        self.right = self._operand(found.right, columns, "b", *right, spreads=singly)
+        self.right = self._operand(found.right, columns, "b", *right, singly=singly)
         self.registers = RegisterTile(
             self.builder,
             self.tiling,
@@ -139,9 +169,9 @@ class GemmShader:
     def _lanes(self, found: Contraction) -> dict[str, int]:
         """Return the tensors that are bound as vectors of four, each with 4."""
         wide: set[str] = set()
-        if self.whole:
+        if self.access.loads_vectors:
             wide = wide_tensors(found, self.row)
-        if self.stores_vectors:
+        if self.access.stores_vectors:
             wide |= vector_tensors(self.task.stage, self.task.values, self.column)
         if self.tiling.stream:
             wide.add(self.task.scratch_name("parts"))
@@ -155,12 +185,11 @@ class GemmShader:
         blocks: int,
         across: int,
         *,
-        spreads: bool = False,
+        singly: bool = False,
     ) -> Operand:
         # A factor with one own index and contiguous terms, as the kernel of a convolution,
         # is read by addresses; only other factors of a convolution are read in windows.
         flat = len(side) == 1 and flat_terms(factor, self.over)
-        along_terms = tile_axis(factor, self.over[-1], side[-1]) == self.over[-1]
         return Operand(
             self.builder,
             factor,
@@ -170,17 +199,11 @@ class GemmShader:
             blocks,
             across,
             self.tiling,
-            self.whole,
+            self.access.loads_vectors,
             group=side if self.joins and not flat else (),
-            spreads=spreads or not along_terms,
+            spreads=True,
+            singly=singly,
         )
-
-    @property
-    def variant(self) -> str:
-        """The name of the shader's entry point, and of its names, after that of the stage."""
-        if not self.whole:
-            return "edge"
-        return "" if self.stores_vectors else "singly"
 
     def shader(self) -> DispatchShader:
         """Build and return the shader."""
@@ -196,7 +219,7 @@ class GemmShader:
             groups=shares.groups if t_.stream else shares.tiles,
             workgroup_size=t_.invocations,
             summary=self._summary(),
-            variant=self.variant,
+            variant=self.access.entry,
             terms=terms,
             trips=shares.trips if t_.stream else turns,
         )
@@ -247,7 +270,7 @@ class GemmShader:
         first = self._let("first_turn", turn % turns)
         last = self._let("last_turn", t.call("min", first + (end - turn), turns))
         last_term = last * self.tiling.k
-        if not self.whole:
+        if not self.access.loads_vectors:
             last_term = t.call("min", last_term, self.builder.size(self.over))
         elif self.padding != t.ZERO:
             last_term = t.Binary("-", last_term, self.padding)
@@ -276,7 +299,7 @@ class GemmShader:
         """
         terms, k = domain_size(self.over), self.tiling.k
         if (
-            self.whole
+            self.access.loads_vectors
             and divides(k, terms) != ALWAYS
             and self.registers.found.is_product
         ):
@@ -316,7 +339,7 @@ class GemmShader:
         """
         operands = (self.left, self.right)
         declared = [stmt for operand in operands for stmt in operand.declare()]
-        if self.whole:
+        if self.access.loads_vectors:
             begin = self._fetch_begin()
         else:
             # Where there are no terms, a factor is empty: nothing of it can be read.
@@ -374,7 +397,7 @@ class GemmShader:
         """
         operands = (self.left, self.right)
         stores = [stmt for operand in operands for stmt in operand.stage(buffer)]
-        if self.whole or not self.registers.found.is_product:
+        if self.access.loads_vectors or not self.registers.found.is_product:
             return stores
         return [self._clear(following > self.end, self._left(following)), *stores]
 
@@ -415,7 +438,7 @@ class GemmShader:
         loaded again, as loads inside of an `if` are slower (docs/decisions/0011).
         """
         body: list[t.Stmt] = []
-        if self.whole and first != t.ZERO:
+        if self.access.loads_vectors and first != t.ZERO:
             last = t.Binary("-", self.end, t.u32(self.tiling.k))
             fetched = t.Ident(self.builder.fresh("fetched"))
             body.append(t.Let(fetched.name, t.call("min", first, last)))
@@ -433,7 +456,7 @@ class GemmShader:
             if (!has_all) { ... }
         """
         left_over = None
-        if not self.whole and not self.registers.found.is_product:
+        if not self.access.loads_vectors and not self.registers.found.is_product:
             left_over = self._left(following)
         terms = range(self.tiling.k)
         every = [self.registers.accumulate(p, buffer, left_over) for p in terms]
@@ -496,7 +519,9 @@ class GemmShader:
         """Yield the call for a total, or for each of its four components."""
         i, columns = place
         each = (
-            [total] if self.stores_vectors else [t.Member(total, c) for c in COMPONENTS]
+            [total]
+            if self.access.stores_vectors
+            else [t.Member(total, c) for c in COMPONENTS]
         )
         for j, part in zip(columns, each, strict=False):
             at = self.left.origin + i, self.right.origin + j
@@ -529,7 +554,7 @@ class GemmShader:
             }
         """
         s = self.builder
-        lanes = LANES if self.stores_vectors else 1
+        lanes = LANES if self.access.stores_vectors else 1
         name = s.fresh("finish")
         batch = {x: t.Ident(s.name(x.name)) for x in batch_of(self.task)}
         row, column = (
@@ -543,16 +568,16 @@ class GemmShader:
         for side, place in zip(self.sides, (row, column), strict=True):
             at |= side_places(s, steps, side, place)
         lowerer = Lowerer(
-            s, at, steps, vector=self.column if self.stores_vectors else None
+            s, at, steps, vector=self.column if self.access.stores_vectors else None
         )
         lowerer.reduced[reduction_of(self.task)] = Value(
-            value, wide=self.stores_vectors
+            value, wide=self.access.stores_vectors
         )
         write_steps(lowerer, self.task.stage)
         body: list[t.Stmt] = [leave_outside(s, row, column), *steps]
         ordered = self._ordered({**batch}, (row, column))
         inputs = [(name.name, "u32") for name in ordered if isinstance(name, t.Ident)]
-        about = f"What becomes of {'four neighbouring totals of a row' if self.stores_vectors else 'one total'}"
+        about = f"What becomes of {'four neighbouring totals of a row' if self.access.stores_vectors else 'one total'}"
         type_ = wgsl_type(self.registers.found.type, lanes)
         signature = (*inputs, (value.name, type_))
         s.declare(

@@ -22,7 +22,7 @@ from kerngen.schedule.contraction import (
     product_of,
     sides_of,
 )
-from kerngen.schedule.gemm.shader import GemmShader, wide_tensors
+from kerngen.schedule.gemm.shader import Access, GemmShader, wide_tensors
 from kerngen.schedule.gemm.stream import TermShares, joining_shader
 from kerngen.schedule.gemm.tiling import DEFAULT, VECTOR, Tiling, tiling_of
 from kerngen.schedule.lowering.steps import last_extents, vector_tensors
@@ -66,17 +66,17 @@ def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
     - `edge`: single elements
     """
     tiling = tiling_of(options)
-    loads, stores = _whole_vectors(task)
-    yield from _of_vectors(task, tiling, all_of(loads, stores), stores=True)
-    if stores != ALWAYS and _loads_apart(task):
-        yield from _of_vectors(task, tiling, loads, stores=False)
-    yield _variant(task, tiling, "edge", ALWAYS)
+    loading, storing = _whole_vectors(task)
+    yield from _of_vectors(task, tiling, Access.ALIGNED, all_of(loading, storing))
+    if storing != ALWAYS and _loads_apart(task):
+        yield from _of_vectors(task, tiling, Access.SINGLY, loading)
+    yield _variant(task, tiling, Access.EDGE, ALWAYS)
 
 
 def _of_vectors(
-    task: Task, tiling: Tiling, vectors: Guard, *, stores: bool
+    task: Task, tiling: Tiling, access: Access, vectors: Guard
 ) -> Iterator[Variant]:
-    """Yield the variants that load whole vectors under the condition `vectors`.
+    """Yield the variants that load whole vectors, under the condition `vectors`.
 
     Only a sum of products may be padded: a product with 0 adds nothing to it.
     """
@@ -86,12 +86,11 @@ def _of_vectors(
     terms = domain_size(found.over)
     even = divides(tiling.k, terms)
     full = all_of(even, compare(">", terms, 0))
-    name = "aligned" if stores else "singly"
-    aligned = _variant(task, tiling, name, all_of(full, vectors))
+    aligned = _variant(task, tiling, access, all_of(full, vectors))
     yield aligned
     if found.is_product and even != ALWAYS:
+        padded = "padded" if access is Access.ALIGNED else "singly_padded"
         long = compare(">=", terms, tiling.k)
-        padded = "padded" if stores else "singly_padded"
         yield _padded(aligned, padded, all_of(long, vectors))
 
 
@@ -101,25 +100,24 @@ def _padded(aligned: Variant, name: str, when: Guard) -> Variant:
     Its shader has the same text: the override PADDED makes it pad the first turn with zeros.
     """
     first, *others = aligned.shaders
-    constants = tuple((name, 1) for name, _ in first.constants)
+    constants = tuple((constant, 1) for constant, _ in first.constants)
     shaders = (replace(first, constants=constants), *others)
     return replace(aligned, name=name, when=when, shaders=shaders)
 
 
-def _variant(task: Task, tiling: Tiling, name: str, when: Guard) -> Variant:
-    whole, stores_vectors = name != "edge", name == "aligned"
-    if not whole and replace(tiling, stream=0) == DEFAULT:
+def _variant(task: Task, tiling: Tiling, access: Access, when: Guard) -> Variant:
+    if access is Access.EDGE and replace(tiling, stream=0) == DEFAULT:
         tiling = replace(tiling, micro_n=EDGE_COLUMNS)
-    writer = GemmShader(task, tiling, whole, stores_vectors)
+    writer = GemmShader(task, tiling, access)
     shader = writer.shader()
     if not tiling.stream:
-        return Variant(name, when, (shader,))
+        return Variant(access.value, when, (shader,))
     shares = TermShares.of(task, tiling)
     slots = shares.if_joined(shares.groups * (2 * tiling.m * tiling.n))
     scratch = Scratch(task.scratch_name("parts"), slots)
     spread = writer.right.gap > 1
-    joined = joining_shader(task, tiling, wide=stores_vectors, spread=spread)
-    return Variant(name, when, (shader, joined), (scratch,))
+    joined = joining_shader(task, tiling, wide=access.stores_vectors, spread=spread)
+    return Variant(access.value, when, (shader, joined), (scratch,))
 
 
 def _axes(found: Contraction, row: Index) -> Iterator[Index | None]:

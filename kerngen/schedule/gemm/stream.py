@@ -52,12 +52,12 @@ tiles of 128 x 64 with 128 terms to a share, 15.2 with 64, 22.5 with 32; in tile
 13.0 with all 512 terms, 16.1 with 256.
 """
 
-JOIN_TURNS: Final = 12
-"""Twice the cost of writing and reading the slots, in turns of all workgroups.
+JOIN_COST: Final = 6
+"""The cost of writing and reading the slots, in turns of all workgroups.
 
-That cost is 6 turns.  `TermShares.share` compares twice the costs with twice the saving, as
-the last wave of workgroups takes about half of a wave's time: an even share saves half of
-the turns that it is shorter by.  On an H200, of 80 shapes with sides of 32 to 11,000, the
+`TermShares.share` compares twice the costs with twice the saving, as the last wave of
+workgroups takes about half of a wave's time: an even share saves half of the turns that it
+is shorter by.  On an H200, of 80 shapes with sides of 32 to 11,000, the
 choice cost 1 % beside the better of both, at worst 20 %.  In tiles of 128 x 64, 1544 x 72 x
 3060 takes 53 us shared and 29 with a workgroup for each tile, 1024 x 100 x 1852 takes 36 and
 18, 286 x 728 x 3546 takes 80 and 100.
@@ -134,6 +134,11 @@ class TermShares:
         return host.maximum(host.ceil_div(self.all_turns, self.most), self.least)
 
     @property
+    def waves(self) -> host.Size:
+        """The turns that a device takes with a workgroup for each tile."""
+        return self.turns * host.ceil_div(self.tiles, self.most)
+
+    @property
     def share(self) -> host.Size:
         """The turns of a workgroup: an even share, or all turns of a tile.
 
@@ -153,10 +158,9 @@ class TermShares:
         workgroups is shared: 46 > 20 + 4 + 12.  1544 x 72 x 3060 is not: 10 < 8 + 4 + 12.
         """
         groups = host.ceil_div(self.all_turns, self.even_share)
-        slots = host.ceil_div(groups * JOIN_TURNS, self.most)
+        slots = host.ceil_div(groups * (2 * JOIN_COST), self.most)
         shared = host.add(self.even_share, self.least, slots)
-        waves = self.turns * host.ceil_div(self.tiles, self.most)
-        pays = host.compare(">", waves, shared)
+        pays = host.compare(">", self.waves, shared)
         return host.select(pays, self.even_share, self.turns)
 
     @property
@@ -164,10 +168,11 @@ class TermShares:
         """About how many turns pass until all tiles are done, where `most` workgroups run at once.
 
         With a workgroup for each tile, the tiles that are left wait for others to end; with
-        even shares, all end together, and the second dispatch takes as long as 6 turns.
+        even shares, all end together, and the second dispatch takes as long as 6 turns.  The
+        less of both is closer to what tiles take than the one that `share` chooses, which
+        asks for more of a saving: it knows that a last wave is quick.
         """
-        waves = self.turns * host.ceil_div(self.tiles, self.most)
-        return host.minimum(waves, self.even_share + JOIN_TURNS // 2)
+        return host.minimum(self.waves, self.even_share + JOIN_COST)
 
     @property
     def trips(self) -> host.Size:

@@ -266,8 +266,31 @@ class Evaluator:
             return vectors.multiplied(left, right, a, b)
         left, right = vectors.widened(left, a, b), vectors.widened(right, b, a)
         result = operation(expr.op, left, right, scalar_of(a))
+        if expr.op in {"+", "-"} and expr.type is Scalar.F32:
+            result = self._factored(expr, left, right, result, scope)
         if self.watch and scalar_of(a) is Scalar.F32:
             self.watch.operator(expr.op, left, right, result)
+        return result
+
+    def _factored(
+        self,
+        expr: ir.Binary,
+        left: BoundedArray,
+        right: BoundedArray,
+        result: BoundedArray,
+        scope: EvaluationScope,
+    ) -> BoundedArray:
+        """Return a sum or difference, unknown where it may overflow with a factor taken out.
+
+        Compilers of shaders may compute `0.5 * a + 0.5 * b` as `0.5 * (a + b)`: Mesa does.
+        """
+        others = [*factors_of(expr.right)]
+        for factor in dict.fromkeys(factors_of(expr.left)):
+            if factor in others:
+                scale = np.abs(self.of(factor, scope).value)
+                with np.errstate(all="ignore"):
+                    whole = (left.size + right.size) / np.minimum(scale, 1)
+                result = doubted(result, (scale > 0) & ~(whole <= number.HIGHEST))
         return result
 
     def _select(self, expr: ir.Select, scope: EvaluationScope) -> BoundedArray:
