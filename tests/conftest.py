@@ -182,4 +182,5 @@ def always_shared() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kerngen.schedule.gemm.stream.LEAST_WORK", 1)
         patch.setattr("kerngen.schedule.gemm.stream.JOIN_COST", 0)
+        patch.setattr("kerngen.schedule.gemm.stream.FAR_APART", 2**30)
         yield

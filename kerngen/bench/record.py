@@ -42,7 +42,7 @@ class ResultData(TypedDict):
     """The result of a case as data: timings by contestant, and why some are missing.
 
     `least` is the shortest time in seconds that the ceilings allow.  Older files have no
-    `walls`.
+    `walls`.  A result that was taken over from an earlier run has that run's `date`.
     """
 
     name: str
@@ -54,6 +54,7 @@ class ResultData(TypedDict):
     timings: dict[str, TimingData]
     notes: dict[str, str]
     walls: NotRequired[dict[str, WallsData]]
+    date: NotRequired[str]
 
 
 class RunData(TypedDict):

@@ -90,6 +90,8 @@ def _section(name: str, data: PerformanceData) -> Iterator[str]:
         yield f"\n![Beside {_peers(run)[0]}](performance/ratios-{name}.png)"
     yield ""
     yield from _table(run["results"], _peers(run))
+    for date in sorted({each["date"] for each in run["results"] if "date" in each}):
+        yield f"\n\\* of an earlier run on such a machine, {date[:10]}, with the schedules of that day"
     for peer in _few(run):
         timed = [each for each in run["results"] if peer in each["timings"]]
         yield ""
@@ -119,7 +121,7 @@ def _by_the_wall(run: RunData) -> Iterator[str]:
     yield _cells(["---", "---", *("---:" for _ in names)])
     for result in timed:
         times = [", ".join(wall_times(result, name)) for name in names]
-        yield _cells([result["name"], sizes(result), *times])
+        yield _cells([_name(result), sizes(result), *times])
 
 
 def _peers(run: RunData) -> list[str]:
@@ -147,7 +149,7 @@ def _table(results: Sequence[ResultData], peers: Sequence[str]) -> Iterator[str]
 def _row(result: ResultData, peers: Sequence[str]) -> list[str]:
     timings = result["timings"]
     own = next((timings[name] for name in OURS if name in timings), None)
-    cells = [result["name"], sizes(result)]
+    cells = [_name(result), sizes(result)]
     if own is None:
         cells += ["-"] * 4
     else:
@@ -161,6 +163,11 @@ def _row(result: ResultData, peers: Sequence[str]) -> list[str]:
         cells.append(_rate(result, peer))
         cells.append(_ratio(result, peer) if both else "")
     return cells
+
+
+def _name(result: ResultData) -> str:
+    """Return the kernel's name, marked in a result of an earlier run."""
+    return f"{result['name']} \\*" if "date" in result else result["name"]
 
 
 def _rate(result: ResultData, name: str) -> str:
