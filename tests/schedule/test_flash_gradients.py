@@ -6,6 +6,7 @@ import re
 from functools import cache
 from importlib import import_module
 from inspect import signature
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
+import kerngen_kernels.attention
 from kerngen.compiler import compile_text
 from kerngen.plan.size import symbols
 from kerngen.schedule.program import KernelProgram
@@ -153,3 +155,29 @@ def test_numpys_gradients_are_torchs(name: str) -> None:
     for mine, theirs in zip(case.gradients(given), (q, k, v), strict=True):
         assert theirs.grad is not None
         np.testing.assert_allclose(mine, theirs.grad.numpy(), rtol=1e-9, atol=1e-12)
+
+
+TILES = {
+    "causal_attention": "flash_tile128x128x128",
+    "causal_attention_backward": "flash_micro8x4",
+}
+
+
+@pytest.mark.parametrize("name", ["causal_attention", "causal_attention_backward"])
+def test_tiles_with_the_most_keys_come_first(name: str) -> None:
+    """Of all heads: their rows never get more keys from one workgroup to the next."""
+    folder = Path(kerngen_kernels.attention.__file__).parent / "wgsl" / "attention"
+    text = (folder / f"{name}.{TILES[name]}.wgsl").read_text("utf-8")
+    places = re.findall(r"let tile_row = (.*) \* (\d+)u;\n", text)
+    assert len(places) >= 2
+    rows, heads = 8, 3
+    sizes = {"tile_rows": rows, "tile_columns": 1, "tile_heads": heads}
+    wanted = [row for row in range(rows) for _ in range(heads)]
+    for place, _ in places:
+        code = place.replace("/", "//").replace("1u", "1")
+        found = [eval(code, {**sizes, "group": g}) for g in range(rows * heads)]
+        assert found in (wanted[::-1], wanted)
+    # Queries go over the keys before them; keys, for dk and dv, over the queries behind them.
+    assert any("tile_rows - 1u" in place for place, _ in places)
+    last = any("tile_rows - 1u" not in place for place, _ in places)
+    assert last == (name == "causal_attention_backward")

@@ -58,10 +58,12 @@ class ChunkPlace:
         """The WGSL condition that the chunk has the first queries of its heads."""
         return self.first.equals(0)
 
-    def place(self, shader: ShaderBuilder, body: list[t.Stmt], head: t.Expr) -> t.Expr:
+    def place(
+        self, shader: ShaderBuilder, body: list[t.Stmt], head: t.Expr, heads: t.Expr
+    ) -> t.Expr:
         """Append the variables of the chunk to `body`; return the number among all heads.
 
-        `head` is the workgroup's head within the chunk.  In WGSL:
+        `head` is the workgroup's head within the chunk, which has `heads`.  In WGSL:
 
             let chunk = u32(row_numbers[...]);
             let first_query = chunk % rounds * queries;
@@ -69,16 +71,14 @@ class ChunkPlace:
 
         The WGSL returns early in workgroups past the last head.
         """
-        chunk, rounds, heads, whole = (
-            t.Ident(shader.fresh(x)) for x in ("chunk", "rounds", "heads", "whole_head")
+        chunk, rounds, whole = (
+            t.Ident(shader.fresh(x)) for x in ("chunk", "rounds", "whole_head")
         )
         # `rounds` is computed with the variable `queries`, not with its formula again.
         known = {self.chunks.queries: self.queries}
         number = self.numbers.element(to_wgsl(self.chunks.counter, shader))
         body += [
             t.Let(self.head.name, head),
-            t.Let(heads.name, to_wgsl(self.chunks.heads, shader)),
-            t.If(self.head >= heads, (t.Return(),)),
             t.Let(chunk.name, t.call("u32", number)),
             t.Let(self.queries.name, to_wgsl(self.chunks.queries, shader)),
             t.Let(rounds.name, to_wgsl(self.chunks.rounds, shader, known)),

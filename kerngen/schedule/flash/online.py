@@ -16,7 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 from kerngen.ir.types import F32_MAX
-from kerngen.schedule.flash.tile_pass import KeyPass, Rows, Weights, rows_of
+from kerngen.schedule.flash.tile_pass import KeyPass, Rows, rows_of
+from kerngen.schedule.flash.weights import Weights
 from kerngen.schedule.gemm.tiling import VECTOR
 from kerngen.schedule.lowering.values import COMPONENTS
 from kerngen.shader import tree as t

@@ -141,16 +141,16 @@ class StoredSumShader(KeyPass):
         s, chunks = self.builder, self.chunks
         assert chunks, "set above"
         taker = chunks.chunks.taker
-        self.place_tile((self.sum.column,))
         self.result_row = taker.tiles.row
+        bounds = KeyBounds.of_mask(
+            mask_of(self.sum.weight), self.result_row, taker.tiles.key
+        )
+        self.place_tile((self.sum.column,), bounds)
         self.first_row = self.let("first_row", chunks.first + self.tile_row)
         count = s.extent(self.result_row.extent)
         self.body.append(t.If(self.first_row >= count, (t.Return(),)))
         self.at[self.head] = chunks.head
         end = t.call("min", self.first_row + self.tiling.queries, count)
-        bounds = KeyBounds.of_mask(
-            mask_of(self.sum.weight), self.result_row, taker.tiles.key
-        )
         ends = self.first_row, t.Binary("-", end, t.ONE)
         self.begin, self.end = bounds.write(s, self.body, ends, self.tiling.terms)
 

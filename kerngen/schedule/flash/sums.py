@@ -44,12 +44,12 @@ from kerngen.schedule.flash.scale import row_values, share, sum_values
 from kerngen.schedule.flash.tile_pass import (
     KeyPass,
     TileProduct,
-    Weights,
     in_vectors,
     values_in_vectors,
     weighted_values,
 )
 from kerngen.schedule.flash.tiling import FlashTiling
+from kerngen.schedule.flash.weights import Weights
 from kerngen.schedule.gemm.operand import Operand
 from kerngen.schedule.gemm.register_tile import RegisterTile
 from kerngen.schedule.lowering.builder import wgsl_type

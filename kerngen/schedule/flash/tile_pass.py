@@ -28,11 +28,13 @@ from kerngen.schedule.contraction import LEFT, RIGHT, Contraction, tile_axis
 from kerngen.schedule.flash.chunk_place import ChunkPlace
 from kerngen.schedule.flash.key_bounds import KeyBounds
 from kerngen.schedule.flash.tiling import FlashTiling
-from kerngen.schedule.gemm.operand import BANKS, Operand
+from kerngen.schedule.flash.weights import Weights
+from kerngen.schedule.gemm.operand import Operand
 from kerngen.schedule.gemm.register_tile import RegisterTile
 from kerngen.schedule.gemm.tiling import VECTOR, Tiling
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.linear_bounds import grow
 from kerngen.schedule.lowering.steps import tensors_in_runs, vector_tensors, write_steps
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
@@ -40,9 +42,6 @@ from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
 from kerngen.schedule.task import Task
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
-
-_BYTES = 16
-"""The size of a `vec4f`."""
 
 Rows: TypeAlias = Sequence[Sequence[t.Ident]]
 """An invocation's part of a tile: for each of its rows, the vectors of four keys."""
@@ -82,66 +81,6 @@ class TileProduct:
     rows: Operand
     keys: Operand
     sums: RegisterTile
-
-
-@final
-@dataclass
-class Weights:
-    """The tile of weights in workgroup memory: a line per key, of vectors of four rows.
-
-    With 64 rows of which an invocation has 8, for 16 keys at a time:
-
-        var<workgroup> weight_tile: array<array<vec4f, 16>, 16>;      // key, vector of rows
-
-    A register tile multiplies it with the values: it is used in place of the left `Operand`.
-    """
-
-    builder: ShaderBuilder
-    tiling: Tiling
-    lines: int
-    key: Index
-    name: str = "w"
-
-    def __post_init__(self) -> None:
-        """Declare the tile."""
-        self.blocks = self.tiling.micro_m // VECTOR
-        self.across = self.tiling.rows
-        length = self.blocks * self.across
-        type_ = f"array<array<vec4f, {length}>, {self.lines}>"
-        size = _BYTES * length * self.lines
-        self._tile = self.builder.workgroup_array("weight_tile", type_, size)
-
-    @property
-    def counter(self) -> str:
-        """The name of the variable that counts the keys."""
-        return self.key.name
-
-    def tile(self, buffer: t.Expr | None) -> t.Expr:
-        """Return the tile's WGSL variable; there is only one `buffer`."""
-        del buffer
-        return self._tile
-
-    def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: t.Expr) -> t.Expr:
-        """Return the element of `line` with the weights of four rows for key number `term`."""
-        return self.place(line, block, at, term // VECTOR % self._turn)
-
-    def place(self, line: t.Expr, block: int, at: t.Expr, turn: t.Expr) -> t.Expr:
-        """Return the element of `line` for a block of four rows, of the invocations' row `at`.
-
-        The place is XORed with `turn`, a part of the line's number: else neighbouring lanes,
-        which store to adjacent lines, would meet in few banks of workgroup memory.
-        """
-        if turn != t.ZERO:
-            at = t.Binary("^", at, turn)
-        return line[at + block * self.across]
-
-    @property
-    def _turn(self) -> int:
-        return min(self.across, BANKS)
-
-    def own(self, line: t.Expr, column: t.Expr, row: t.Expr, block: int) -> t.Expr:
-        """Return the element in which an invocation stores four rows' weights for a key."""
-        return self.place(self._tile[line], block, row, column % self._turn)
 
 
 class KeyPass:
@@ -253,26 +192,38 @@ class KeyPass:
     def tile_count(self, columns: Sequence[Index]) -> Size:
         """Return how many tiles there are, and so workgroups."""
         rows, across = self.tiled_axes(columns)
-        heads = self.chunks.heads if self.chunks else domain_size(self.batch)
-        return heads * rows * across
+        return self._head_count * rows * across
 
-    def place_tile(self, columns: Sequence[Index]) -> None:
-        """Emit code that computes a workgroup's tile: batch indices, first row and column."""
+    @property
+    def _head_count(self) -> Size:
+        """How many heads a dispatch has: those of a chunk, or all."""
+        return self.chunks.heads if self.chunks else domain_size(self.batch)
+
+    def place_tile(self, columns: Sequence[Index], bounds: KeyBounds) -> None:
+        """Emit code that computes a workgroup's tile: batch indices, first row and column.
+
+        Under a mask, the tiles of all heads with the most keys come first: where one ends, a
+        device begins the next, so that the short ones fill up what is left at the end.  Of 32
+        heads with 32 tiles each, on 132 multiprocessors, the last end 1 % after an even
+        division would, and 14 % where one head came after another.
+        """
         s = self.builder
         group = self.let("group", linear_group(s))
         tile_rows, tile_columns = self.tiled_axes(columns)
         rows = self.let("tile_rows", to_wgsl(tile_rows, s))
         across = self.let("tile_columns", to_wgsl(tile_columns, s))
-        head: t.Expr = group // across // rows
+        heads = self.let("tile_heads", to_wgsl(self._head_count, s))
+        self.body.append(t.If(group >= heads * rows * across, (t.Return(),)))
+        number = group // across
+        head, row = number // rows, number % rows
+        if bounds.bounds:
+            head, row = number % heads, number // heads
+            if grow(bounds.bounds):
+                row = t.Binary("-", t.Binary("-", rows, t.ONE), row)
         if self.chunks:
-            head = self.chunks.place(s, self.body, head)
-        else:
-            tiles = s.size(self.batch) * rows * across
-            self.body.append(t.If(group >= tiles, (t.Return(),)))
+            head = self.chunks.place(s, self.body, head, heads)
         self.at = unravel(s, self.body, self.batch, head)
-        # The last rows first: under a causal mask they have the most keys.
-        number = t.Binary("-", t.Binary("-", rows, t.ONE), group // across % rows)
-        self.tile_row = self.let("tile_row", number * self.tiling.queries)
+        self.tile_row = self.let("tile_row", row * self.tiling.queries)
         self.tile_column = self.let("tile_column", group % across * self.tiling.columns)
         self.first_row = self.tile_row
 
@@ -282,7 +233,7 @@ class KeyPass:
         `columns` are the columns of all sums; `bounds` bound the keys of the tile's rows.
         """
         s = self.builder
-        self.place_tile(columns)
+        self.place_tile(columns, bounds)
         self.bounded = bool(bounds.bounds)
         last = t.call(
             "min", self.tile_row + self.tiling.queries, s.extent(self.row_index.extent)

@@ -27,7 +27,7 @@ from kerngen.schedule.gemm.register_tile import RegisterTile, TermConditions
 from kerngen.schedule.gemm.stream import ProductTiles
 from kerngen.schedule.gemm.tiling import Tiling
 from kerngen.schedule.lowering.expressions import Lowerer
-from kerngen.schedule.lowering.linear_bounds import LinearBound
+from kerngen.schedule.lowering.linear_bounds import LinearBound, grow
 from kerngen.shader import tree as t
 
 Ends: TypeAlias = tuple[t.Expr, t.Expr]
@@ -62,7 +62,7 @@ class TermRange:
     @property
     def grow(self) -> tuple[bool, bool]:
         """Whether later rows of tiles need more terms, and whether later columns do."""
-        return _grow(self.found.row_bounds), _grow(self.found.column_bounds)
+        return grow(self.found.row_bounds), grow(self.found.column_bounds)
 
     def write(self, origin: Ends, begin: t.Expr, end: t.Expr, padding: t.Expr) -> Ends:
         """Append variables for the tile's first term and the end of its turns; return both.
@@ -231,12 +231,6 @@ class TermRange:
             for v in range(self.tiling.micro_n // 4)
         )
         return [_limits(lowerer, self.found.column_bounds, at) for at in places]
-
-
-def _grow(bounds: Iterable[LinearBound]) -> bool:
-    """Whether there are more terms for later rows (or columns), as with `p <= i`."""
-    moves = {bound.slope > 0 if bound.is_upper else bound.slope < 0 for bound in bounds}
-    return moves == {True}
 
 
 def _none() -> _Bounds:

@@ -6,6 +6,7 @@ is loosest at the first or the last row, and tightest at the other one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, final
 
@@ -96,6 +97,12 @@ class LinearBound:
         """Return the bound at `first` or `last`, whichever is looser if none wraps."""
         falls = (self.slope < 0) == self.is_upper
         return self.at(lowerer, first if falls else last)
+
+
+def grow(bounds: Iterable[LinearBound]) -> bool:
+    """Whether later rows have more keys, as with `p <= i`."""
+    moves = {bound.slope > 0 if bound.is_upper else bound.slope < 0 for bound in bounds}
+    return moves == {True}
 
 
 def bound_of(

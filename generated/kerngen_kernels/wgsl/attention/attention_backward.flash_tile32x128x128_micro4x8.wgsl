@@ -51,12 +51,13 @@ fn dq_(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = (u.d + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_row = group / tile_columns % tile_rows * 32u;
     let tile_column = group % tile_columns * 128u;
 
     let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
@@ -1191,12 +1192,13 @@ fn dk_dv(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 31u) >> 5u;
     let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_row = group / tile_columns % tile_rows * 32u;
     let tile_column = group % tile_columns * 128u;
 
     let column_4 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
@@ -2859,12 +2861,13 @@ fn dq_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = (u.d + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_row = group / tile_columns % tile_rows * 32u;
     let tile_column = group % tile_columns * 128u;
 
     let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
@@ -4063,12 +4066,13 @@ fn dk_dv_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 31u) >> 5u;
     let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_row = group / tile_columns % tile_rows * 32u;
     let tile_column = group % tile_columns * 128u;
 
     let column_4 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);

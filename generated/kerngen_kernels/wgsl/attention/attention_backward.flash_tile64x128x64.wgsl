@@ -51,12 +51,13 @@ fn dq_(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 63u) >> 6u;
     let tile_columns = (u.d + 63u) >> 6u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_row = group / tile_columns % tile_rows * 64u;
     let tile_column = group % tile_columns * 64u;
 
     let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
@@ -1489,12 +1490,13 @@ fn dk_dv(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 63u) >> 6u;
     let tile_columns = (max(u.d, u.e) + 63u) >> 6u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_row = group / tile_columns % tile_rows * 64u;
     let tile_column = group % tile_columns * 64u;
 
     let column_4 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
@@ -3449,12 +3451,13 @@ fn dq_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 63u) >> 6u;
     let tile_columns = (u.d + 63u) >> 6u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_row = group / tile_columns % tile_rows * 64u;
     let tile_column = group % tile_columns * 64u;
 
     let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
@@ -4967,12 +4970,13 @@ fn dk_dv_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 63u) >> 6u;
     let tile_columns = (max(u.d, u.e) + 63u) >> 6u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_row = group / tile_columns % tile_rows * 64u;
     let tile_column = group % tile_columns * 64u;
 
     let column_4 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);

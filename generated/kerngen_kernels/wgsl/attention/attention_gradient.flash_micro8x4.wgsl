@@ -73,12 +73,13 @@ fn main(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 63u) >> 6u;
     let tile_columns = 1u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_row = group / tile_columns % tile_rows * 64u;
     let tile_column = group % tile_columns * 64u;
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
 
@@ -860,12 +861,13 @@ fn dq_(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 63u) >> 6u;
     let tile_columns = (u.d + 63u) >> 6u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_row = group / tile_columns % tile_rows * 64u;
     let tile_column = group % tile_columns * 64u;
 
     let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
@@ -1770,12 +1772,13 @@ fn dk_dv(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 63u) >> 6u;
     let tile_columns = (max(u.d, u.e) + 63u) >> 6u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_row = group / tile_columns % tile_rows * 64u;
     let tile_column = group % tile_columns * 64u;
 
     let column_4 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
@@ -2960,12 +2963,13 @@ fn edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 63u) >> 6u;
     let tile_columns = 1u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_row = group / tile_columns % tile_rows * 64u;
     let tile_column = group % tile_columns * 64u;
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
 
@@ -3733,12 +3737,13 @@ fn dq_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 63u) >> 6u;
     let tile_columns = (u.d + 63u) >> 6u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_row = group / tile_columns % tile_rows * 64u;
     let tile_column = group % tile_columns * 64u;
 
     let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
@@ -4666,12 +4671,13 @@ fn dk_dv_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 63u) >> 6u;
     let tile_columns = (max(u.d, u.e) + 63u) >> 6u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_row = group / tile_columns % tile_rows * 64u;
     let tile_column = group % tile_columns * 64u;
 
     let column_4 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);

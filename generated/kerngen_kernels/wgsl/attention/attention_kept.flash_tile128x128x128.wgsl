@@ -78,12 +78,13 @@ fn main(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 127u) >> 7u;
     let tile_columns = (u.e + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 128u;
+    let tile_row = group / tile_columns % tile_rows * 128u;
     let tile_column = group % tile_columns * 128u;
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
 
@@ -1531,12 +1532,13 @@ fn edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 127u) >> 7u;
     let tile_columns = (u.e + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 128u;
+    let tile_row = group / tile_columns % tile_rows * 128u;
     let tile_column = group % tile_columns * 128u;
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
 

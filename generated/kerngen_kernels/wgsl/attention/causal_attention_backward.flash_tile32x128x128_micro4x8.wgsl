@@ -53,12 +53,13 @@ fn dq_(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = (u.d + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -1211,12 +1212,13 @@ fn dk_dv(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 31u) >> 5u;
     let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = group / tile_columns / tile_heads * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.s);
     let first_row = i32(tile_row);
@@ -2913,12 +2915,13 @@ fn dq_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = (u.d + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -4121,12 +4124,13 @@ fn dk_dv_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 31u) >> 5u;
     let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = group / tile_columns / tile_heads * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.s);
     let first_row = i32(tile_row);

@@ -73,22 +73,22 @@ fn dk_dv(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 31u) >> 5u;
     let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
-    let head = group / tile_columns / tile_rows;
-    let heads = (u.b * u.h + max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u) - 1u) / max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u);
-    if (head >= heads) {
+    let tile_heads = (u.b * u.h + max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u) - 1u) / max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u);
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
+    let head = group / tile_columns % tile_heads;
     let chunk = u32(row_numbers[(u.b * u.h * u.s * 3u) >> 2u][(u.b * u.h * u.s * 3u) & 3u]);
     let queries = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u;
     let rounds = (max(u.s, 1u) + queries - 1u) / queries;
     let first_query = chunk % rounds * queries;
-    let whole_head = chunk / rounds * heads + head;
+    let whole_head = chunk / rounds * tile_heads + head;
     if (whole_head >= u.b * u.h) {
         return;
     }
     let n = whole_head / u.h;
     let g = whole_head % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_row = group / tile_columns / tile_heads * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.s);
     let first_row = i32(tile_row);
@@ -1761,22 +1761,22 @@ fn dq_(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 2u;
     let tile_columns = (u.d + 127u) >> 7u;
-    let head = group / tile_columns / tile_rows;
-    let heads = (u.b * u.h + max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u) - 1u) / max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u);
-    if (head >= heads) {
+    let tile_heads = (u.b * u.h + max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u) - 1u) / max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u);
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
+    let head = group / tile_columns % tile_heads;
     let chunk = u32(row_numbers_dq_[u.b * u.h * u.s * 3u]);
     let queries = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u;
     let rounds = (max(u.s, 1u) + queries - 1u) / queries;
     let first_query = chunk % rounds * queries;
-    let whole_head = chunk / rounds * heads + head;
+    let whole_head = chunk / rounds * tile_heads + head;
     if (whole_head >= u.b * u.h) {
         return;
     }
     let n = whole_head / u.h;
     let g = whole_head % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 64u;
     let tile_column = group % tile_columns * 128u;
     let first_row = first_query + tile_row;
     if (first_row >= u.s) {
@@ -2325,22 +2325,22 @@ fn dk_dv_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 31u) >> 5u;
     let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
-    let head = group / tile_columns / tile_rows;
-    let heads = (u.b * u.h + max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u) - 1u) / max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u);
-    if (head >= heads) {
+    let tile_heads = (u.b * u.h + max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u) - 1u) / max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u);
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
+    let head = group / tile_columns % tile_heads;
     let chunk = u32(row_numbers_dk_dv_edge[u.b * u.h * u.s * 3u]);
     let queries = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u;
     let rounds = (max(u.s, 1u) + queries - 1u) / queries;
     let first_query = chunk % rounds * queries;
-    let whole_head = chunk / rounds * heads + head;
+    let whole_head = chunk / rounds * tile_heads + head;
     if (whole_head >= u.b * u.h) {
         return;
     }
     let n = whole_head / u.h;
     let g = whole_head % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let tile_row = group / tile_columns / tile_heads * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.s);
     let first_row = i32(tile_row);
@@ -4092,22 +4092,22 @@ fn dq_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 2u;
     let tile_columns = (u.d + 127u) >> 7u;
-    let head = group / tile_columns / tile_rows;
-    let heads = (u.b * u.h + max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u) - 1u) / max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u);
-    if (head >= heads) {
+    let tile_heads = (u.b * u.h + max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u) - 1u) / max((u.b * u.h + max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u) - 1u) / max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 8192u), 1u), 1u);
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
+    let head = group / tile_columns % tile_heads;
     let chunk = u32(row_numbers_dq_[u.b * u.h * u.s * 3u]);
     let queries = min(min((max(u.s, 1u) + 127u) >> 7u, 8u), max(min(max(min(u.b * u.h * (u.s + u.t), 33554432u / max(u.d + u.e, 1u) + 1u) * (u.d + u.e) * 4u, 33554432u), 134217728u) / (((max(u.t, 1u) + 63u) >> 6u) * 8192u), 1u)) * 128u;
     let rounds = (max(u.s, 1u) + queries - 1u) / queries;
     let first_query = chunk % rounds * queries;
-    let whole_head = chunk / rounds * heads + head;
+    let whole_head = chunk / rounds * tile_heads + head;
     if (whole_head >= u.b * u.h) {
         return;
     }
     let n = whole_head / u.h;
     let g = whole_head % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 64u;
     let tile_column = group % tile_columns * 128u;
     let first_row = first_query + tile_row;
     if (first_row >= u.s) {

@@ -77,12 +77,13 @@ fn main(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 63u) >> 6u;
     let tile_columns = 1u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 64u;
     let tile_column = group % tile_columns * 64u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -869,12 +870,13 @@ fn dq_(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 63u) >> 6u;
     let tile_columns = (u.d + 63u) >> 6u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 64u;
     let tile_column = group % tile_columns * 64u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -1788,12 +1790,13 @@ fn dk_dv(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 63u) >> 6u;
     let tile_columns = (max(u.d, u.e) + 63u) >> 6u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = group / tile_columns / tile_heads * 64u;
     let tile_column = group % tile_columns * 64u;
     let all_keys = i32(u.s);
     let first_row = i32(tile_row);
@@ -2994,12 +2997,13 @@ fn edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 63u) >> 6u;
     let tile_columns = 1u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 64u;
     let tile_column = group % tile_columns * 64u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -3772,12 +3776,13 @@ fn dq_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 63u) >> 6u;
     let tile_columns = (u.d + 63u) >> 6u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 64u;
     let tile_column = group % tile_columns * 64u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -4709,12 +4714,13 @@ fn dk_dv_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 63u) >> 6u;
     let tile_columns = (max(u.d, u.e) + 63u) >> 6u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = group / tile_columns / tile_heads * 64u;
     let tile_column = group % tile_columns * 64u;
     let all_keys = i32(u.s);
     let first_row = i32(tile_row);

@@ -77,12 +77,13 @@ fn main(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = 1u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -793,12 +794,13 @@ fn dq_(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = (u.d + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -1951,12 +1953,13 @@ fn dk_dv(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 31u) >> 5u;
     let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = group / tile_columns / tile_heads * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.s);
     let first_row = i32(tile_row);
@@ -3647,12 +3650,13 @@ fn edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = 1u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -4381,12 +4385,13 @@ fn dq_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = (u.d + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -5589,12 +5594,13 @@ fn dk_dv_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 31u) >> 5u;
     let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = group / tile_columns / tile_heads * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.s);
     let first_row = i32(tile_row);

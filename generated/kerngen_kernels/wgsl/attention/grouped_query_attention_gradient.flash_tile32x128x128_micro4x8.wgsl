@@ -79,12 +79,13 @@ fn main(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = 1u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -787,12 +788,13 @@ fn dq_(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = (u.d + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -1933,12 +1935,13 @@ fn dk_dv(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 31u) >> 5u;
     let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
-    if (group >= u.b * u.r * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.r;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.r;
-    let g = group / tile_columns / tile_rows % u.r;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.r;
+    let g = group / tile_columns % tile_heads % u.r;
+    let tile_row = group / tile_columns / tile_heads * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.s);
     let first_row = i32(tile_row);
@@ -3607,12 +3610,13 @@ fn edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = 1u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -4321,12 +4325,13 @@ fn dq_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 31u) >> 5u;
     let tile_columns = (u.d + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -5517,12 +5522,13 @@ fn dk_dv_edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 31u) >> 5u;
     let tile_columns = (max(u.d, u.e) + 127u) >> 7u;
-    if (group >= u.b * u.r * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.r;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.r;
-    let g = group / tile_columns / tile_rows % u.r;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 32u;
+    let n = group / tile_columns % tile_heads / u.r;
+    let g = group / tile_columns % tile_heads % u.r;
+    let tile_row = group / tile_columns / tile_heads * 32u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.s);
     let first_row = i32(tile_row);

@@ -82,12 +82,13 @@ fn main(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 63u) >> 6u;
     let tile_columns = (u.e + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 64u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -913,12 +914,13 @@ fn edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 63u) >> 6u;
     let tile_columns = (u.e + 127u) >> 7u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let n = group / tile_columns / tile_rows / u.h;
-    let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let n = group / tile_columns % tile_heads / u.h;
+    let g = group / tile_columns % tile_heads % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 64u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);

@@ -61,11 +61,12 @@ fn main(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 127u) >> 7u;
     let tile_columns = (u.e + 127u) >> 7u;
-    if (group >= u.h * tile_rows * tile_columns) {
+    let tile_heads = u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let g = group / tile_columns / tile_rows;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 128u;
+    let g = group / tile_columns % tile_heads;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 128u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);
@@ -1503,11 +1504,12 @@ fn edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 127u) >> 7u;
     let tile_columns = (u.e + 127u) >> 7u;
-    if (group >= u.h * tile_rows * tile_columns) {
+    let tile_heads = u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
-    let g = group / tile_columns / tile_rows;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 128u;
+    let g = group / tile_columns % tile_heads;
+    let tile_row = (tile_rows - 1u - group / tile_columns / tile_heads) * 128u;
     let tile_column = group % tile_columns * 128u;
     let all_keys = i32(u.t);
     let first_row = i32(tile_row);

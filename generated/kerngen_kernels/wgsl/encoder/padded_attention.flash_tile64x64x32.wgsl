@@ -62,12 +62,13 @@ fn main(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 63u) >> 6u;
     let tile_columns = (u.d + 31u) >> 5u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_row = group / tile_columns % tile_rows * 64u;
     let tile_column = group % tile_columns * 32u;
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.s, 1u) - 1u))) << 23u);
 
@@ -1141,12 +1142,13 @@ fn edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 63u) >> 6u;
     let tile_columns = (u.d + 31u) >> 5u;
-    if (group >= u.b * u.h * tile_rows * tile_columns) {
+    let tile_heads = u.b * u.h;
+    if (group >= tile_heads * tile_rows * tile_columns) {
         return;
     }
     let n = group / tile_columns / tile_rows / u.h;
     let g = group / tile_columns / tile_rows % u.h;
-    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_row = group / tile_columns % tile_rows * 64u;
     let tile_column = group % tile_columns * 32u;
     let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.s, 1u) - 1u))) << 23u);
 
