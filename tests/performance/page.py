@@ -34,6 +34,9 @@ BY_THE_WALL: Final = """\
 *device* is the time above. *loop* is that of a launch in a row of them, until the last one is done: the larger of what the device takes and what the host takes to start one. *read* is that of one launch with a read of four bytes behind it, so that the host waits for each.
 """
 
+EARLIER: Final = """\
+A day behind a kernel's name: the row is of an earlier run on such a machine, with the schedules of that day."""
+
 WIDE: Final = 0.2
 """The spread above which a row is marked."""
 
@@ -89,9 +92,9 @@ def _section(name: str, data: PerformanceData) -> Iterator[str]:
     elif _peers(run):
         yield f"\n![Beside {_peers(run)[0]}](performance/ratios-{name}.png)"
     yield ""
+    if any("date" in each for each in run["results"]):
+        yield f"{EARLIER}\n"
     yield from _table(run["results"], _peers(run))
-    for date in sorted({each["date"] for each in run["results"] if "date" in each}):
-        yield f"\n\\* of an earlier run on such a machine, {date[:10]}, with the schedules of that day"
     for peer in _few(run):
         timed = [each for each in run["results"] if peer in each["timings"]]
         yield ""
@@ -166,8 +169,9 @@ def _row(result: ResultData, peers: Sequence[str]) -> list[str]:
 
 
 def _name(result: ResultData) -> str:
-    """Return the kernel's name, marked in a result of an earlier run."""
-    return f"{result['name']} \\*" if "date" in result else result["name"]
+    """Return the kernel's name, with the day of a result of an earlier run."""
+    day = f" ({result['date'][:10]})" if "date" in result else ""
+    return f"{result['name']}{day}"
 
 
 def _rate(result: ResultData, name: str) -> str:

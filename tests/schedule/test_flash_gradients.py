@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from inspect import signature
@@ -157,27 +158,54 @@ def test_numpys_gradients_are_torchs(name: str) -> None:
         np.testing.assert_allclose(mine, theirs.grad.numpy(), rtol=1e-9, atol=1e-12)
 
 
-TILES = {
-    "causal_attention": "flash_tile128x128x128",
-    "causal_attention_backward": "flash_micro8x4",
+MASKS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+    "causal": ("j <= i", lambda i, j: j <= i),
+    "reversed": ("j >= i", lambda i, j: j >= i),
+    "descending": ("j + i < s", lambda i, j: i + j < 64),
+    "causal, up to a length": ("j <= i and j < at", lambda i, j: (j <= i) & (j < 40)),
+    "a window": ("j <= i and j > i - 24", lambda i, j: (j <= i) & (j > i - 24)),
+    "up to a length": ("j < at", lambda i, j: (j < 40) | (i < 0)),
 }
+"""Masks of row i and key j, with s = 64 rows and at = 40; and the same by NumPy."""
 
 
-@pytest.mark.parametrize("name", ["causal_attention", "causal_attention_backward"])
-def test_tiles_with_the_most_keys_come_first(name: str) -> None:
-    """Of all heads: their rows never get more keys from one workgroup to the next."""
+@pytest.mark.parametrize("mask", MASKS)
+def test_tiles_with_the_most_keys_come_first(mask: str) -> None:
+    """Of all heads: from one workgroup to the next, tiles don't get more keys."""
+    condition, keeps = MASKS[mask]
+    text = f"""kernel f(q: f32[h, s, d], k: f32[h, s, d], v: f32[h, s, d], at: i32)
+        -> y: f32[h, s, d] {{
+        let score[g, i, j] =
+            if {condition} {{ sum[p] q[g, i, p] * k[g, j, p] }} else {{ -inf }};
+        let top[g, i] = max[j] score[g, i, j];
+        let total[g, i] = sum[j] exp(score[g, i, j] - top[g, i]);
+        let weight[g, i, j] = exp(score[g, i, j] - top[g, i]) / total[g, i];
+        y[g, i, c] = sum[j] weight[g, i, j] * v[g, j, c];
+    }}
+    schedule f {{ flash tile(16, 64, 32) micro(4, 8) depth(16, 16) }}"""
+    (program,) = compile_text(text, "f.kern").programs
+    (code,) = (file.text for file in program.files if "let tile_row" in file.text)
+    place = re.findall(r"let tile_row = (.*) \* 16u;", code)[0]
+    rows, heads = 4, 3
+    known = {"tile_rows": rows, "tile_columns": 1, "tile_heads": heads}
+    python = place.replace("/", "//").replace("1u", "1")
+    order = [eval(python, {**known, "group": g}) for g in range(rows * heads)]
+    assert sorted(order) == sorted([*range(rows)] * heads)
+    i, j = np.ogrid[:64, :64]
+    keys = keeps(i, j).sum(1).reshape(rows, 16).sum(1)
+    counts = [int(keys[row]) for row in order]
+    assert counts == sorted(counts, reverse=True)
+
+
+def test_gradients_begin_with_the_longest_tiles() -> None:
+    """Of a causal mask: the last queries have the most keys, the first keys most queries."""
     folder = Path(kerngen_kernels.attention.__file__).parent / "wgsl" / "attention"
-    text = (folder / f"{name}.{TILES[name]}.wgsl").read_text("utf-8")
-    places = re.findall(r"let tile_row = (.*) \* (\d+)u;\n", text)
-    assert len(places) >= 2
-    rows, heads = 8, 3
-    sizes = {"tile_rows": rows, "tile_columns": 1, "tile_heads": heads}
-    wanted = [row for row in range(rows) for _ in range(heads)]
-    for place, _ in places:
-        code = place.replace("/", "//").replace("1u", "1")
-        found = [eval(code, {**sizes, "group": g}) for g in range(rows * heads)]
-        assert found in (wanted[::-1], wanted)
-    # Queries go over the keys before them; keys, for dk and dv, over the queries behind them.
-    assert any("tile_rows - 1u" in place for place, _ in places)
-    last = any("tile_rows - 1u" not in place for place, _ in places)
-    assert last == (name == "causal_attention_backward")
+    name = "causal_attention_backward.flash_micro8x4.wgsl"
+    code = (folder / name).read_text("utf-8")
+    entries = re.findall(
+        r"\n@compute.*?\nfn (\w+)\(.*?let tile_row = (.*?);\n", code, re.DOTALL
+    )
+    assert {entry for entry, _ in entries} >= {"dk_dv", "dq_"}
+    for entry, place in entries:
+        assert ("tile_rows - 1u" in place) == ("dk_dv" not in entry), entry
+        assert place.count("group / tile_columns / tile_heads") == 1

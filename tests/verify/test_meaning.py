@@ -174,12 +174,17 @@ def test_casts_of_arguments_that_are_not_finite_are_known() -> None:
     assert convert(overflown, Scalar.F32, Scalar.I32).unsure.all()
 
 
-def test_sums_of_products_may_be_computed_with_a_factor_taken_out() -> None:
+@pytest.mark.parametrize(
+    "value",
+    [
+        "0.5 * x[i] + u[i] * 0.5",
+        "0.5 * x[i] - (0.25 - u[i] * 0.5)",
+        "(0.5 * vec2f(x[i], u[i]) + 0.5 * vec2f(u[i], x[i])).x",
+    ],
+)
+def test_sums_of_products_may_be_computed_with_a_factor_taken_out(value: str) -> None:
     """Mesa computes `0.5 * x + 0.5 * u` as `0.5 * (x + u)`, which overflows before."""
-    text = (
-        "kernel f(x: f32[n], u: f32[n]) -> y: f32[n] {"
-        " y[i] = 0.5 * x[i] + u[i] * 0.5; }"
-    )
+    text = f"kernel f(x: f32[n], u: f32[n]) -> y: f32[n] {{ y[i] = {value}; }}"
     x = np.array([1e38, 2e38, 3e38, 3e38, -2e38], np.float32)
     u = np.array([1e38, 1e38, 1e38, -3e38, -2e38], np.float32)
     kernel = checked(text).kernels[0]

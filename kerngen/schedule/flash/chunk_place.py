@@ -69,7 +69,8 @@ class ChunkPlace:
             let first_query = chunk % rounds * queries;
             let whole_head = chunk / rounds * heads + head;
 
-        The WGSL returns early in workgroups past the last head.
+        The WGSL returns early in workgroups past the last of all heads; those past the chunk's
+        own must have returned before.
         """
         chunk, rounds, whole = (
             t.Ident(shader.fresh(x)) for x in ("chunk", "rounds", "whole_head")

@@ -34,7 +34,7 @@ from kerngen.schedule.gemm.register_tile import RegisterTile
 from kerngen.schedule.gemm.tiling import VECTOR, Tiling
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
-from kerngen.schedule.lowering.linear_bounds import grow
+from kerngen.schedule.lowering.linear_bounds import later_rows_have_more
 from kerngen.schedule.lowering.steps import tensors_in_runs, vector_tensors, write_steps
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
@@ -202,8 +202,9 @@ class KeyPass:
     def place_tile(self, columns: Sequence[Index], bounds: KeyBounds) -> None:
         """Emit code that computes a workgroup's tile: batch indices, first row and column.
 
-        Under a mask, the tiles of all heads with the most keys come first: where one ends, a
-        device begins the next, so that the short ones fill up what is left at the end.  Of 32
+        Under a mask that gives rows unlike numbers of keys, the tiles of all heads with the most
+        keys come first: where one ends, a device begins the next, so that the short ones fill
+        up what is left at the end.  Of 32
         heads with 32 tiles each, on 132 multiprocessors, the last end 1 % after an even
         division would, and 14 % where one head came after another.
         """
@@ -216,9 +217,9 @@ class KeyPass:
         self.body.append(t.If(group >= heads * rows * across, (t.Return(),)))
         number = group // across
         head, row = number // rows, number % rows
-        if bounds.bounds:
+        if any(bound.slope for bound in bounds.bounds):
             head, row = number % heads, number // heads
-            if grow(bounds.bounds):
+            if later_rows_have_more(bounds.bounds):
                 row = t.Binary("-", t.Binary("-", rows, t.ONE), row)
         if self.chunks:
             head = self.chunks.place(s, self.body, head, heads)

@@ -142,8 +142,8 @@ class TermShares:
         return host.maximum(host.ceil_div(self.all_turns, self.most), self.least)
 
     @property
-    def shared(self) -> host.Size:
-        """How many turns an even share takes as long as, without the second dispatch."""
+    def shared_turns(self) -> host.Size:
+        """How many turns of whole tiles an even share takes as long as."""
         return self.even_share + host.ceil_div(self.even_share, FAR_APART)
 
     @property
@@ -159,12 +159,12 @@ class TermShares:
         `most` workgroups at once takes `waves` turns.  Tiles are shared where that is more than
         twice the costs beyond an even share:
 
-            waves > shared + least + 12 * groups / most
+            waves > shared_turns + least + 12 * groups / most
 
-        Here `shared` is an even share and a sixteenth of it.  Divided by two, the saving is
+        Here `shared_turns` is an even share and a sixteenth of it.  Divided by two, the saving is
         on the left side and the costs are on the right one:
 
-            (waves - shared) / 2 > least / 2 + 6 * groups / most
+            (waves - shared_turns) / 2 > least / 2 + 6 * groups / most
 
         The left side is halved as the last wave takes about half of a wave's time.  The
         second dispatch takes half of the least share's time to start, and its slots take 6
@@ -173,8 +173,8 @@ class TermShares:
         """
         groups = host.ceil_div(self.all_turns, self.even_share)
         slots = host.ceil_div(groups * (2 * JOIN_COST), self.most)
-        shared = host.add(self.shared, self.least, slots)
-        pays = host.compare(">", self.waves, shared)
+        cost = host.add(self.shared_turns, self.least, slots)
+        pays = host.compare(">", self.waves, cost)
         return host.select(pays, self.even_share, self.turns)
 
     @property
@@ -186,7 +186,7 @@ class TermShares:
         less of both is closer to what tiles take than the one that `share` chooses, which
         asks for more of a saving: it knows that a last wave is quick.
         """
-        return host.minimum(self.waves, self.shared + JOIN_COST)
+        return host.minimum(self.waves, self.shared_turns + JOIN_COST)
 
     @property
     def trips(self) -> host.Size:

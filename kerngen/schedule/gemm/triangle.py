@@ -27,7 +27,7 @@ from kerngen.schedule.gemm.register_tile import RegisterTile, TermConditions
 from kerngen.schedule.gemm.stream import ProductTiles
 from kerngen.schedule.gemm.tiling import Tiling
 from kerngen.schedule.lowering.expressions import Lowerer
-from kerngen.schedule.lowering.linear_bounds import LinearBound, grow
+from kerngen.schedule.lowering.linear_bounds import LinearBound, later_rows_have_more
 from kerngen.shader import tree as t
 
 Ends: TypeAlias = tuple[t.Expr, t.Expr]
@@ -62,7 +62,8 @@ class TermRange:
     @property
     def grow(self) -> tuple[bool, bool]:
         """Whether later rows of tiles need more terms, and whether later columns do."""
-        return grow(self.found.row_bounds), grow(self.found.column_bounds)
+        row_bounds, column_bounds = self.found.row_bounds, self.found.column_bounds
+        return later_rows_have_more(row_bounds), later_rows_have_more(column_bounds)
 
     def write(self, origin: Ends, begin: t.Expr, end: t.Expr, padding: t.Expr) -> Ends:
         """Append variables for the tile's first term and the end of its turns; return both.

@@ -99,10 +99,16 @@ class LinearBound:
         return self.at(lowerer, first if falls else last)
 
 
-def grow(bounds: Iterable[LinearBound]) -> bool:
-    """Whether later rows have more keys, as with `p <= i`."""
-    moves = {bound.slope > 0 if bound.is_upper else bound.slope < 0 for bound in bounds}
-    return moves == {True}
+def later_rows_have_more(bounds: Iterable[LinearBound]) -> bool:
+    """Whether later rows have more keys, as with `p <= i`, or `p >= n - i`.
+
+    Bounds that are the same for all rows, as `p < at`, don't count.  Of a window, as `p <= i`
+    and `p > i - w`, the first rows have fewer keys, as it begins before the first key.
+    """
+    moving = [bound for bound in bounds if bound.slope]
+    uppers = [bound.slope > 0 for bound in moving if bound.is_upper]
+    lowers = [bound.slope < 0 for bound in moving if not bound.is_upper]
+    return any(uppers or lowers)
 
 
 def bound_of(

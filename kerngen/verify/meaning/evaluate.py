@@ -266,30 +266,33 @@ class Evaluator:
             return vectors.multiplied(left, right, a, b)
         left, right = vectors.widened(left, a, b), vectors.widened(right, b, a)
         result = operation(expr.op, left, right, scalar_of(a))
-        if expr.op in {"+", "-"} and expr.type is Scalar.F32:
-            result = self._factored(expr, left, right, result, scope)
+        if expr.op in {"+", "-"} and scalar_of(expr.type) is Scalar.F32:
+            result = self._factored(expr, result, scope)
         if self.watch and scalar_of(a) is Scalar.F32:
             self.watch.operator(expr.op, left, right, result)
         return result
 
     def _factored(
-        self,
-        expr: ir.Binary,
-        left: BoundedArray,
-        right: BoundedArray,
-        result: BoundedArray,
-        scope: EvaluationScope,
+        self, expr: ir.Binary, result: BoundedArray, scope: EvaluationScope
     ) -> BoundedArray:
         """Return a sum or difference, unknown where it may overflow with a factor taken out.
 
-        Compilers of shaders may compute `0.5 * a + 0.5 * b` as `0.5 * (a + b)`: Mesa does.
+        Compilers of shaders may compute `0.5 * a + 0.5 * b` as `0.5 * (a + b)`: Mesa does.  A
+        factor in a `let` is not looked for.
         """
-        others = [*factors_of(expr.right)]
-        for factor in dict.fromkeys(factors_of(expr.left)):
-            if factor in others:
-                scale = np.abs(self.of(factor, scope).value)
+        shared: dict[ir.Expr, list[ir.Expr]] = {}
+        for term in _terms_of(expr):
+            for factor in dict.fromkeys(factors_of(term)):
+                shared.setdefault(factor, []).append(term)
+
+        def widened(part: ir.Expr) -> BoundedArray:
+            return vectors.widened(self.of(part, scope), part.type, expr.type)
+
+        for factor, terms in shared.items():
+            if len(terms) > 1:
+                scale = np.abs(widened(factor).value)
                 with np.errstate(all="ignore"):
-                    whole = (left.size + right.size) / np.minimum(scale, 1)
+                    whole = sum(widened(x).size for x in terms) / np.minimum(scale, 1)
                 result = doubted(result, (scale > 0) & ~(whole <= number.HIGHEST))
         return result
 
@@ -434,6 +437,15 @@ def _joined(expr: ir.Reduce, terms: BoundedArray, join: number.Join) -> BoundedA
     value = join(_JOINS[expr.kind], terms.value, start)
     unsure = join(np.logical_or, terms.unsure, False)
     return number.unsure_where(wrap(value, scalar), unsure)
+
+
+def _terms_of(expr: ir.Expr) -> Iterator[ir.Expr]:
+    """Yield the terms of sums and differences: `a`, `b * c` and `d` of `a + (b * c - d)`."""
+    match expr:
+        case ir.Binary("+" | "-", left, right):
+            yield from (*_terms_of(left), *_terms_of(right))
+        case _:
+            yield expr
 
 
 def _product_of_locals(expr: ir.Expr, names: Iterator[str]) -> ir.Expr:
