@@ -52,8 +52,8 @@ tiles of 128 x 64 with 128 terms to a share, 15.2 with 64, 22.5 with 32; in tile
 13.0 with all 512 terms, 16.1 with 256.
 """
 
-FAR_APART: Final = 16
-"""An even share takes a sixteenth of its turns more: workgroups read at places far apart.
+FAR_APART: Final = 32
+"""An even share takes a thirty-second of its turns more, at least one: workgroups read at places far apart.
 
 Those with whole tiles read the same terms at the same time, which a cache then has.  On an H200,
 8192 x 8192 x 8192 of `nt` takes 23.8 ms in whole tiles and 26.7 in even shares, 4095 x 4097 x
@@ -156,25 +156,25 @@ class TermShares:
         """The turns of a workgroup: an even share, or all turns of a tile.
 
         The last workgroup has what is left.  With a workgroup for each tile, a device that runs
-        `most` workgroups at once takes `waves` turns.  Tiles are shared where that is more than
+        `most` workgroups at once takes `waves` turns.  Tiles are shared where that is at least
         twice the costs beyond an even share:
 
-            waves > shared_turns + least + 12 * groups / most
+            waves >= shared_turns + least + 12 * groups / most
 
-        Here `shared_turns` is an even share and a sixteenth of it.  Divided by two, the saving is
+        Here `shared_turns` is an even share and 1/32 of it.  Divided by two, the saving is
         on the left side and the costs are on the right one:
 
-            (waves - shared_turns) / 2 > least / 2 + 6 * groups / most
+            (waves - shared_turns) / 2 >= least / 2 + 6 * groups / most
 
         The left side is halved as the last wave takes about half of a wave's time.  The
         second dispatch takes half of the least share's time to start, and its slots take 6
         turns of all workgroups.  286 x 728 x 3546 in tiles of 128 x 64 x 16 with 396
-        workgroups is shared: 46 > 22 + 4 + 12.  1544 x 72 x 3060 is not: 10 < 9 + 4 + 12.
+        workgroups is shared: 46 > 21 + 4 + 12.  1544 x 72 x 3060 is not: 10 < 9 + 4 + 12.
         """
         groups = host.ceil_div(self.all_turns, self.even_share)
         slots = host.ceil_div(groups * (2 * JOIN_COST), self.most)
         cost = host.add(self.shared_turns, self.least, slots)
-        pays = host.compare(">", self.waves, cost)
+        pays = host.compare(">=", self.waves, cost)
         return host.select(pays, self.even_share, self.turns)
 
     @property

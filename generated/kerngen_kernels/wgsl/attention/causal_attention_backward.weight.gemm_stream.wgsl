@@ -44,7 +44,7 @@ fn finish(
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
     let least = min((524288u + TILE_M * TILE_N * TILE_K - 1u) / (TILE_M * TILE_N * TILE_K), turns);
     let even_share = max((all_turns + STREAM - 1u) / STREAM, least);
-    let share = select(turns, even_share, turns * ((u.b * u.h * tile_rows * tile_columns + STREAM - 1u) / STREAM) > even_share + ((even_share + 15u) >> 4u) + least + ((all_turns + even_share - 1u) / even_share * 12u + STREAM - 1u) / STREAM);
+    let share = select(turns, even_share, turns * ((u.b * u.h * tile_rows * tile_columns + STREAM - 1u) / STREAM) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + STREAM - 1u) / STREAM);
     let which = number / pieces;
     let by_tile = share < turns;
     let tile = select((min(which * share + share, all_turns) - 1u) / turns, which, by_tile);
@@ -100,7 +100,7 @@ fn finish_edge(
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
     let least = min((524288u + TILE_M * TILE_N * TILE_K - 1u) / (TILE_M * TILE_N * TILE_K), turns);
     let even_share = max((all_turns + STREAM - 1u) / STREAM, least);
-    let share = select(turns, even_share, turns * ((u.b * u.h * tile_rows * tile_columns + STREAM - 1u) / STREAM) > even_share + ((even_share + 15u) >> 4u) + least + ((all_turns + even_share - 1u) / even_share * 12u + STREAM - 1u) / STREAM);
+    let share = select(turns, even_share, turns * ((u.b * u.h * tile_rows * tile_columns + STREAM - 1u) / STREAM) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + STREAM - 1u) / STREAM);
     let which = number / pieces;
     let by_tile = share < turns;
     let tile = select((min(which * share + share, all_turns) - 1u) / turns, which, by_tile);

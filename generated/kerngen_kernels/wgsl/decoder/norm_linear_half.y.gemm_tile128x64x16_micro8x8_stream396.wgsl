@@ -45,7 +45,7 @@ fn main(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(4u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
-    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 395u) / 396u) > even_share + ((even_share + 15u) >> 4u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 395u) / 396u);
+    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 395u) / 396u) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 395u) / 396u);
     if (group * share >= all_turns) {
         return;
     }
@@ -559,7 +559,7 @@ fn singly(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(4u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
-    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 395u) / 396u) > even_share + ((even_share + 15u) >> 4u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 395u) / 396u);
+    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 395u) / 396u) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 395u) / 396u);
     if (group * share >= all_turns) {
         return;
     }
@@ -1082,7 +1082,7 @@ fn edge(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(4u, turns);
     let even_share = max((all_turns + 395u) / 396u, least);
-    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 395u) / 396u) > even_share + ((even_share + 15u) >> 4u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 395u) / 396u);
+    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 395u) / 396u) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 395u) / 396u);
     if (group * share >= all_turns) {
         return;
     }

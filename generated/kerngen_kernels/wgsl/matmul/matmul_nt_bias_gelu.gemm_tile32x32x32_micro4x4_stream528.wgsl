@@ -67,7 +67,7 @@ fn main(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(16u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
-    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 527u) / 528u) > even_share + ((even_share + 15u) >> 4u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
+    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 527u) / 528u) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
     if (group * share >= all_turns) {
         return;
     }
@@ -483,7 +483,7 @@ fn singly(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(16u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
-    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 527u) / 528u) > even_share + ((even_share + 15u) >> 4u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
+    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 527u) / 528u) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
     if (group * share >= all_turns) {
         return;
     }
@@ -883,7 +883,7 @@ fn edge(
     let all_turns = tile_rows * tile_columns * turns;
     let least = min(16u, turns);
     let even_share = max((all_turns + 527u) / 528u, least);
-    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 527u) / 528u) > even_share + ((even_share + 15u) >> 4u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
+    let share = select(turns, even_share, turns * ((tile_rows * tile_columns + 527u) / 528u) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 527u) / 528u);
     if (group * share >= all_turns) {
         return;
     }
