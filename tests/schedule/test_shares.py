@@ -57,7 +57,7 @@ def test_tiles_are_those_that_take_least_time(
     assert choice.strategy == tiles
 
 
-FORMS: Mapping[str, tuple[str, str, str, Callable[..., Any]]] = {
+FORMS: Mapping[str, tuple[str, str, str, Callable[[Any, Any], Any]]] = {
     "nt": ("m, k", "n, k", "sum[p] a[i, p] * b[j, p]", lambda a, b: a @ b.T),
     "of a maximum": (
         "m, k",
