@@ -228,3 +228,25 @@ def test_the_same_input_gives_the_same_bits(ctx: gpu.Context) -> None:
             x = np.random.default_rng(n).normal(size=(5, n)).astype(np.float32)
             (once,), (again,) = run(ctx, kernel, [x]), run(ctx, kernel, [x])
             assert once.tobytes() == again.tobytes()
+
+
+def test_a_condition_may_differ_between_the_elements_of_a_vector(
+    ctx: gpu.Context,
+) -> None:
+    """That of the inner reduction reads what an invocation has of four rows' elements."""
+    text = """kernel f(g: f32[n, r], v: f32[n], w: f32[l, n]) -> m: f32[r] {
+        m[i] = max[q] (g[q, i] + prod[a when is_finite(v[q])] w[a, q]);
+    } schedule f { rows }"""
+    random = np.random.default_rng(0)
+    with built(text) as (kernel,):
+        for n in (4, 5, 1024, 4100):
+            g, v, w = (
+                random.standard_normal(shape, dtype=np.float32)
+                for shape in ((n, 3), (n,), (2, n))
+            )
+            v[::3] = np.inf
+            given = tuple(map(ctx.tensor, (g, v, w)))
+            (found,) = kernel.launch(ctx, given, (), (None,))
+            products = np.where(np.isfinite(v), w.prod(0), 1)
+            wanted = (g + products[:, None]).max(0)
+            np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-6)

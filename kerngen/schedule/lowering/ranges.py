@@ -144,12 +144,13 @@ def _is_known(to: Lowerer, expr: ir.Expr) -> bool:
     """Whether a value is the same in all of a loop, and for all elements of an invocation."""
     # Indices of inner loops are not in `to.at` yet.
     used = free_indices(expr)
-    locals_ = (node.name for node in walk(expr) if isinstance(node, ir.LocalValue))
+    names = (node.name for node in walk(expr) if isinstance(node, ir.LocalValue))
+    locals_ = [to.locals.get(name) for name in names]
     return (
         used <= to.at.keys()
         and to.vector not in used
         and not holds_reduce(expr)
-        and all(name in to.locals for name in locals_)
+        and all(local is not None and not local.wide for local in locals_)
     )
 
 
