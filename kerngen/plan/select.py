@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final, assert_never, final
 
 from kerngen.plan.adapter import AdapterInfo
-from kerngen.plan.size import Evaluator, Values
+from kerngen.plan.size import SizeEvaluator, Values
 from kerngen.plan.tree import Case, Choice, Dispatch, Repeat, Scratch, Sequence
 
 MOST_DISPATCHES: Final = 4096
@@ -81,7 +81,7 @@ def select(body: Sequence, values: Values, adapter: AdapterInfo) -> SelectedDisp
         NoCaseError: If a choice has no case that applies.
         TooManyStepsError: If a stage takes more than `MOST_DISPATCHES`.
     """
-    evaluator = Evaluator({**values, **adapter.facts})
+    evaluator = SizeEvaluator({**values, **adapter.facts})
     selector = _Selector(evaluator, adapter)
     selector.steps(body, Selected("", ""), {})
     return selector.selection
@@ -92,7 +92,7 @@ def select(body: Sequence, values: Values, adapter: AdapterInfo) -> SelectedDisp
 class _Selector:
     """Walks a tree along the cases that apply."""
 
-    evaluator: Evaluator
+    evaluator: SizeEvaluator
     adapter: AdapterInfo
     selection: SelectedDispatches = field(default_factory=SelectedDispatches)
 

@@ -178,7 +178,7 @@ COMPARISONS: Final = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 @final
-class Evaluator:
+class SizeEvaluator:
     """Evaluates sizes and conditions for the dims and scalars of a call.
 
     What several of them have in common is computed once: the guards of a product's tiles
@@ -237,12 +237,12 @@ class Evaluator:
 
 def evaluate(size: Size, values: Values) -> int:
     """Return the value of a size for the dims and scalars of a call."""
-    return Evaluator(values).size(size)
+    return SizeEvaluator(values).size(size)
 
 
 def holds(guard: Guard, values: Values) -> bool:
     """Return whether a condition holds for the dims and scalars of a call."""
-    return Evaluator(values).holds(guard)
+    return SizeEvaluator(values).holds(guard)
 
 
 # Sizes

@@ -101,8 +101,8 @@ class Candidates:
         end = self._end(number, None)
         for choice in default_choices(replace(self.tasks[number], end=end)):
             within = min(end, number + choice.together)
-            guard = None if choice.guard == ALWAYS else choice.guard
-            yield Candidate(replace(self.tasks[number], end=within), choice, guard)
+            task = replace(self.tasks[number], end=within)
+            yield Candidate(task, choice, choice.guard)
 
     @cached_property
     def _applying(self) -> tuple[tuple[int, ...], ...]:

@@ -53,7 +53,7 @@ tiles of 128 x 64 with 128 terms to a share, 15.2 with 64, 22.5 with 32; in tile
 """
 
 FAR_APART: Final = 32
-"""An even share takes a thirty-second of its turns more, at least one: workgroups read at places far apart.
+"""An even share takes 1/32 of its turns more: its workgroups read at places far apart.
 
 Those with whole tiles read the same terms at the same time, which a cache then has.  On an H200,
 8192 x 8192 x 8192 of `nt` takes 23.8 ms in whole tiles and 26.7 in even shares, 4095 x 4097 x
