@@ -15,6 +15,7 @@ from kerngen.runtime.calls.kernel import Kernel
 Array: TypeAlias = NDArray[Any]
 
 WIDE = "rows_lanes1024_subgroups1"
+EDGE = "rows_lanes512"
 LOWEST = -np.inf
 
 

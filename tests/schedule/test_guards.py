@@ -34,7 +34,7 @@ PRODUCT = """kernel f(a: f32[m, k], b: f32[n, k]) -> c: f32[m, n] {
     c[i, j] = sum[p] a[i, p] * b[j, p];
 }
 """
-WIDE = "rows_lanes1024_subgroups1 when"
+WIDE = ("rows_lanes1024_subgroups1 when", "rows_lanes512 when")
 LARGE = "gemm tile(256, 128, 16) micro(8, 8)"
 NAMED = "gemm_tile256x128x16_micro8x8"
 TILES = [
@@ -50,7 +50,7 @@ SCHEDULES: Mapping[str, tuple[str, dict[str, list[str]]]] = {
     "a guard holds everywhere or nowhere": (
         f"{SOFTMAX} schedule f when n < 8 {{ generic }}",
         {
-            "top": ["generic when", "reduce when", WIDE, "rows"],
+            "top": ["generic when", "reduce when", *WIDE, "rows"],
             "total": ["generic when", "reduce"],
             "y": ["generic when", "map"],
         },
@@ -58,22 +58,22 @@ SCHEDULES: Mapping[str, tuple[str, dict[str, list[str]]]] = {
     "a stage that was left alone leaves the others together": (
         f"{SOFTMAX} schedule f.top when n > 4096 {{ generic }}",
         {
-            "top": ["generic when", "reduce when", WIDE, "rows"],
-            "total": ["reduce when", WIDE, "rows"],
+            "top": ["generic when", "reduce when", *WIDE, "rows"],
+            "total": ["reduce when", *WIDE, "rows"],
             "y": ["map"],
         },
     ),
     "stages that are reached by two ways": (
         f"{SOFTMAX} schedule f when n < 8 {{ rows }} schedule f when m < 8 {{ generic }}",
         {
-            "top": ["rows when", "generic when", "reduce when", WIDE, "rows"],
+            "top": ["rows when", "generic when", "reduce when", *WIDE, "rows"],
             "total": ["generic when", "reduce"],
             "y": ["generic when", "map"],
         },
     ),
     "a long vector goes stage by stage": (
         VECTOR,
-        {"top": ["reduce when", WIDE, "rows"], "total": ["reduce"], "y": ["map"]},
+        {"top": ["reduce when", *WIDE, "rows"], "total": ["reduce"], "y": ["map"]},
     ),
     "what always runs together": (
         f"{SOFTMAX} schedule f {{ rows }}",
@@ -90,8 +90,8 @@ SCHEDULES: Mapping[str, tuple[str, dict[str, list[str]]]] = {
     "one strategy may run more stages or fewer": (
         f"{SOFTMAX} {SHORT} schedule f.total when n < 8 {{ generic }}",
         {
-            "top": ["rows when", "reduce when", WIDE, "rows_2"],
-            "total": ["generic when", "reduce when", WIDE, "rows"],
+            "top": ["rows when", "reduce when", WIDE[0], "rows_2"],
+            "total": ["generic when", "reduce when", *WIDE, "rows"],
             "y": ["map"],
         },
     ),
@@ -180,6 +180,7 @@ def test_choices_nest_until_their_cases_meet() -> None:
     assert [[x.stages for x in case.rest] for case in rest.cases] == [
         [("y",)],
         [("y",)],
+        [],
         [],
         [],
     ]

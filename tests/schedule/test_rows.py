@@ -15,10 +15,10 @@ import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from tests.budget import sampled
 from tests.compile import built
-from tests.schedule.rows import CASES, WIDE, check, row_sum, run
+from tests.schedule.rows import CASES, EDGE, WIDE, check, row_sum, run
 
-LENGTHS = (0, 1, 3, 4, 33, 127, 128, 257, 1023, 1024, 1025, 4097)
-MORE_LENGTHS = (5, 31, 32, 64, 129, 255, 256, 1000, 2048, 4095, 4096, 5000)
+LENGTHS = (0, 1, 3, 4, 33, 127, 128, 257, 1023, 1024, 1025, 2049, 4097)
+MORE_LENGTHS = (5, 31, 32, 64, 129, 255, 256, 1000, 2048, 4095, 4096, 5000, 8193)
 ROWS = (0, 1, 300)
 MORE_ROWS = (2, 7)
 
@@ -67,7 +67,7 @@ SOFTMAX = """kernel f(x: f32[m, n]) -> y: f32[m, n] {
 }
 """
 TOGETHER = {
-    "top": [("reduce", 1), (WIDE, 3), ("rows", 3)],
+    "top": [("reduce", 1), (WIDE, 3), (EDGE, 3), ("rows", 3)],
     "total": [("reduce", 1)],
     "y": [("map", 1)],
 }
@@ -100,7 +100,7 @@ def test_a_product_of_matrices_stays_one() -> None:
             ("gemm_tile128x64x16_micro8x8_stream396", 1),
             ("gemm_stream264", 1),
         ],
-        "top": [("reduce", 1), (WIDE, 2), ("rows", 2)],
+        "top": [("reduce", 1), (WIDE, 2), (EDGE, 2), ("rows", 2)],
         "p": [("map", 1)],
     }
 

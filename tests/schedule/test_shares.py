@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
+from kerngen.compiler import compile_text
+from kerngen.schedule.program import Variant
 from kerngen_kernels.matmul import matmul_nn, matmul_nt
 from tests.compile import built
 
@@ -48,6 +50,11 @@ LARGEST = "gemm_stream264"
         (1111, 333, 2222, LARGE),  # 76, 93, 60, 76
         (2048, 512, 2048, LARGEST),  # 152, 112, 123, 97
         (2048, 2048, 2048, LARGEST),  # 595, 426, 402, 370
+        (3000, 3000, 3000, LARGEST),  # -, -, 1223, 1236
+        # Single elements, of which the largest tiles are not shared.
+        (1111, 2222, 1333, LARGE),  # -, 223, 187, 237
+        (3001, 2999, 3003, LARGE),  # -, -, 1370, 1485
+        (4095, 4097, 4093, LARGEST),  # -, -, 3325, 3233
     ],
 )
 def test_tiles_are_those_that_take_least_time(
@@ -55,6 +62,27 @@ def test_tiles_are_those_that_take_least_time(
 ) -> None:
     (choice,) = ctx.choices(matmul_nn, m=m, k=k, n=n)
     assert choice.strategy == tiles
+
+
+def test_the_largest_tiles_of_single_elements_are_not_shared() -> None:
+    text = """kernel f(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] {
+        c[i, j] = sum[p] a[i, p] * b[p, j];
+    }"""
+    dispatches = {
+        options: {
+            variant.name: len(variant.shaders)
+            for variant in variants_of(f"{text} schedule f {{ gemm {options} }}")
+        }
+        for options in ("stream(264)", "tile(64, 64, 16) micro(8, 8) stream(264)")
+    }
+    shared = {"aligned": 2, "padded": 2, "edge": 2}
+    assert [*dispatches.values()] == [shared | {"edge": 1}, shared]
+
+
+def variants_of(text: str) -> Iterator[Variant]:
+    (program,) = compile_text(text, "f.kern").programs
+    ((schedule,),) = (stage.schedules for stage in program.stages)
+    yield from schedule.variants
 
 
 FORMS: Mapping[str, tuple[str, str, str, Callable[[Any, Any], Any]]] = {

@@ -72,7 +72,7 @@ def test_so_many_lanes_share_a_row(ctx: gpu.Context, name: str, options: str) ->
 def test_long_rows_are_held_by_many_lanes(ctx: gpu.Context, name: str) -> None:
     case = CASES[name]
     with built(case.text) as (kernel,):
-        for n in (*SHORT_OF, 32_768, 40_004, 40_005):
+        for n in (*SHORT_OF, 8193, 16_383, 16_385, 32_767, 32_768, 40_004, 40_005):
             check(ctx, case, kernel, 2, n)
 
 

@@ -26,17 +26,19 @@ FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
     (32, {"tile": (64, 64, 32)}),
     (64, {"tile": (64, 128, 64)}),
     (64, {"tile": (64, 128, 64), "depth": (8, 16)}),
+    (256, {"tile": (128, 128, 128), "depth": (32, 16)}),
     (256, {"tile": (128, 128, 128)}),
     (256, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}),
 )
 """The tiles of `flash` for attention, each with the most columns of values that it is for.
 
-The first of those for 64 and for 256 columns take 20 and 32 KiB of workgroup memory; adapters
-that have less take the second.  With more columns than a tile has, each tile of columns
+Those for 64 columns take 20 and 14 KiB of workgroup memory, those for 256 take 48, 32 and 16;
+adapters that have less take the next.  With more columns than a tile has, each tile of columns
 computes the scores again.  A tile of keys costs barriers, and its weights go through memory:
 with 128 keys to a tile and 32 sums to an invocation, an H200 has 1.01 of PyTorch's speed at
-4 x 16 x 2048 x 64 (causal 0.97), with 64 keys and 64 sums 0.73 (0.51); with 128 columns 0.84
-and 0.65.
+4 x 16 x 2048 x 64 (causal 1.07), with 64 keys and 64 sums 0.73 (0.51).  With 128 columns, 32
+terms at a time have 0.90 (0.92) at 1 x 32 x 4096 x 128, 16 terms 0.84 (0.86): they need half
+of the barriers.  With 64 columns, more terms at a time leave room for fewer workgroups: 0.65.
 """
 
 FLASH_SUM_TILES: Final[tuple[tuple[int, Options], ...]] = (

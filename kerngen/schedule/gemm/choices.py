@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kerngen.plan.size import ALWAYS, Guard, Size, all_of, any_of, compare
+from kerngen.plan.size import ALWAYS, Guard, Size, all_of, any_of, compare, select
 from kerngen.schedule.choice import ScheduleChoice
 from kerngen.schedule.contraction import product_of, sides_of
+from kerngen.schedule.gemm.strategy import shares_terms
 from kerngen.schedule.gemm.stream import TermShares
 from kerngen.schedule.gemm.tiling import (
     LARGE_OPTIONS,
@@ -118,7 +119,10 @@ def _fastest(task: Task) -> Iterator[tuple[Guard, Options]]:
 
 def _time(task: Task, options: Options, unit: int) -> Size:
     """Return about the time that a product takes in tiles, of which `unit` is that of a turn."""
-    return TermShares.of(task, tiling_of(options)).duration * unit
+    tiling = tiling_of(options)
+    shares = TermShares.of(task, tiling)
+    turns = select(shares_terms(task, tiling), shares.duration, shares.waves)
+    return turns * unit
 
 
 def _windowed_choices(task: Task, reason: str) -> Iterator[ScheduleChoice]:

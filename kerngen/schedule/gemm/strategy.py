@@ -34,7 +34,10 @@ EDGE_COLUMNS: Final = 8
 """The columns of an invocation in the tile `DEFAULT`, where vectors are not whole.
 
 They are half of those with whole vectors, as the addresses of single elements need registers,
-too.  On an H100, 4095 x 4093 x 4097 takes 3.20 ms with 8 x 8 sums, 3.52 with 8 x 16.
+too.  On an H100, 4095 x 4093 x 4097 takes 3.20 ms with 8 x 8 sums, 3.52 with 8 x 16.  For the
+same reason workgroups do not share these tiles' terms: on an H200, 4095 x 4097 x 4093 takes
+3.23, 3.24 and 3.03 ms (`nn`, `nt`, `tn`) in the shader for a workgroup per tile, 3.52, 3.79
+and 3.45 in that for shares.
 """
 
 
@@ -50,6 +53,19 @@ def fits_gemm(task: Task) -> str:
     if not any(_axes(found, found.row)):
         return "no factor is read contiguously"
     return ""
+
+
+def shares_terms(task: Task, tiling: Tiling) -> Guard:
+    """Return the condition that workgroups may share the terms of a tiling's tiles.
+
+    They do not where single elements are read in the largest tiles (`EDGE_COLUMNS`).
+    """
+    return _whole_vectors(task)[0] if _is_default(tiling) else ALWAYS
+
+
+def _is_default(tiling: Tiling) -> bool:
+    """Whether a tiling has the tiles of `DEFAULT`, shared or not."""
+    return replace(tiling, stream=0) == DEFAULT
 
 
 def row_of(task: Task) -> Index:
@@ -106,8 +122,8 @@ def _padded(aligned: Variant, name: str, when: Guard) -> Variant:
 
 
 def _variant(task: Task, tiling: Tiling, access: Access, when: Guard) -> Variant:
-    if access is Access.EDGE and replace(tiling, stream=0) == DEFAULT:
-        tiling = replace(tiling, micro_n=EDGE_COLUMNS)
+    if access is Access.EDGE and _is_default(tiling):
+        tiling = replace(tiling, micro_n=EDGE_COLUMNS, stream=0)
     writer = GemmShader(task, tiling, access)
     shader = writer.shader()
     if not tiling.stream:

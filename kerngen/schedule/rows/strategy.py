@@ -4,7 +4,8 @@ How rows lie on lanes, their shape, follows from their length:
 
     up to 16 elements   a lane for each row, which each pass reads again
     up to 4,096         4 to 256 lanes for each row, which hold it in registers
-    up to 16,384        256 lanes with up to 16 vectors each, where registers are enough
+    up to 16,384        256 lanes with up to 16 vectors each, where registers are enough; up to
+                        8,192 with up to 32 single elements each
     longer              256 lanes; each pass reads the row again, block by block
 
 The option `lanes` sets how many lanes share each row, whatever its length; with `subgroups`
@@ -51,15 +52,26 @@ EDGE: Final = (
     RowShape(32, 8, 1),
     RowShape(64, 8, 1),
     RowShape(128, 8, 1),
+    RowShape(INVOCATIONS, 8, 1),
 )
-"""Lanes and elements for each lane, for any row: up to 32, 128, 256, 512 and 1,024.
+"""Lanes and elements for each lane, for any row: up to 32, 128, 256, 512, 1,024 and 2,048.
 
 Few lanes are idle: on an H200, the softmax of 65,536 rows of 197 takes 31 us on 32 lanes
 each, 85 us on 128.
 """
 
+LONG_EDGE: Final = (RowShape(INVOCATIONS, 16, 1), RowShape(INVOCATIONS, 32, 1))
+"""The same for longer rows whose values later passes need: up to 4,096 and 8,192.
+
+Workgroups that read their rows again evict each other's from the cache: on an H200, the softmax
+of 6,000 rows of 7,001 takes 87 us, 112 where each pass reads the row.
+"""
+
+LONGEST_EDGE: Final = LONG_EDGE[-1].step * LONG_EDGE[-1].chunks
+"""The longest row of single elements that `INVOCATIONS` lanes hold in registers: 8,192."""
+
 LADDERS: Final = {
-    shape: Ladder.of(group) for group in (ALIGNED, EDGE) for shape in group
+    shape: Ladder.of(group) for group in (ALIGNED, EDGE, LONG_EDGE) for shape in group
 }
 """The ladder of each shape: shapes of one ladder are one shader, with other constants."""
 
@@ -68,6 +80,12 @@ LANE_NUMBERS: Final = 64
 
 GROUP_NUMBERS: Final = 32768
 """The most that all lanes of a workgroup hold: half of the largest devices' registers."""
+
+EDGE_CHUNKS: Final = 32
+"""How many single elements of a row a lane holds, if the option `lanes` asks for more than 256.
+
+Such rows are long: with 1,024 lanes, up to 32,768 elements.
+"""
 
 MANY_CHUNKS: Final = 8
 """Rows beyond the shapes above are held only if a lane has room for this many vectors."""
@@ -138,6 +156,9 @@ def shapes(wanted: RowOptions, held: int) -> Iterator[RowShape]:
     yield RowShape(lanes, 0, LANES)
     if wanted.lanes is None:
         yield from EDGE
+        yield from LONG_EDGE if held else ()
+    elif lanes > INVOCATIONS and 0 < held <= room(lanes) // EDGE_CHUNKS:
+        yield RowShape(lanes, EDGE_CHUNKS, 1)
     yield RowShape(lanes, 0, 1)
 
 

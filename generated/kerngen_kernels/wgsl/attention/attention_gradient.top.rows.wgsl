@@ -699,6 +699,769 @@ fn edge_upto(
     }
 }
 
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.b * u.h * u.s) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.b * u.h * u.s - 1u);
+    let row_length = select(0u, u.t, own < u.b * u.h * u.s);
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    let j8 = place + LANES * 8u;
+    let j9 = place + LANES * 9u;
+    let j10 = place + LANES * 10u;
+    let j11 = place + LANES * 11u;
+    let j12 = place + LANES * 12u;
+    let j13 = place + LANES * 13u;
+    let j14 = place + LANES * 14u;
+    let j15 = place + LANES * 15u;
+    let j16 = place + LANES * 16u;
+    let j17 = place + LANES * 17u;
+    let j18 = place + LANES * 18u;
+    let j19 = place + LANES * 19u;
+    let j20 = place + LANES * 20u;
+    let j21 = place + LANES * 21u;
+    let j22 = place + LANES * 22u;
+    let j23 = place + LANES * 23u;
+    let j24 = place + LANES * 24u;
+    let j25 = place + LANES * 25u;
+    let j26 = place + LANES * 26u;
+    let j27 = place + LANES * 27u;
+    let j28 = place + LANES * 28u;
+    let j29 = place + LANES * 29u;
+    let j30 = place + LANES * 30u;
+    let j31 = place + LANES * 31u;
+    var score0: f32;
+    var dweight0: f32;
+    if (j0 < row_length) {
+        score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+        dweight0 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+    }
+    var score1: f32;
+    var dweight1: f32;
+    if (j1 < row_length) {
+        score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        dweight1 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+    }
+    var score2: f32;
+    var dweight2: f32;
+    if (j2 < row_length) {
+        score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        dweight2 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+    }
+    var score3: f32;
+    var dweight3: f32;
+    if (j3 < row_length) {
+        score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        dweight3 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+    }
+    var score4: f32;
+    var dweight4: f32;
+    if (j4 < row_length) {
+        score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        dweight4 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+    }
+    var score5: f32;
+    var dweight5: f32;
+    if (j5 < row_length) {
+        score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        dweight5 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+    }
+    var score6: f32;
+    var dweight6: f32;
+    if (j6 < row_length) {
+        score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        dweight6 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+    }
+    var score7: f32;
+    var dweight7: f32;
+    if (j7 < row_length) {
+        score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        dweight7 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+    }
+    var score8: f32;
+    var dweight8: f32;
+    if (j8 < row_length) {
+        score8 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8];
+        dweight8 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8];
+    }
+    var score9: f32;
+    var dweight9: f32;
+    if (j9 < row_length) {
+        score9 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9];
+        dweight9 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9];
+    }
+    var score10: f32;
+    var dweight10: f32;
+    if (j10 < row_length) {
+        score10 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10];
+        dweight10 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10];
+    }
+    var score11: f32;
+    var dweight11: f32;
+    if (j11 < row_length) {
+        score11 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11];
+        dweight11 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11];
+    }
+    var score12: f32;
+    var dweight12: f32;
+    if (j12 < row_length) {
+        score12 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12];
+        dweight12 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12];
+    }
+    var score13: f32;
+    var dweight13: f32;
+    if (j13 < row_length) {
+        score13 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13];
+        dweight13 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13];
+    }
+    var score14: f32;
+    var dweight14: f32;
+    if (j14 < row_length) {
+        score14 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14];
+        dweight14 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14];
+    }
+    var score15: f32;
+    var dweight15: f32;
+    if (j15 < row_length) {
+        score15 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15];
+        dweight15 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15];
+    }
+    var score16: f32;
+    var dweight16: f32;
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        score16 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16];
+        dweight16 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16];
+    }
+    var score17: f32;
+    var dweight17: f32;
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        score17 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17];
+        dweight17 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17];
+    }
+    var score18: f32;
+    var dweight18: f32;
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        score18 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18];
+        dweight18 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18];
+    }
+    var score19: f32;
+    var dweight19: f32;
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        score19 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19];
+        dweight19 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19];
+    }
+    var score20: f32;
+    var dweight20: f32;
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        score20 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20];
+        dweight20 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20];
+    }
+    var score21: f32;
+    var dweight21: f32;
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        score21 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21];
+        dweight21 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21];
+    }
+    var score22: f32;
+    var dweight22: f32;
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        score22 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22];
+        dweight22 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22];
+    }
+    var score23: f32;
+    var dweight23: f32;
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        score23 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23];
+        dweight23 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23];
+    }
+    var score24: f32;
+    var dweight24: f32;
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        score24 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24];
+        dweight24 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24];
+    }
+    var score25: f32;
+    var dweight25: f32;
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        score25 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25];
+        dweight25 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25];
+    }
+    var score26: f32;
+    var dweight26: f32;
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        score26 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26];
+        dweight26 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26];
+    }
+    var score27: f32;
+    var dweight27: f32;
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        score27 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27];
+        dweight27 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27];
+    }
+    var score28: f32;
+    var dweight28: f32;
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        score28 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28];
+        dweight28 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28];
+    }
+    var score29: f32;
+    var dweight29: f32;
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        score29 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29];
+        dweight29 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29];
+    }
+    var score30: f32;
+    var dweight30: f32;
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        score30 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30];
+        dweight30 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30];
+    }
+    var score31: f32;
+    var dweight31: f32;
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        score31 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31];
+        dweight31 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31];
+    }
+    var top_max_part = i32(-2147483648);
+    if (j0 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score0));
+    }
+    if (j1 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score1));
+    }
+    if (j2 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score2));
+    }
+    if (j3 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score3));
+    }
+    if (j4 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score4));
+    }
+    if (j5 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score5));
+    }
+    if (j6 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score6));
+    }
+    if (j7 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score7));
+    }
+    if (j8 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score8));
+    }
+    if (j9 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score9));
+    }
+    if (j10 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score10));
+    }
+    if (j11 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score11));
+    }
+    if (j12 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score12));
+    }
+    if (j13 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score13));
+    }
+    if (j14 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score14));
+    }
+    if (j15 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score15));
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score16));
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score17));
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score18));
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score19));
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score20));
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score21));
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score22));
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score23));
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score24));
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score25));
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score26));
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score27));
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score28));
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score29));
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score30));
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score31));
+    }
+    let top_max = row_max_upto(top_max_part, lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    if (j0 < row_length) {
+        total_part += exp(score0 - top);
+    }
+    if (j1 < row_length) {
+        total_part += exp(score1 - top);
+    }
+    if (j2 < row_length) {
+        total_part += exp(score2 - top);
+    }
+    if (j3 < row_length) {
+        total_part += exp(score3 - top);
+    }
+    if (j4 < row_length) {
+        total_part += exp(score4 - top);
+    }
+    if (j5 < row_length) {
+        total_part += exp(score5 - top);
+    }
+    if (j6 < row_length) {
+        total_part += exp(score6 - top);
+    }
+    if (j7 < row_length) {
+        total_part += exp(score7 - top);
+    }
+    if (j8 < row_length) {
+        total_part += exp(score8 - top);
+    }
+    if (j9 < row_length) {
+        total_part += exp(score9 - top);
+    }
+    if (j10 < row_length) {
+        total_part += exp(score10 - top);
+    }
+    if (j11 < row_length) {
+        total_part += exp(score11 - top);
+    }
+    if (j12 < row_length) {
+        total_part += exp(score12 - top);
+    }
+    if (j13 < row_length) {
+        total_part += exp(score13 - top);
+    }
+    if (j14 < row_length) {
+        total_part += exp(score14 - top);
+    }
+    if (j15 < row_length) {
+        total_part += exp(score15 - top);
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        total_part += exp(score16 - top);
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        total_part += exp(score17 - top);
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        total_part += exp(score18 - top);
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        total_part += exp(score19 - top);
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        total_part += exp(score20 - top);
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        total_part += exp(score21 - top);
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        total_part += exp(score22 - top);
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        total_part += exp(score23 - top);
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        total_part += exp(score24 - top);
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        total_part += exp(score25 - top);
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        total_part += exp(score26 - top);
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        total_part += exp(score27 - top);
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        total_part += exp(score28 - top);
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        total_part += exp(score29 - top);
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        total_part += exp(score30 - top);
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        total_part += exp(score31 - top);
+    }
+    let total = row_sum_upto(total_part, lane);
+    var total_along_part = 0.0;
+    var weight_new0: f32;
+    if (j0 < row_length) {
+        weight_new0 = exp(score0 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new0;
+        total_along_part += dweight0 * weight_new0;
+    }
+    var weight_new1: f32;
+    if (j1 < row_length) {
+        weight_new1 = exp(score1 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new1;
+        total_along_part += dweight1 * weight_new1;
+    }
+    var weight_new2: f32;
+    if (j2 < row_length) {
+        weight_new2 = exp(score2 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new2;
+        total_along_part += dweight2 * weight_new2;
+    }
+    var weight_new3: f32;
+    if (j3 < row_length) {
+        weight_new3 = exp(score3 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new3;
+        total_along_part += dweight3 * weight_new3;
+    }
+    var weight_new4: f32;
+    if (j4 < row_length) {
+        weight_new4 = exp(score4 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new4;
+        total_along_part += dweight4 * weight_new4;
+    }
+    var weight_new5: f32;
+    if (j5 < row_length) {
+        weight_new5 = exp(score5 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new5;
+        total_along_part += dweight5 * weight_new5;
+    }
+    var weight_new6: f32;
+    if (j6 < row_length) {
+        weight_new6 = exp(score6 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new6;
+        total_along_part += dweight6 * weight_new6;
+    }
+    var weight_new7: f32;
+    if (j7 < row_length) {
+        weight_new7 = exp(score7 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new7;
+        total_along_part += dweight7 * weight_new7;
+    }
+    var weight_new8: f32;
+    if (j8 < row_length) {
+        weight_new8 = exp(score8 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8] = weight_new8;
+        total_along_part += dweight8 * weight_new8;
+    }
+    var weight_new9: f32;
+    if (j9 < row_length) {
+        weight_new9 = exp(score9 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9] = weight_new9;
+        total_along_part += dweight9 * weight_new9;
+    }
+    var weight_new10: f32;
+    if (j10 < row_length) {
+        weight_new10 = exp(score10 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10] = weight_new10;
+        total_along_part += dweight10 * weight_new10;
+    }
+    var weight_new11: f32;
+    if (j11 < row_length) {
+        weight_new11 = exp(score11 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11] = weight_new11;
+        total_along_part += dweight11 * weight_new11;
+    }
+    var weight_new12: f32;
+    if (j12 < row_length) {
+        weight_new12 = exp(score12 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12] = weight_new12;
+        total_along_part += dweight12 * weight_new12;
+    }
+    var weight_new13: f32;
+    if (j13 < row_length) {
+        weight_new13 = exp(score13 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13] = weight_new13;
+        total_along_part += dweight13 * weight_new13;
+    }
+    var weight_new14: f32;
+    if (j14 < row_length) {
+        weight_new14 = exp(score14 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14] = weight_new14;
+        total_along_part += dweight14 * weight_new14;
+    }
+    var weight_new15: f32;
+    if (j15 < row_length) {
+        weight_new15 = exp(score15 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15] = weight_new15;
+        total_along_part += dweight15 * weight_new15;
+    }
+    var weight_new16: f32;
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        weight_new16 = exp(score16 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16] = weight_new16;
+        total_along_part += dweight16 * weight_new16;
+    }
+    var weight_new17: f32;
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        weight_new17 = exp(score17 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17] = weight_new17;
+        total_along_part += dweight17 * weight_new17;
+    }
+    var weight_new18: f32;
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        weight_new18 = exp(score18 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18] = weight_new18;
+        total_along_part += dweight18 * weight_new18;
+    }
+    var weight_new19: f32;
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        weight_new19 = exp(score19 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19] = weight_new19;
+        total_along_part += dweight19 * weight_new19;
+    }
+    var weight_new20: f32;
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        weight_new20 = exp(score20 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20] = weight_new20;
+        total_along_part += dweight20 * weight_new20;
+    }
+    var weight_new21: f32;
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        weight_new21 = exp(score21 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21] = weight_new21;
+        total_along_part += dweight21 * weight_new21;
+    }
+    var weight_new22: f32;
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        weight_new22 = exp(score22 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22] = weight_new22;
+        total_along_part += dweight22 * weight_new22;
+    }
+    var weight_new23: f32;
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        weight_new23 = exp(score23 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23] = weight_new23;
+        total_along_part += dweight23 * weight_new23;
+    }
+    var weight_new24: f32;
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        weight_new24 = exp(score24 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24] = weight_new24;
+        total_along_part += dweight24 * weight_new24;
+    }
+    var weight_new25: f32;
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        weight_new25 = exp(score25 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25] = weight_new25;
+        total_along_part += dweight25 * weight_new25;
+    }
+    var weight_new26: f32;
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        weight_new26 = exp(score26 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26] = weight_new26;
+        total_along_part += dweight26 * weight_new26;
+    }
+    var weight_new27: f32;
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        weight_new27 = exp(score27 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27] = weight_new27;
+        total_along_part += dweight27 * weight_new27;
+    }
+    var weight_new28: f32;
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        weight_new28 = exp(score28 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28] = weight_new28;
+        total_along_part += dweight28 * weight_new28;
+    }
+    var weight_new29: f32;
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        weight_new29 = exp(score29 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29] = weight_new29;
+        total_along_part += dweight29 * weight_new29;
+    }
+    var weight_new30: f32;
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        weight_new30 = exp(score30 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30] = weight_new30;
+        total_along_part += dweight30 * weight_new30;
+    }
+    var weight_new31: f32;
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        weight_new31 = exp(score31 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31] = weight_new31;
+        total_along_part += dweight31 * weight_new31;
+    }
+    let total_along = row_sum_upto(total_along_part, lane);
+    if (j0 < row_length) {
+        let dscore_new = weight_new0 * (dweight0 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = dscore_new;
+    }
+    if (j1 < row_length) {
+        let dscore_new = weight_new1 * (dweight1 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = dscore_new;
+    }
+    if (j2 < row_length) {
+        let dscore_new = weight_new2 * (dweight2 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = dscore_new;
+    }
+    if (j3 < row_length) {
+        let dscore_new = weight_new3 * (dweight3 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = dscore_new;
+    }
+    if (j4 < row_length) {
+        let dscore_new = weight_new4 * (dweight4 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = dscore_new;
+    }
+    if (j5 < row_length) {
+        let dscore_new = weight_new5 * (dweight5 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = dscore_new;
+    }
+    if (j6 < row_length) {
+        let dscore_new = weight_new6 * (dweight6 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = dscore_new;
+    }
+    if (j7 < row_length) {
+        let dscore_new = weight_new7 * (dweight7 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = dscore_new;
+    }
+    if (j8 < row_length) {
+        let dscore_new = weight_new8 * (dweight8 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8] = dscore_new;
+    }
+    if (j9 < row_length) {
+        let dscore_new = weight_new9 * (dweight9 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9] = dscore_new;
+    }
+    if (j10 < row_length) {
+        let dscore_new = weight_new10 * (dweight10 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10] = dscore_new;
+    }
+    if (j11 < row_length) {
+        let dscore_new = weight_new11 * (dweight11 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11] = dscore_new;
+    }
+    if (j12 < row_length) {
+        let dscore_new = weight_new12 * (dweight12 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12] = dscore_new;
+    }
+    if (j13 < row_length) {
+        let dscore_new = weight_new13 * (dweight13 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13] = dscore_new;
+    }
+    if (j14 < row_length) {
+        let dscore_new = weight_new14 * (dweight14 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14] = dscore_new;
+    }
+    if (j15 < row_length) {
+        let dscore_new = weight_new15 * (dweight15 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15] = dscore_new;
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        let dscore_new = weight_new16 * (dweight16 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16] = dscore_new;
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        let dscore_new = weight_new17 * (dweight17 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17] = dscore_new;
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        let dscore_new = weight_new18 * (dweight18 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18] = dscore_new;
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        let dscore_new = weight_new19 * (dweight19 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19] = dscore_new;
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        let dscore_new = weight_new20 * (dweight20 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20] = dscore_new;
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        let dscore_new = weight_new21 * (dweight21 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21] = dscore_new;
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        let dscore_new = weight_new22 * (dweight22 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22] = dscore_new;
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        let dscore_new = weight_new23 * (dweight23 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23] = dscore_new;
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        let dscore_new = weight_new24 * (dweight24 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24] = dscore_new;
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        let dscore_new = weight_new25 * (dweight25 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25] = dscore_new;
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        let dscore_new = weight_new26 * (dweight26 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26] = dscore_new;
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        let dscore_new = weight_new27 * (dweight27 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27] = dscore_new;
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        let dscore_new = weight_new28 * (dweight28 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28] = dscore_new;
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        let dscore_new = weight_new29 * (dweight29 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29] = dscore_new;
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        let dscore_new = weight_new30 * (dweight30 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30] = dscore_new;
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        let dscore_new = weight_new31 * (dweight31 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31] = dscore_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn edge(

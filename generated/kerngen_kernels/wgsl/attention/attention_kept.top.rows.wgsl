@@ -815,6 +815,515 @@ fn edge_upto(
     }
 }
 
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.b * u.h * u.s) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.b * u.h * u.s - 1u);
+    let row_length = select(0u, u.t, own < u.b * u.h * u.s);
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    let j8 = place + LANES * 8u;
+    let j9 = place + LANES * 9u;
+    let j10 = place + LANES * 10u;
+    let j11 = place + LANES * 11u;
+    let j12 = place + LANES * 12u;
+    let j13 = place + LANES * 13u;
+    let j14 = place + LANES * 14u;
+    let j15 = place + LANES * 15u;
+    let j16 = place + LANES * 16u;
+    let j17 = place + LANES * 17u;
+    let j18 = place + LANES * 18u;
+    let j19 = place + LANES * 19u;
+    let j20 = place + LANES * 20u;
+    let j21 = place + LANES * 21u;
+    let j22 = place + LANES * 22u;
+    let j23 = place + LANES * 23u;
+    let j24 = place + LANES * 24u;
+    let j25 = place + LANES * 25u;
+    let j26 = place + LANES * 26u;
+    let j27 = place + LANES * 27u;
+    let j28 = place + LANES * 28u;
+    let j29 = place + LANES * 29u;
+    let j30 = place + LANES * 30u;
+    let j31 = place + LANES * 31u;
+    var score0: f32;
+    if (j0 < row_length) {
+        score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+    }
+    var score1: f32;
+    if (j1 < row_length) {
+        score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+    }
+    var score2: f32;
+    if (j2 < row_length) {
+        score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+    }
+    var score3: f32;
+    if (j3 < row_length) {
+        score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+    }
+    var score4: f32;
+    if (j4 < row_length) {
+        score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+    }
+    var score5: f32;
+    if (j5 < row_length) {
+        score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+    }
+    var score6: f32;
+    if (j6 < row_length) {
+        score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+    }
+    var score7: f32;
+    if (j7 < row_length) {
+        score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+    }
+    var score8: f32;
+    if (j8 < row_length) {
+        score8 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8];
+    }
+    var score9: f32;
+    if (j9 < row_length) {
+        score9 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9];
+    }
+    var score10: f32;
+    if (j10 < row_length) {
+        score10 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10];
+    }
+    var score11: f32;
+    if (j11 < row_length) {
+        score11 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11];
+    }
+    var score12: f32;
+    if (j12 < row_length) {
+        score12 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12];
+    }
+    var score13: f32;
+    if (j13 < row_length) {
+        score13 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13];
+    }
+    var score14: f32;
+    if (j14 < row_length) {
+        score14 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14];
+    }
+    var score15: f32;
+    if (j15 < row_length) {
+        score15 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15];
+    }
+    var score16: f32;
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        score16 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16];
+    }
+    var score17: f32;
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        score17 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17];
+    }
+    var score18: f32;
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        score18 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18];
+    }
+    var score19: f32;
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        score19 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19];
+    }
+    var score20: f32;
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        score20 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20];
+    }
+    var score21: f32;
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        score21 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21];
+    }
+    var score22: f32;
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        score22 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22];
+    }
+    var score23: f32;
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        score23 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23];
+    }
+    var score24: f32;
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        score24 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24];
+    }
+    var score25: f32;
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        score25 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25];
+    }
+    var score26: f32;
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        score26 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26];
+    }
+    var score27: f32;
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        score27 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27];
+    }
+    var score28: f32;
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        score28 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28];
+    }
+    var score29: f32;
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        score29 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29];
+    }
+    var score30: f32;
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        score30 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30];
+    }
+    var score31: f32;
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        score31 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31];
+    }
+    var top_new_max_part = i32(-2147483648);
+    if (j0 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score0));
+    }
+    if (j1 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score1));
+    }
+    if (j2 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score2));
+    }
+    if (j3 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score3));
+    }
+    if (j4 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score4));
+    }
+    if (j5 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score5));
+    }
+    if (j6 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score6));
+    }
+    if (j7 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score7));
+    }
+    if (j8 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score8));
+    }
+    if (j9 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score9));
+    }
+    if (j10 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score10));
+    }
+    if (j11 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score11));
+    }
+    if (j12 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score12));
+    }
+    if (j13 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score13));
+    }
+    if (j14 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score14));
+    }
+    if (j15 < row_length) {
+        top_new_max_part = max(top_new_max_part, max_rank(score15));
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score16));
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score17));
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score18));
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score19));
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score20));
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score21));
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score22));
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score23));
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score24));
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score25));
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score26));
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score27));
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score28));
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score29));
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score30));
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        top_new_max_part = max(top_new_max_part, max_rank(score31));
+    }
+    let top_new_max = row_max_upto(top_new_max_part, lane);
+    let top_new = max_value(top_new_max);
+    var total_new_part = 0.0;
+    if (j0 < row_length) {
+        total_new_part += exp(score0 - top_new);
+    }
+    if (j1 < row_length) {
+        total_new_part += exp(score1 - top_new);
+    }
+    if (j2 < row_length) {
+        total_new_part += exp(score2 - top_new);
+    }
+    if (j3 < row_length) {
+        total_new_part += exp(score3 - top_new);
+    }
+    if (j4 < row_length) {
+        total_new_part += exp(score4 - top_new);
+    }
+    if (j5 < row_length) {
+        total_new_part += exp(score5 - top_new);
+    }
+    if (j6 < row_length) {
+        total_new_part += exp(score6 - top_new);
+    }
+    if (j7 < row_length) {
+        total_new_part += exp(score7 - top_new);
+    }
+    if (j8 < row_length) {
+        total_new_part += exp(score8 - top_new);
+    }
+    if (j9 < row_length) {
+        total_new_part += exp(score9 - top_new);
+    }
+    if (j10 < row_length) {
+        total_new_part += exp(score10 - top_new);
+    }
+    if (j11 < row_length) {
+        total_new_part += exp(score11 - top_new);
+    }
+    if (j12 < row_length) {
+        total_new_part += exp(score12 - top_new);
+    }
+    if (j13 < row_length) {
+        total_new_part += exp(score13 - top_new);
+    }
+    if (j14 < row_length) {
+        total_new_part += exp(score14 - top_new);
+    }
+    if (j15 < row_length) {
+        total_new_part += exp(score15 - top_new);
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        total_new_part += exp(score16 - top_new);
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        total_new_part += exp(score17 - top_new);
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        total_new_part += exp(score18 - top_new);
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        total_new_part += exp(score19 - top_new);
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        total_new_part += exp(score20 - top_new);
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        total_new_part += exp(score21 - top_new);
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        total_new_part += exp(score22 - top_new);
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        total_new_part += exp(score23 - top_new);
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        total_new_part += exp(score24 - top_new);
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        total_new_part += exp(score25 - top_new);
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        total_new_part += exp(score26 - top_new);
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        total_new_part += exp(score27 - top_new);
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        total_new_part += exp(score28 - top_new);
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        total_new_part += exp(score29 - top_new);
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        total_new_part += exp(score30 - top_new);
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        total_new_part += exp(score31 - top_new);
+    }
+    let total_new = row_sum_upto(total_new_part, lane);
+    if (j0 < row_length) {
+        let weight_new = exp(score0 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new;
+    }
+    if (j1 < row_length) {
+        let weight_new = exp(score1 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+    }
+    if (j2 < row_length) {
+        let weight_new = exp(score2 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+    }
+    if (j3 < row_length) {
+        let weight_new = exp(score3 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+    }
+    if (j4 < row_length) {
+        let weight_new = exp(score4 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+    }
+    if (j5 < row_length) {
+        let weight_new = exp(score5 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+    }
+    if (j6 < row_length) {
+        let weight_new = exp(score6 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+    }
+    if (j7 < row_length) {
+        let weight_new = exp(score7 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+    }
+    if (j8 < row_length) {
+        let weight_new = exp(score8 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j8] = weight_new;
+    }
+    if (j9 < row_length) {
+        let weight_new = exp(score9 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j9] = weight_new;
+    }
+    if (j10 < row_length) {
+        let weight_new = exp(score10 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j10] = weight_new;
+    }
+    if (j11 < row_length) {
+        let weight_new = exp(score11 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j11] = weight_new;
+    }
+    if (j12 < row_length) {
+        let weight_new = exp(score12 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j12] = weight_new;
+    }
+    if (j13 < row_length) {
+        let weight_new = exp(score13 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j13] = weight_new;
+    }
+    if (j14 < row_length) {
+        let weight_new = exp(score14 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j14] = weight_new;
+    }
+    if (j15 < row_length) {
+        let weight_new = exp(score15 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j15] = weight_new;
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        let weight_new = exp(score16 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j16] = weight_new;
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        let weight_new = exp(score17 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j17] = weight_new;
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        let weight_new = exp(score18 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j18] = weight_new;
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        let weight_new = exp(score19 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j19] = weight_new;
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        let weight_new = exp(score20 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j20] = weight_new;
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        let weight_new = exp(score21 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j21] = weight_new;
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        let weight_new = exp(score22 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j22] = weight_new;
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        let weight_new = exp(score23 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j23] = weight_new;
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        let weight_new = exp(score24 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j24] = weight_new;
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        let weight_new = exp(score25 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j25] = weight_new;
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        let weight_new = exp(score26 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j26] = weight_new;
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        let weight_new = exp(score27 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j27] = weight_new;
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        let weight_new = exp(score28 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j28] = weight_new;
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        let weight_new = exp(score29 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j29] = weight_new;
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        let weight_new = exp(score30 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j30] = weight_new;
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        let weight_new = exp(score31 - top_new) / total_new;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j31] = weight_new;
+    }
+    if (place == 0u && own < u.b * u.h * u.s) {
+        top[(n * u.h + g) * u.s + i] = top_new;
+        total[(n * u.h + g) * u.s + i] = total_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn edge(

@@ -895,7 +895,7 @@ fn finish_edge(n: u32, g: u32, j: u32, p: u32, dk_sum: f32) {
     dk_edge[((n * u.r + g) * u.t + j) * u.d + p] = dk_sum;
 }
 
-// 128 x 128 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
+// One workgroup per tile, 128 x 128 tiles, 8 x 8 sums per invocation.
 // Also run for grouped_query_attention_backward, stage dk: gemm_stream264.
 @compute @workgroup_size(256)
 fn edge(
@@ -906,473 +906,493 @@ fn edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.t + 127u) >> 7u;
     let tile_columns = (u.d + 127u) >> 7u;
-    let turns = max((u.s * u.u_range + 15u) >> 4u, 1u);
-    let all_turns = u.b * u.r * tile_rows * tile_columns * turns;
-    let least = min(2u, turns);
-    let even_share = max((all_turns + 263u) / 264u, least);
-    let share = select(turns, even_share, turns * ((u.b * u.r * tile_rows * tile_columns + 263u) / 264u) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 263u) / 264u);
-    if (group * share >= all_turns) {
+    if (group >= u.b * u.r * tile_rows * tile_columns) {
         return;
     }
-    let end = min(group * share + share, all_turns);
-    for (var turn = group * share; turn < end; turn = (turn / turns + 1u) * turns) {
-        let first_turn = turn % turns;
-        let last_turn = min(first_turn + (end - turn), turns);
-        let begin = first_turn * 16u;
-        let last_term = min(last_turn * 16u, u.s * u.u_range);
-        let whole = last_turn - first_turn == turns;
-        let slot = group * 2u + u32(first_turn == 0u);
-        let n = turn / turns / tile_columns / tile_rows / u.r;
-        let g = turn / turns / tile_columns / tile_rows % u.r;
-        let tile_row = turn / turns / tile_columns % tile_rows * 128u;
-        let tile_column = turn / turns % tile_columns * 128u;
-        let column = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
-        let row = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
-        let a_unit_0 = lane;
-        let a_at_0 = a_unit_0 & 31u;
-        let a_term_0 = a_unit_0 >> 5u;
-        let a_j_0 = tile_row + a_at_0;
-        let a_unit_1 = lane + 256u;
-        let a_at_1 = a_unit_1 & 31u;
-        let a_term_1 = a_unit_1 >> 5u;
-        let a_j_1 = tile_row + a_at_1;
-        let b_unit_0 = lane;
-        let b_at_0 = b_unit_0 & 31u;
-        let b_term_0 = b_unit_0 >> 5u;
-        let b_p_0 = tile_column + b_at_0;
-        let b_unit_1 = lane + 256u;
-        let b_at_1 = b_unit_1 & 31u;
-        let b_term_1 = b_unit_1 >> 5u;
-        let b_p_1 = tile_column + b_at_1;
+    let n = group / tile_columns / tile_rows / u.r;
+    let g = group / tile_columns / tile_rows % u.r;
+    let tile_row = group / tile_columns % tile_rows * 128u;
+    let tile_column = group % tile_columns * 128u;
+    let column = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
+    let row = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
+    let a_unit_0 = lane;
+    let a_at_0 = a_unit_0 & 31u;
+    let a_term_0 = a_unit_0 >> 5u;
+    let a_j_0 = tile_row + a_at_0;
+    let a_unit_1 = lane + 256u;
+    let a_at_1 = a_unit_1 & 31u;
+    let a_term_1 = a_unit_1 >> 5u;
+    let a_j_1 = tile_row + a_at_1;
+    let b_unit_0 = lane;
+    let b_at_0 = b_unit_0 & 31u;
+    let b_term_0 = b_unit_0 >> 5u;
+    let b_p_0 = tile_column + b_at_0;
+    let b_unit_1 = lane + 256u;
+    let b_at_1 = b_unit_1 & 31u;
+    let b_term_1 = b_unit_1 >> 5u;
+    let b_p_1 = tile_column + b_at_1;
 
-        var acc_0_0 = vec4f(0.0);
-        var acc_0_1 = vec4f(0.0);
-        var acc_1_0 = vec4f(0.0);
-        var acc_1_1 = vec4f(0.0);
-        var acc_2_0 = vec4f(0.0);
-        var acc_2_1 = vec4f(0.0);
-        var acc_3_0 = vec4f(0.0);
-        var acc_3_1 = vec4f(0.0);
-        var acc_4_0 = vec4f(0.0);
-        var acc_4_1 = vec4f(0.0);
-        var acc_5_0 = vec4f(0.0);
-        var acc_5_1 = vec4f(0.0);
-        var acc_6_0 = vec4f(0.0);
-        var acc_6_1 = vec4f(0.0);
-        var acc_7_0 = vec4f(0.0);
-        var acc_7_1 = vec4f(0.0);
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+    var acc_4_0: vec4f;
+    var acc_4_1: vec4f;
+    var acc_5_0: vec4f;
+    var acc_5_1: vec4f;
+    var acc_6_0: vec4f;
+    var acc_6_1: vec4f;
+    var acc_7_0: vec4f;
+    var acc_7_1: vec4f;
 
-        var a_load_0: vec4f;
-        var a_load_1: vec4f;
-        var b_load_0: vec4f;
-        var b_load_1: vec4f;
-        if (begin < last_term) {
-            a_load_0 = a_vector(n, g, begin + a_term_0, a_j_0);
-            a_load_1 = a_vector(n, g, begin + a_term_1, a_j_1);
-            b_load_0 = b_vector(n, g, begin + b_term_0, b_p_0);
-            b_load_1 = b_vector(n, g, begin + b_term_1, b_p_1);
-        }
-        for (var following = begin + 16u; following < last_term + 16u; following += 16u) {
-            if (following > last_term) {
-                let left = last_term + 16u - following;
-                a_load_0 = select(vec4f(0.0), a_load_0, a_term_0 < left);
-                a_load_1 = select(vec4f(0.0), a_load_1, a_term_1 < left);
-                b_load_0 = select(vec4f(0.0), b_load_0, b_term_0 < left);
-                b_load_1 = select(vec4f(0.0), b_load_1, b_term_1 < left);
-            }
-            a_tile[a_term_0][a_at_0] = a_load_0;
-            a_tile[a_term_1][a_at_1] = a_load_1;
-            b_tile[b_term_0][b_at_0] = b_load_0;
-            b_tile[b_term_1][b_at_1] = b_load_1;
-            workgroupBarrier();
-            a_load_0 = a_vector(n, g, following + a_term_0, a_j_0);
-            a_load_1 = a_vector(n, g, following + a_term_1, a_j_1);
-            b_load_0 = b_vector(n, g, following + b_term_0, b_p_0);
-            b_load_1 = b_vector(n, g, following + b_term_1, b_p_1);
-            {  // term = 0
-                let a_0 = a_tile[0u][row];
-                let a_1 = a_tile[0u][row + 16u];
-                let b_0 = b_tile[0u][column];
-                let b_1 = b_tile[0u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // term = 1
-                let a_0 = a_tile[1u][row];
-                let a_1 = a_tile[1u][row + 16u];
-                let b_0 = b_tile[1u][column];
-                let b_1 = b_tile[1u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // term = 2
-                let a_0 = a_tile[2u][row];
-                let a_1 = a_tile[2u][row + 16u];
-                let b_0 = b_tile[2u][column];
-                let b_1 = b_tile[2u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // term = 3
-                let a_0 = a_tile[3u][row];
-                let a_1 = a_tile[3u][row + 16u];
-                let b_0 = b_tile[3u][column];
-                let b_1 = b_tile[3u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // term = 4
-                let a_0 = a_tile[4u][row];
-                let a_1 = a_tile[4u][row + 16u];
-                let b_0 = b_tile[4u][column];
-                let b_1 = b_tile[4u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // term = 5
-                let a_0 = a_tile[5u][row];
-                let a_1 = a_tile[5u][row + 16u];
-                let b_0 = b_tile[5u][column];
-                let b_1 = b_tile[5u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // term = 6
-                let a_0 = a_tile[6u][row];
-                let a_1 = a_tile[6u][row + 16u];
-                let b_0 = b_tile[6u][column];
-                let b_1 = b_tile[6u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // term = 7
-                let a_0 = a_tile[7u][row];
-                let a_1 = a_tile[7u][row + 16u];
-                let b_0 = b_tile[7u][column];
-                let b_1 = b_tile[7u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // term = 8
-                let a_0 = a_tile[8u][row];
-                let a_1 = a_tile[8u][row + 16u];
-                let b_0 = b_tile[8u][column];
-                let b_1 = b_tile[8u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // term = 9
-                let a_0 = a_tile[9u][row];
-                let a_1 = a_tile[9u][row + 16u];
-                let b_0 = b_tile[9u][column];
-                let b_1 = b_tile[9u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // term = 10
-                let a_0 = a_tile[10u][row];
-                let a_1 = a_tile[10u][row + 16u];
-                let b_0 = b_tile[10u][column];
-                let b_1 = b_tile[10u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // term = 11
-                let a_0 = a_tile[11u][row];
-                let a_1 = a_tile[11u][row + 16u];
-                let b_0 = b_tile[11u][column];
-                let b_1 = b_tile[11u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // term = 12
-                let a_0 = a_tile[12u][row];
-                let a_1 = a_tile[12u][row + 16u];
-                let b_0 = b_tile[12u][column];
-                let b_1 = b_tile[12u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // term = 13
-                let a_0 = a_tile[13u][row];
-                let a_1 = a_tile[13u][row + 16u];
-                let b_0 = b_tile[13u][column];
-                let b_1 = b_tile[13u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // term = 14
-                let a_0 = a_tile[14u][row];
-                let a_1 = a_tile[14u][row + 16u];
-                let b_0 = b_tile[14u][column];
-                let b_1 = b_tile[14u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // term = 15
-                let a_0 = a_tile[15u][row];
-                let a_1 = a_tile[15u][row + 16u];
-                let b_0 = b_tile[15u][column];
-                let b_1 = b_tile[15u][column + 16u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            workgroupBarrier();
-        }
-
-        for (var number = 0u; number < 16u; number += 1u) {
-            var total_: vec4f;
-            switch number {
-                case 0u: { total_ = acc_0_0; }
-                case 1u: { total_ = acc_0_1; }
-                case 2u: { total_ = acc_1_0; }
-                case 3u: { total_ = acc_1_1; }
-                case 4u: { total_ = acc_2_0; }
-                case 5u: { total_ = acc_2_1; }
-                case 6u: { total_ = acc_3_0; }
-                case 7u: { total_ = acc_3_1; }
-                case 8u: { total_ = acc_4_0; }
-                case 9u: { total_ = acc_4_1; }
-                case 10u: { total_ = acc_5_0; }
-                case 11u: { total_ = acc_5_1; }
-                case 12u: { total_ = acc_6_0; }
-                case 13u: { total_ = acc_6_1; }
-                case 14u: { total_ = acc_7_0; }
-                default: { total_ = acc_7_1; }
-            }
-            if (whole) {
-                finish_edge(n, g, tile_row + (row + (number >> 3u) * 16u + ((number >> 1u) & 3u) * 32u), tile_column + (column + (number & 1u) * 16u), total_.x);
-                finish_edge(n, g, tile_row + (row + (number >> 3u) * 16u + ((number >> 1u) & 3u) * 32u), tile_column + (column + (number & 1u) * 16u + 32u), total_.y);
-                finish_edge(n, g, tile_row + (row + (number >> 3u) * 16u + ((number >> 1u) & 3u) * 32u), tile_column + (column + (number & 1u) * 16u + 64u), total_.z);
-                finish_edge(n, g, tile_row + (row + (number >> 3u) * 16u + ((number >> 1u) & 3u) * 32u), tile_column + (column + (number & 1u) * 16u + 96u), total_.w);
-            }
-            if (!whole) {
-                parts[slot * 4096u + ((row + (number >> 3u) * 16u + ((number >> 1u) & 3u) * 32u) * 32u + (column + (number & 1u) * 16u))] = total_;
-            }
-        }
+    var a_load_0: vec4f;
+    var a_load_1: vec4f;
+    var b_load_0: vec4f;
+    var b_load_1: vec4f;
+    if (0u < u.s * u.u_range) {
+        a_load_0 = a_vector(n, g, a_term_0, a_j_0);
+        a_load_1 = a_vector(n, g, a_term_1, a_j_1);
+        b_load_0 = b_vector(n, g, b_term_0, b_p_0);
+        b_load_1 = b_vector(n, g, b_term_1, b_p_1);
     }
+    for (var following = 16u; following < u.s * u.u_range + 16u; following += 16u) {
+        if (following > u.s * u.u_range) {
+            let left = u.s * u.u_range + 16u - following;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_term_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_term_1 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_term_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_term_1 < left);
+        }
+        a_tile[a_term_0][a_at_0] = a_load_0;
+        a_tile[a_term_1][a_at_1] = a_load_1;
+        b_tile[b_term_0][b_at_0] = b_load_0;
+        b_tile[b_term_1][b_at_1] = b_load_1;
+        workgroupBarrier();
+        a_load_0 = a_vector(n, g, following + a_term_0, a_j_0);
+        a_load_1 = a_vector(n, g, following + a_term_1, a_j_1);
+        b_load_0 = b_vector(n, g, following + b_term_0, b_p_0);
+        b_load_1 = b_vector(n, g, following + b_term_1, b_p_1);
+        {  // term = 0
+            let a_0 = a_tile[0u][row];
+            let a_1 = a_tile[0u][row + 16u];
+            let b_0 = b_tile[0u][column];
+            let b_1 = b_tile[0u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 1
+            let a_0 = a_tile[1u][row];
+            let a_1 = a_tile[1u][row + 16u];
+            let b_0 = b_tile[1u][column];
+            let b_1 = b_tile[1u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 2
+            let a_0 = a_tile[2u][row];
+            let a_1 = a_tile[2u][row + 16u];
+            let b_0 = b_tile[2u][column];
+            let b_1 = b_tile[2u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 3
+            let a_0 = a_tile[3u][row];
+            let a_1 = a_tile[3u][row + 16u];
+            let b_0 = b_tile[3u][column];
+            let b_1 = b_tile[3u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 4
+            let a_0 = a_tile[4u][row];
+            let a_1 = a_tile[4u][row + 16u];
+            let b_0 = b_tile[4u][column];
+            let b_1 = b_tile[4u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 5
+            let a_0 = a_tile[5u][row];
+            let a_1 = a_tile[5u][row + 16u];
+            let b_0 = b_tile[5u][column];
+            let b_1 = b_tile[5u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 6
+            let a_0 = a_tile[6u][row];
+            let a_1 = a_tile[6u][row + 16u];
+            let b_0 = b_tile[6u][column];
+            let b_1 = b_tile[6u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 7
+            let a_0 = a_tile[7u][row];
+            let a_1 = a_tile[7u][row + 16u];
+            let b_0 = b_tile[7u][column];
+            let b_1 = b_tile[7u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 8
+            let a_0 = a_tile[8u][row];
+            let a_1 = a_tile[8u][row + 16u];
+            let b_0 = b_tile[8u][column];
+            let b_1 = b_tile[8u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 9
+            let a_0 = a_tile[9u][row];
+            let a_1 = a_tile[9u][row + 16u];
+            let b_0 = b_tile[9u][column];
+            let b_1 = b_tile[9u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 10
+            let a_0 = a_tile[10u][row];
+            let a_1 = a_tile[10u][row + 16u];
+            let b_0 = b_tile[10u][column];
+            let b_1 = b_tile[10u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 11
+            let a_0 = a_tile[11u][row];
+            let a_1 = a_tile[11u][row + 16u];
+            let b_0 = b_tile[11u][column];
+            let b_1 = b_tile[11u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 12
+            let a_0 = a_tile[12u][row];
+            let a_1 = a_tile[12u][row + 16u];
+            let b_0 = b_tile[12u][column];
+            let b_1 = b_tile[12u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 13
+            let a_0 = a_tile[13u][row];
+            let a_1 = a_tile[13u][row + 16u];
+            let b_0 = b_tile[13u][column];
+            let b_1 = b_tile[13u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 14
+            let a_0 = a_tile[14u][row];
+            let a_1 = a_tile[14u][row + 16u];
+            let b_0 = b_tile[14u][column];
+            let b_1 = b_tile[14u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // term = 15
+            let a_0 = a_tile[15u][row];
+            let a_1 = a_tile[15u][row + 16u];
+            let b_0 = b_tile[15u][column];
+            let b_1 = b_tile[15u][column + 16u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        workgroupBarrier();
+    }
+
+    finish_edge(n, g, tile_row + row, tile_column + column, acc_0_0.x);
+    finish_edge(n, g, tile_row + row, tile_column + (column + 32u), acc_0_0.y);
+    finish_edge(n, g, tile_row + row, tile_column + (column + 64u), acc_0_0.z);
+    finish_edge(n, g, tile_row + row, tile_column + (column + 96u), acc_0_0.w);
+    finish_edge(n, g, tile_row + row, tile_column + (column + 16u), acc_0_1.x);
+    finish_edge(n, g, tile_row + row, tile_column + (column + 48u), acc_0_1.y);
+    finish_edge(n, g, tile_row + row, tile_column + (column + 80u), acc_0_1.z);
+    finish_edge(n, g, tile_row + row, tile_column + (column + 112u), acc_0_1.w);
+    finish_edge(n, g, tile_row + (row + 32u), tile_column + column, acc_1_0.x);
+    finish_edge(n, g, tile_row + (row + 32u), tile_column + (column + 32u), acc_1_0.y);
+    finish_edge(n, g, tile_row + (row + 32u), tile_column + (column + 64u), acc_1_0.z);
+    finish_edge(n, g, tile_row + (row + 32u), tile_column + (column + 96u), acc_1_0.w);
+    finish_edge(n, g, tile_row + (row + 32u), tile_column + (column + 16u), acc_1_1.x);
+    finish_edge(n, g, tile_row + (row + 32u), tile_column + (column + 48u), acc_1_1.y);
+    finish_edge(n, g, tile_row + (row + 32u), tile_column + (column + 80u), acc_1_1.z);
+    finish_edge(n, g, tile_row + (row + 32u), tile_column + (column + 112u), acc_1_1.w);
+    finish_edge(n, g, tile_row + (row + 64u), tile_column + column, acc_2_0.x);
+    finish_edge(n, g, tile_row + (row + 64u), tile_column + (column + 32u), acc_2_0.y);
+    finish_edge(n, g, tile_row + (row + 64u), tile_column + (column + 64u), acc_2_0.z);
+    finish_edge(n, g, tile_row + (row + 64u), tile_column + (column + 96u), acc_2_0.w);
+    finish_edge(n, g, tile_row + (row + 64u), tile_column + (column + 16u), acc_2_1.x);
+    finish_edge(n, g, tile_row + (row + 64u), tile_column + (column + 48u), acc_2_1.y);
+    finish_edge(n, g, tile_row + (row + 64u), tile_column + (column + 80u), acc_2_1.z);
+    finish_edge(n, g, tile_row + (row + 64u), tile_column + (column + 112u), acc_2_1.w);
+    finish_edge(n, g, tile_row + (row + 96u), tile_column + column, acc_3_0.x);
+    finish_edge(n, g, tile_row + (row + 96u), tile_column + (column + 32u), acc_3_0.y);
+    finish_edge(n, g, tile_row + (row + 96u), tile_column + (column + 64u), acc_3_0.z);
+    finish_edge(n, g, tile_row + (row + 96u), tile_column + (column + 96u), acc_3_0.w);
+    finish_edge(n, g, tile_row + (row + 96u), tile_column + (column + 16u), acc_3_1.x);
+    finish_edge(n, g, tile_row + (row + 96u), tile_column + (column + 48u), acc_3_1.y);
+    finish_edge(n, g, tile_row + (row + 96u), tile_column + (column + 80u), acc_3_1.z);
+    finish_edge(n, g, tile_row + (row + 96u), tile_column + (column + 112u), acc_3_1.w);
+    finish_edge(n, g, tile_row + (row + 16u), tile_column + column, acc_4_0.x);
+    finish_edge(n, g, tile_row + (row + 16u), tile_column + (column + 32u), acc_4_0.y);
+    finish_edge(n, g, tile_row + (row + 16u), tile_column + (column + 64u), acc_4_0.z);
+    finish_edge(n, g, tile_row + (row + 16u), tile_column + (column + 96u), acc_4_0.w);
+    finish_edge(n, g, tile_row + (row + 16u), tile_column + (column + 16u), acc_4_1.x);
+    finish_edge(n, g, tile_row + (row + 16u), tile_column + (column + 48u), acc_4_1.y);
+    finish_edge(n, g, tile_row + (row + 16u), tile_column + (column + 80u), acc_4_1.z);
+    finish_edge(n, g, tile_row + (row + 16u), tile_column + (column + 112u), acc_4_1.w);
+    finish_edge(n, g, tile_row + (row + 48u), tile_column + column, acc_5_0.x);
+    finish_edge(n, g, tile_row + (row + 48u), tile_column + (column + 32u), acc_5_0.y);
+    finish_edge(n, g, tile_row + (row + 48u), tile_column + (column + 64u), acc_5_0.z);
+    finish_edge(n, g, tile_row + (row + 48u), tile_column + (column + 96u), acc_5_0.w);
+    finish_edge(n, g, tile_row + (row + 48u), tile_column + (column + 16u), acc_5_1.x);
+    finish_edge(n, g, tile_row + (row + 48u), tile_column + (column + 48u), acc_5_1.y);
+    finish_edge(n, g, tile_row + (row + 48u), tile_column + (column + 80u), acc_5_1.z);
+    finish_edge(n, g, tile_row + (row + 48u), tile_column + (column + 112u), acc_5_1.w);
+    finish_edge(n, g, tile_row + (row + 80u), tile_column + column, acc_6_0.x);
+    finish_edge(n, g, tile_row + (row + 80u), tile_column + (column + 32u), acc_6_0.y);
+    finish_edge(n, g, tile_row + (row + 80u), tile_column + (column + 64u), acc_6_0.z);
+    finish_edge(n, g, tile_row + (row + 80u), tile_column + (column + 96u), acc_6_0.w);
+    finish_edge(n, g, tile_row + (row + 80u), tile_column + (column + 16u), acc_6_1.x);
+    finish_edge(n, g, tile_row + (row + 80u), tile_column + (column + 48u), acc_6_1.y);
+    finish_edge(n, g, tile_row + (row + 80u), tile_column + (column + 80u), acc_6_1.z);
+    finish_edge(n, g, tile_row + (row + 80u), tile_column + (column + 112u), acc_6_1.w);
+    finish_edge(n, g, tile_row + (row + 112u), tile_column + column, acc_7_0.x);
+    finish_edge(n, g, tile_row + (row + 112u), tile_column + (column + 32u), acc_7_0.y);
+    finish_edge(n, g, tile_row + (row + 112u), tile_column + (column + 64u), acc_7_0.z);
+    finish_edge(n, g, tile_row + (row + 112u), tile_column + (column + 96u), acc_7_0.w);
+    finish_edge(n, g, tile_row + (row + 112u), tile_column + (column + 16u), acc_7_1.x);
+    finish_edge(n, g, tile_row + (row + 112u), tile_column + (column + 48u), acc_7_1.y);
+    finish_edge(n, g, tile_row + (row + 112u), tile_column + (column + 80u), acc_7_1.z);
+    finish_edge(n, g, tile_row + (row + 112u), tile_column + (column + 112u), acc_7_1.w);
 }

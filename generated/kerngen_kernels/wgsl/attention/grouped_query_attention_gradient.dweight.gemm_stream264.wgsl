@@ -1701,7 +1701,7 @@ fn b_vector(n: u32, g: u32, j: u32, c: u32) -> vec4f {
     return vec4f(v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j, u.t - 1u)) * u.e + nearest], v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j + 32u, u.t - 1u)) * u.e + nearest], v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j + 64u, u.t - 1u)) * u.e + nearest], v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j + 96u, u.t - 1u)) * u.e + nearest]);
 }
 
-// 128 x 128 tiles, 8 x 8 sums per invocation; where that is faster, workgroups share the terms of all.
+// One workgroup per tile, 128 x 128 tiles, 8 x 8 sums per invocation.
 @compute @workgroup_size(256)
 fn edge(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -1711,475 +1711,495 @@ fn edge(
     let group = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + 127u) >> 7u;
     let tile_columns = (u.t + 127u) >> 7u;
-    let turns = max((u.e + 15u) >> 4u, 1u);
-    let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
-    let least = min(2u, turns);
-    let even_share = max((all_turns + 263u) / 264u, least);
-    let share = select(turns, even_share, turns * ((u.b * u.h * tile_rows * tile_columns + 263u) / 264u) >= even_share + ((even_share + 31u) >> 5u) + least + ((all_turns + even_share - 1u) / even_share * 12u + 263u) / 264u);
-    if (group * share >= all_turns) {
+    if (group >= u.b * u.h * tile_rows * tile_columns) {
         return;
     }
-    let end = min(group * share + share, all_turns);
-    for (var turn = group * share; turn < end; turn = (turn / turns + 1u) * turns) {
-        let first_turn = turn % turns;
-        let last_turn = min(first_turn + (end - turn), turns);
-        let begin = first_turn * 16u;
-        let last_term = min(last_turn * 16u, u.e);
-        let whole = last_turn - first_turn == turns;
-        let slot = group * 2u + u32(first_turn == 0u);
-        let n = turn / turns / tile_columns / tile_rows / u.h;
-        let g = turn / turns / tile_columns / tile_rows % u.h;
-        let tile_row = turn / turns / tile_columns % tile_rows * 128u;
-        let tile_column = turn / turns % tile_columns * 128u;
-        let column = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
-        let row = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
-        let a_unit_0 = lane;
-        let a_at_0 = a_unit_0 >> 4u;
-        let a_c_0 = a_unit_0 & 15u;
-        let a_i_0 = tile_row + a_at_0 * 4u;
-        let a_from_0 = ((n * u.h + g) * u.s + a_i_0) * u.e + a_c_0;
-        let a_unit_1 = lane + 256u;
-        let a_at_1 = a_unit_1 >> 4u;
-        let a_c_1 = a_unit_1 & 15u;
-        let a_i_1 = tile_row + a_at_1 * 4u;
-        let a_from_1 = ((n * u.h + g) * u.s + a_i_1) * u.e + a_c_1;
-        let b_unit_0 = lane;
-        let b_at_0 = b_unit_0 >> 4u;
-        let b_c_0 = b_unit_0 & 15u;
-        let b_j_0 = tile_column + b_at_0;
-        let b_unit_1 = lane + 256u;
-        let b_at_1 = b_unit_1 >> 4u;
-        let b_c_1 = b_unit_1 & 15u;
-        let b_j_1 = tile_column + b_at_1;
+    let n = group / tile_columns / tile_rows / u.h;
+    let g = group / tile_columns / tile_rows % u.h;
+    let tile_row = group / tile_columns % tile_rows * 128u;
+    let tile_column = group % tile_columns * 128u;
+    let column = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
+    let row = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
+    let a_unit_0 = lane;
+    let a_at_0 = a_unit_0 >> 4u;
+    let a_c_0 = a_unit_0 & 15u;
+    let a_i_0 = tile_row + a_at_0 * 4u;
+    let a_from_0 = ((n * u.h + g) * u.s + a_i_0) * u.e + a_c_0;
+    let a_unit_1 = lane + 256u;
+    let a_at_1 = a_unit_1 >> 4u;
+    let a_c_1 = a_unit_1 & 15u;
+    let a_i_1 = tile_row + a_at_1 * 4u;
+    let a_from_1 = ((n * u.h + g) * u.s + a_i_1) * u.e + a_c_1;
+    let b_unit_0 = lane;
+    let b_at_0 = b_unit_0 >> 4u;
+    let b_c_0 = b_unit_0 & 15u;
+    let b_j_0 = tile_column + b_at_0;
+    let b_unit_1 = lane + 256u;
+    let b_at_1 = b_unit_1 >> 4u;
+    let b_c_1 = b_unit_1 & 15u;
+    let b_j_1 = tile_column + b_at_1;
 
-        var acc_0_0 = vec4f(0.0);
-        var acc_0_1 = vec4f(0.0);
-        var acc_1_0 = vec4f(0.0);
-        var acc_1_1 = vec4f(0.0);
-        var acc_2_0 = vec4f(0.0);
-        var acc_2_1 = vec4f(0.0);
-        var acc_3_0 = vec4f(0.0);
-        var acc_3_1 = vec4f(0.0);
-        var acc_4_0 = vec4f(0.0);
-        var acc_4_1 = vec4f(0.0);
-        var acc_5_0 = vec4f(0.0);
-        var acc_5_1 = vec4f(0.0);
-        var acc_6_0 = vec4f(0.0);
-        var acc_6_1 = vec4f(0.0);
-        var acc_7_0 = vec4f(0.0);
-        var acc_7_1 = vec4f(0.0);
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+    var acc_4_0: vec4f;
+    var acc_4_1: vec4f;
+    var acc_5_0: vec4f;
+    var acc_5_1: vec4f;
+    var acc_6_0: vec4f;
+    var acc_6_1: vec4f;
+    var acc_7_0: vec4f;
+    var acc_7_1: vec4f;
 
-        var a_load_0: vec4f;
-        var a_load_1: vec4f;
-        var b_load_0: vec4f;
-        var b_load_1: vec4f;
-        if (begin < last_term) {
-            a_load_0 = a_vector(a_from_0 + begin);
-            a_load_1 = a_vector(a_from_1 + begin);
-            b_load_0 = b_vector(n, g, b_j_0, begin + b_c_0);
-            b_load_1 = b_vector(n, g, b_j_1, begin + b_c_1);
-        }
-        for (var following = begin + 16u; following < last_term + 16u; following += 16u) {
-            if (following > last_term) {
-                let left = last_term + 16u - following;
-                a_load_0 = select(vec4f(0.0), a_load_0, a_c_0 < left);
-                a_load_1 = select(vec4f(0.0), a_load_1, a_c_1 < left);
-                b_load_0 = select(vec4f(0.0), b_load_0, b_c_0 < left);
-                b_load_1 = select(vec4f(0.0), b_load_1, b_c_1 < left);
-            }
-            a_tile[a_c_0][a_at_0 >> 4u][(a_at_0 & 15u) ^ (a_c_0 & 7u)] = a_load_0;
-            a_tile[a_c_1][a_at_1 >> 4u][(a_at_1 & 15u) ^ (a_c_1 & 7u)] = a_load_1;
-            b_tile_edge[b_c_0][b_at_0 >> 4u][(b_at_0 & 15u) ^ (b_c_0 & 7u)] = b_load_0;
-            b_tile_edge[b_c_1][b_at_1 >> 4u][(b_at_1 & 15u) ^ (b_c_1 & 7u)] = b_load_1;
-            workgroupBarrier();
-            a_load_0 = a_vector(a_from_0 + following);
-            a_load_1 = a_vector(a_from_1 + following);
-            b_load_0 = b_vector(n, g, b_j_0, following + b_c_0);
-            b_load_1 = b_vector(n, g, b_j_1, following + b_c_1);
-            {  // c = 0
-                let a_0 = a_tile[0u][0u][row];
-                let a_1 = a_tile[0u][1u][row];
-                let b_0 = b_tile_edge[0u][0u][column];
-                let b_1 = b_tile_edge[0u][1u][column];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // c = 1
-                let a_0 = a_tile[1u][0u][row ^ 1u];
-                let a_1 = a_tile[1u][1u][row ^ 1u];
-                let b_0 = b_tile_edge[1u][0u][column ^ 1u];
-                let b_1 = b_tile_edge[1u][1u][column ^ 1u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // c = 2
-                let a_0 = a_tile[2u][0u][row ^ 2u];
-                let a_1 = a_tile[2u][1u][row ^ 2u];
-                let b_0 = b_tile_edge[2u][0u][column ^ 2u];
-                let b_1 = b_tile_edge[2u][1u][column ^ 2u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // c = 3
-                let a_0 = a_tile[3u][0u][row ^ 3u];
-                let a_1 = a_tile[3u][1u][row ^ 3u];
-                let b_0 = b_tile_edge[3u][0u][column ^ 3u];
-                let b_1 = b_tile_edge[3u][1u][column ^ 3u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // c = 4
-                let a_0 = a_tile[4u][0u][row ^ 4u];
-                let a_1 = a_tile[4u][1u][row ^ 4u];
-                let b_0 = b_tile_edge[4u][0u][column ^ 4u];
-                let b_1 = b_tile_edge[4u][1u][column ^ 4u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // c = 5
-                let a_0 = a_tile[5u][0u][row ^ 5u];
-                let a_1 = a_tile[5u][1u][row ^ 5u];
-                let b_0 = b_tile_edge[5u][0u][column ^ 5u];
-                let b_1 = b_tile_edge[5u][1u][column ^ 5u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // c = 6
-                let a_0 = a_tile[6u][0u][row ^ 6u];
-                let a_1 = a_tile[6u][1u][row ^ 6u];
-                let b_0 = b_tile_edge[6u][0u][column ^ 6u];
-                let b_1 = b_tile_edge[6u][1u][column ^ 6u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // c = 7
-                let a_0 = a_tile[7u][0u][row ^ 7u];
-                let a_1 = a_tile[7u][1u][row ^ 7u];
-                let b_0 = b_tile_edge[7u][0u][column ^ 7u];
-                let b_1 = b_tile_edge[7u][1u][column ^ 7u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // c = 8
-                let a_0 = a_tile[8u][0u][row];
-                let a_1 = a_tile[8u][1u][row];
-                let b_0 = b_tile_edge[8u][0u][column];
-                let b_1 = b_tile_edge[8u][1u][column];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // c = 9
-                let a_0 = a_tile[9u][0u][row ^ 1u];
-                let a_1 = a_tile[9u][1u][row ^ 1u];
-                let b_0 = b_tile_edge[9u][0u][column ^ 1u];
-                let b_1 = b_tile_edge[9u][1u][column ^ 1u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // c = 10
-                let a_0 = a_tile[10u][0u][row ^ 2u];
-                let a_1 = a_tile[10u][1u][row ^ 2u];
-                let b_0 = b_tile_edge[10u][0u][column ^ 2u];
-                let b_1 = b_tile_edge[10u][1u][column ^ 2u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // c = 11
-                let a_0 = a_tile[11u][0u][row ^ 3u];
-                let a_1 = a_tile[11u][1u][row ^ 3u];
-                let b_0 = b_tile_edge[11u][0u][column ^ 3u];
-                let b_1 = b_tile_edge[11u][1u][column ^ 3u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // c = 12
-                let a_0 = a_tile[12u][0u][row ^ 4u];
-                let a_1 = a_tile[12u][1u][row ^ 4u];
-                let b_0 = b_tile_edge[12u][0u][column ^ 4u];
-                let b_1 = b_tile_edge[12u][1u][column ^ 4u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // c = 13
-                let a_0 = a_tile[13u][0u][row ^ 5u];
-                let a_1 = a_tile[13u][1u][row ^ 5u];
-                let b_0 = b_tile_edge[13u][0u][column ^ 5u];
-                let b_1 = b_tile_edge[13u][1u][column ^ 5u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // c = 14
-                let a_0 = a_tile[14u][0u][row ^ 6u];
-                let a_1 = a_tile[14u][1u][row ^ 6u];
-                let b_0 = b_tile_edge[14u][0u][column ^ 6u];
-                let b_1 = b_tile_edge[14u][1u][column ^ 6u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            {  // c = 15
-                let a_0 = a_tile[15u][0u][row ^ 7u];
-                let a_1 = a_tile[15u][1u][row ^ 7u];
-                let b_0 = b_tile_edge[15u][0u][column ^ 7u];
-                let b_1 = b_tile_edge[15u][1u][column ^ 7u];
-                acc_0_0 += a_0.x * b_0;
-                acc_0_1 += a_0.x * b_1;
-                acc_1_1 += a_0.y * b_1;
-                acc_1_0 += a_0.y * b_0;
-                acc_2_0 += a_0.z * b_0;
-                acc_2_1 += a_0.z * b_1;
-                acc_3_1 += a_0.w * b_1;
-                acc_3_0 += a_0.w * b_0;
-                acc_4_0 += a_1.x * b_0;
-                acc_4_1 += a_1.x * b_1;
-                acc_5_1 += a_1.y * b_1;
-                acc_5_0 += a_1.y * b_0;
-                acc_6_0 += a_1.z * b_0;
-                acc_6_1 += a_1.z * b_1;
-                acc_7_1 += a_1.w * b_1;
-                acc_7_0 += a_1.w * b_0;
-            }
-            workgroupBarrier();
-        }
-
-        for (var number = 0u; number < 16u; number += 1u) {
-            var total_: vec4f;
-            switch number {
-                case 0u: { total_ = acc_0_0; }
-                case 1u: { total_ = acc_0_1; }
-                case 2u: { total_ = acc_1_0; }
-                case 3u: { total_ = acc_1_1; }
-                case 4u: { total_ = acc_2_0; }
-                case 5u: { total_ = acc_2_1; }
-                case 6u: { total_ = acc_3_0; }
-                case 7u: { total_ = acc_3_1; }
-                case 8u: { total_ = acc_4_0; }
-                case 9u: { total_ = acc_4_1; }
-                case 10u: { total_ = acc_5_0; }
-                case 11u: { total_ = acc_5_1; }
-                case 12u: { total_ = acc_6_0; }
-                case 13u: { total_ = acc_6_1; }
-                case 14u: { total_ = acc_7_0; }
-                default: { total_ = acc_7_1; }
-            }
-            if (whole) {
-                finish_singly(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u), total_.x);
-                finish_singly(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 32u), total_.y);
-                finish_singly(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 64u), total_.z);
-                finish_singly(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 96u), total_.w);
-            }
-            if (!whole) {
-                parts[slot * 4096u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 32u + (column + (number & 1u) * 16u))] = total_;
-            }
-        }
+    var a_load_0: vec4f;
+    var a_load_1: vec4f;
+    var b_load_0: vec4f;
+    var b_load_1: vec4f;
+    if (0u < u.e) {
+        a_load_0 = a_vector(a_from_0);
+        a_load_1 = a_vector(a_from_1);
+        b_load_0 = b_vector(n, g, b_j_0, b_c_0);
+        b_load_1 = b_vector(n, g, b_j_1, b_c_1);
     }
+    for (var following = 16u; following < u.e + 16u; following += 16u) {
+        if (following > u.e) {
+            let left = u.e + 16u - following;
+            a_load_0 = select(vec4f(0.0), a_load_0, a_c_0 < left);
+            a_load_1 = select(vec4f(0.0), a_load_1, a_c_1 < left);
+            b_load_0 = select(vec4f(0.0), b_load_0, b_c_0 < left);
+            b_load_1 = select(vec4f(0.0), b_load_1, b_c_1 < left);
+        }
+        a_tile[a_c_0][a_at_0 >> 4u][(a_at_0 & 15u) ^ (a_c_0 & 7u)] = a_load_0;
+        a_tile[a_c_1][a_at_1 >> 4u][(a_at_1 & 15u) ^ (a_c_1 & 7u)] = a_load_1;
+        b_tile_edge[b_c_0][b_at_0 >> 4u][(b_at_0 & 15u) ^ (b_c_0 & 7u)] = b_load_0;
+        b_tile_edge[b_c_1][b_at_1 >> 4u][(b_at_1 & 15u) ^ (b_c_1 & 7u)] = b_load_1;
+        workgroupBarrier();
+        a_load_0 = a_vector(a_from_0 + following);
+        a_load_1 = a_vector(a_from_1 + following);
+        b_load_0 = b_vector(n, g, b_j_0, following + b_c_0);
+        b_load_1 = b_vector(n, g, b_j_1, following + b_c_1);
+        {  // c = 0
+            let a_0 = a_tile[0u][0u][row];
+            let a_1 = a_tile[0u][1u][row];
+            let b_0 = b_tile_edge[0u][0u][column];
+            let b_1 = b_tile_edge[0u][1u][column];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // c = 1
+            let a_0 = a_tile[1u][0u][row ^ 1u];
+            let a_1 = a_tile[1u][1u][row ^ 1u];
+            let b_0 = b_tile_edge[1u][0u][column ^ 1u];
+            let b_1 = b_tile_edge[1u][1u][column ^ 1u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // c = 2
+            let a_0 = a_tile[2u][0u][row ^ 2u];
+            let a_1 = a_tile[2u][1u][row ^ 2u];
+            let b_0 = b_tile_edge[2u][0u][column ^ 2u];
+            let b_1 = b_tile_edge[2u][1u][column ^ 2u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // c = 3
+            let a_0 = a_tile[3u][0u][row ^ 3u];
+            let a_1 = a_tile[3u][1u][row ^ 3u];
+            let b_0 = b_tile_edge[3u][0u][column ^ 3u];
+            let b_1 = b_tile_edge[3u][1u][column ^ 3u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // c = 4
+            let a_0 = a_tile[4u][0u][row ^ 4u];
+            let a_1 = a_tile[4u][1u][row ^ 4u];
+            let b_0 = b_tile_edge[4u][0u][column ^ 4u];
+            let b_1 = b_tile_edge[4u][1u][column ^ 4u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // c = 5
+            let a_0 = a_tile[5u][0u][row ^ 5u];
+            let a_1 = a_tile[5u][1u][row ^ 5u];
+            let b_0 = b_tile_edge[5u][0u][column ^ 5u];
+            let b_1 = b_tile_edge[5u][1u][column ^ 5u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // c = 6
+            let a_0 = a_tile[6u][0u][row ^ 6u];
+            let a_1 = a_tile[6u][1u][row ^ 6u];
+            let b_0 = b_tile_edge[6u][0u][column ^ 6u];
+            let b_1 = b_tile_edge[6u][1u][column ^ 6u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // c = 7
+            let a_0 = a_tile[7u][0u][row ^ 7u];
+            let a_1 = a_tile[7u][1u][row ^ 7u];
+            let b_0 = b_tile_edge[7u][0u][column ^ 7u];
+            let b_1 = b_tile_edge[7u][1u][column ^ 7u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // c = 8
+            let a_0 = a_tile[8u][0u][row];
+            let a_1 = a_tile[8u][1u][row];
+            let b_0 = b_tile_edge[8u][0u][column];
+            let b_1 = b_tile_edge[8u][1u][column];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // c = 9
+            let a_0 = a_tile[9u][0u][row ^ 1u];
+            let a_1 = a_tile[9u][1u][row ^ 1u];
+            let b_0 = b_tile_edge[9u][0u][column ^ 1u];
+            let b_1 = b_tile_edge[9u][1u][column ^ 1u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // c = 10
+            let a_0 = a_tile[10u][0u][row ^ 2u];
+            let a_1 = a_tile[10u][1u][row ^ 2u];
+            let b_0 = b_tile_edge[10u][0u][column ^ 2u];
+            let b_1 = b_tile_edge[10u][1u][column ^ 2u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // c = 11
+            let a_0 = a_tile[11u][0u][row ^ 3u];
+            let a_1 = a_tile[11u][1u][row ^ 3u];
+            let b_0 = b_tile_edge[11u][0u][column ^ 3u];
+            let b_1 = b_tile_edge[11u][1u][column ^ 3u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // c = 12
+            let a_0 = a_tile[12u][0u][row ^ 4u];
+            let a_1 = a_tile[12u][1u][row ^ 4u];
+            let b_0 = b_tile_edge[12u][0u][column ^ 4u];
+            let b_1 = b_tile_edge[12u][1u][column ^ 4u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // c = 13
+            let a_0 = a_tile[13u][0u][row ^ 5u];
+            let a_1 = a_tile[13u][1u][row ^ 5u];
+            let b_0 = b_tile_edge[13u][0u][column ^ 5u];
+            let b_1 = b_tile_edge[13u][1u][column ^ 5u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // c = 14
+            let a_0 = a_tile[14u][0u][row ^ 6u];
+            let a_1 = a_tile[14u][1u][row ^ 6u];
+            let b_0 = b_tile_edge[14u][0u][column ^ 6u];
+            let b_1 = b_tile_edge[14u][1u][column ^ 6u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        {  // c = 15
+            let a_0 = a_tile[15u][0u][row ^ 7u];
+            let a_1 = a_tile[15u][1u][row ^ 7u];
+            let b_0 = b_tile_edge[15u][0u][column ^ 7u];
+            let b_1 = b_tile_edge[15u][1u][column ^ 7u];
+            acc_0_0 += a_0.x * b_0;
+            acc_0_1 += a_0.x * b_1;
+            acc_1_1 += a_0.y * b_1;
+            acc_1_0 += a_0.y * b_0;
+            acc_2_0 += a_0.z * b_0;
+            acc_2_1 += a_0.z * b_1;
+            acc_3_1 += a_0.w * b_1;
+            acc_3_0 += a_0.w * b_0;
+            acc_4_0 += a_1.x * b_0;
+            acc_4_1 += a_1.x * b_1;
+            acc_5_1 += a_1.y * b_1;
+            acc_5_0 += a_1.y * b_0;
+            acc_6_0 += a_1.z * b_0;
+            acc_6_1 += a_1.z * b_1;
+            acc_7_1 += a_1.w * b_1;
+            acc_7_0 += a_1.w * b_0;
+        }
+        workgroupBarrier();
+    }
+
+    finish_singly(n, g, tile_row + row * 4u, tile_column + column, acc_0_0.x);
+    finish_singly(n, g, tile_row + row * 4u, tile_column + (column + 32u), acc_0_0.y);
+    finish_singly(n, g, tile_row + row * 4u, tile_column + (column + 64u), acc_0_0.z);
+    finish_singly(n, g, tile_row + row * 4u, tile_column + (column + 96u), acc_0_0.w);
+    finish_singly(n, g, tile_row + row * 4u, tile_column + (column + 16u), acc_0_1.x);
+    finish_singly(n, g, tile_row + row * 4u, tile_column + (column + 48u), acc_0_1.y);
+    finish_singly(n, g, tile_row + row * 4u, tile_column + (column + 80u), acc_0_1.z);
+    finish_singly(n, g, tile_row + row * 4u, tile_column + (column + 112u), acc_0_1.w);
+    finish_singly(n, g, tile_row + (row * 4u + 1u), tile_column + column, acc_1_0.x);
+    finish_singly(n, g, tile_row + (row * 4u + 1u), tile_column + (column + 32u), acc_1_0.y);
+    finish_singly(n, g, tile_row + (row * 4u + 1u), tile_column + (column + 64u), acc_1_0.z);
+    finish_singly(n, g, tile_row + (row * 4u + 1u), tile_column + (column + 96u), acc_1_0.w);
+    finish_singly(n, g, tile_row + (row * 4u + 1u), tile_column + (column + 16u), acc_1_1.x);
+    finish_singly(n, g, tile_row + (row * 4u + 1u), tile_column + (column + 48u), acc_1_1.y);
+    finish_singly(n, g, tile_row + (row * 4u + 1u), tile_column + (column + 80u), acc_1_1.z);
+    finish_singly(n, g, tile_row + (row * 4u + 1u), tile_column + (column + 112u), acc_1_1.w);
+    finish_singly(n, g, tile_row + (row * 4u + 2u), tile_column + column, acc_2_0.x);
+    finish_singly(n, g, tile_row + (row * 4u + 2u), tile_column + (column + 32u), acc_2_0.y);
+    finish_singly(n, g, tile_row + (row * 4u + 2u), tile_column + (column + 64u), acc_2_0.z);
+    finish_singly(n, g, tile_row + (row * 4u + 2u), tile_column + (column + 96u), acc_2_0.w);
+    finish_singly(n, g, tile_row + (row * 4u + 2u), tile_column + (column + 16u), acc_2_1.x);
+    finish_singly(n, g, tile_row + (row * 4u + 2u), tile_column + (column + 48u), acc_2_1.y);
+    finish_singly(n, g, tile_row + (row * 4u + 2u), tile_column + (column + 80u), acc_2_1.z);
+    finish_singly(n, g, tile_row + (row * 4u + 2u), tile_column + (column + 112u), acc_2_1.w);
+    finish_singly(n, g, tile_row + (row * 4u + 3u), tile_column + column, acc_3_0.x);
+    finish_singly(n, g, tile_row + (row * 4u + 3u), tile_column + (column + 32u), acc_3_0.y);
+    finish_singly(n, g, tile_row + (row * 4u + 3u), tile_column + (column + 64u), acc_3_0.z);
+    finish_singly(n, g, tile_row + (row * 4u + 3u), tile_column + (column + 96u), acc_3_0.w);
+    finish_singly(n, g, tile_row + (row * 4u + 3u), tile_column + (column + 16u), acc_3_1.x);
+    finish_singly(n, g, tile_row + (row * 4u + 3u), tile_column + (column + 48u), acc_3_1.y);
+    finish_singly(n, g, tile_row + (row * 4u + 3u), tile_column + (column + 80u), acc_3_1.z);
+    finish_singly(n, g, tile_row + (row * 4u + 3u), tile_column + (column + 112u), acc_3_1.w);
+    finish_singly(n, g, tile_row + (row * 4u + 64u), tile_column + column, acc_4_0.x);
+    finish_singly(n, g, tile_row + (row * 4u + 64u), tile_column + (column + 32u), acc_4_0.y);
+    finish_singly(n, g, tile_row + (row * 4u + 64u), tile_column + (column + 64u), acc_4_0.z);
+    finish_singly(n, g, tile_row + (row * 4u + 64u), tile_column + (column + 96u), acc_4_0.w);
+    finish_singly(n, g, tile_row + (row * 4u + 64u), tile_column + (column + 16u), acc_4_1.x);
+    finish_singly(n, g, tile_row + (row * 4u + 64u), tile_column + (column + 48u), acc_4_1.y);
+    finish_singly(n, g, tile_row + (row * 4u + 64u), tile_column + (column + 80u), acc_4_1.z);
+    finish_singly(n, g, tile_row + (row * 4u + 64u), tile_column + (column + 112u), acc_4_1.w);
+    finish_singly(n, g, tile_row + (row * 4u + 65u), tile_column + column, acc_5_0.x);
+    finish_singly(n, g, tile_row + (row * 4u + 65u), tile_column + (column + 32u), acc_5_0.y);
+    finish_singly(n, g, tile_row + (row * 4u + 65u), tile_column + (column + 64u), acc_5_0.z);
+    finish_singly(n, g, tile_row + (row * 4u + 65u), tile_column + (column + 96u), acc_5_0.w);
+    finish_singly(n, g, tile_row + (row * 4u + 65u), tile_column + (column + 16u), acc_5_1.x);
+    finish_singly(n, g, tile_row + (row * 4u + 65u), tile_column + (column + 48u), acc_5_1.y);
+    finish_singly(n, g, tile_row + (row * 4u + 65u), tile_column + (column + 80u), acc_5_1.z);
+    finish_singly(n, g, tile_row + (row * 4u + 65u), tile_column + (column + 112u), acc_5_1.w);
+    finish_singly(n, g, tile_row + (row * 4u + 66u), tile_column + column, acc_6_0.x);
+    finish_singly(n, g, tile_row + (row * 4u + 66u), tile_column + (column + 32u), acc_6_0.y);
+    finish_singly(n, g, tile_row + (row * 4u + 66u), tile_column + (column + 64u), acc_6_0.z);
+    finish_singly(n, g, tile_row + (row * 4u + 66u), tile_column + (column + 96u), acc_6_0.w);
+    finish_singly(n, g, tile_row + (row * 4u + 66u), tile_column + (column + 16u), acc_6_1.x);
+    finish_singly(n, g, tile_row + (row * 4u + 66u), tile_column + (column + 48u), acc_6_1.y);
+    finish_singly(n, g, tile_row + (row * 4u + 66u), tile_column + (column + 80u), acc_6_1.z);
+    finish_singly(n, g, tile_row + (row * 4u + 66u), tile_column + (column + 112u), acc_6_1.w);
+    finish_singly(n, g, tile_row + (row * 4u + 67u), tile_column + column, acc_7_0.x);
+    finish_singly(n, g, tile_row + (row * 4u + 67u), tile_column + (column + 32u), acc_7_0.y);
+    finish_singly(n, g, tile_row + (row * 4u + 67u), tile_column + (column + 64u), acc_7_0.z);
+    finish_singly(n, g, tile_row + (row * 4u + 67u), tile_column + (column + 96u), acc_7_0.w);
+    finish_singly(n, g, tile_row + (row * 4u + 67u), tile_column + (column + 16u), acc_7_1.x);
+    finish_singly(n, g, tile_row + (row * 4u + 67u), tile_column + (column + 48u), acc_7_1.y);
+    finish_singly(n, g, tile_row + (row * 4u + 67u), tile_column + (column + 80u), acc_7_1.z);
+    finish_singly(n, g, tile_row + (row * 4u + 67u), tile_column + (column + 112u), acc_7_1.w);
 }

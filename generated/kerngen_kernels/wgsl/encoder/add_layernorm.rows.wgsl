@@ -762,6 +762,1024 @@ fn edge_upto(
     }
 }
 
+// One row per workgroup, of up to 4096 elements, read once.
+@compute @workgroup_size(256)
+fn edge_upto4096(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    let j0 = lane;
+    let j1 = lane + 256u;
+    let j2 = lane + 512u;
+    let j3 = lane + 768u;
+    let j4 = lane + 1024u;
+    let j5 = lane + 1280u;
+    let j6 = lane + 1536u;
+    let j7 = lane + 1792u;
+    let j8 = lane + 2048u;
+    let j9 = lane + 2304u;
+    let j10 = lane + 2560u;
+    let j11 = lane + 2816u;
+    let j12 = lane + 3072u;
+    let j13 = lane + 3328u;
+    let j14 = lane + 3584u;
+    let j15 = lane + 3840u;
+    var x0: f32;
+    var h0: f32;
+    var gain0: f32;
+    var bias0: f32;
+    if (j0 < u.n) {
+        x0 = x_edge_upto16[i * u.n + j0];
+        h0 = h_edge_upto16[i * u.n + j0];
+        gain0 = gain_edge_upto16[j0];
+        bias0 = bias_edge_upto16[j0];
+    }
+    var x1: f32;
+    var h1: f32;
+    var gain1: f32;
+    var bias1: f32;
+    if (j1 < u.n) {
+        x1 = x_edge_upto16[i * u.n + j1];
+        h1 = h_edge_upto16[i * u.n + j1];
+        gain1 = gain_edge_upto16[j1];
+        bias1 = bias_edge_upto16[j1];
+    }
+    var x2: f32;
+    var h2: f32;
+    var gain2: f32;
+    var bias2: f32;
+    if (j2 < u.n) {
+        x2 = x_edge_upto16[i * u.n + j2];
+        h2 = h_edge_upto16[i * u.n + j2];
+        gain2 = gain_edge_upto16[j2];
+        bias2 = bias_edge_upto16[j2];
+    }
+    var x3: f32;
+    var h3: f32;
+    var gain3: f32;
+    var bias3: f32;
+    if (j3 < u.n) {
+        x3 = x_edge_upto16[i * u.n + j3];
+        h3 = h_edge_upto16[i * u.n + j3];
+        gain3 = gain_edge_upto16[j3];
+        bias3 = bias_edge_upto16[j3];
+    }
+    var x4: f32;
+    var h4: f32;
+    var gain4: f32;
+    var bias4: f32;
+    if (j4 < u.n) {
+        x4 = x_edge_upto16[i * u.n + j4];
+        h4 = h_edge_upto16[i * u.n + j4];
+        gain4 = gain_edge_upto16[j4];
+        bias4 = bias_edge_upto16[j4];
+    }
+    var x5: f32;
+    var h5: f32;
+    var gain5: f32;
+    var bias5: f32;
+    if (j5 < u.n) {
+        x5 = x_edge_upto16[i * u.n + j5];
+        h5 = h_edge_upto16[i * u.n + j5];
+        gain5 = gain_edge_upto16[j5];
+        bias5 = bias_edge_upto16[j5];
+    }
+    var x6: f32;
+    var h6: f32;
+    var gain6: f32;
+    var bias6: f32;
+    if (j6 < u.n) {
+        x6 = x_edge_upto16[i * u.n + j6];
+        h6 = h_edge_upto16[i * u.n + j6];
+        gain6 = gain_edge_upto16[j6];
+        bias6 = bias_edge_upto16[j6];
+    }
+    var x7: f32;
+    var h7: f32;
+    var gain7: f32;
+    var bias7: f32;
+    if (j7 < u.n) {
+        x7 = x_edge_upto16[i * u.n + j7];
+        h7 = h_edge_upto16[i * u.n + j7];
+        gain7 = gain_edge_upto16[j7];
+        bias7 = bias_edge_upto16[j7];
+    }
+    var x8: f32;
+    var h8: f32;
+    var gain8: f32;
+    var bias8: f32;
+    if (j8 < u.n) {
+        x8 = x_edge_upto16[i * u.n + j8];
+        h8 = h_edge_upto16[i * u.n + j8];
+        gain8 = gain_edge_upto16[j8];
+        bias8 = bias_edge_upto16[j8];
+    }
+    var x9: f32;
+    var h9: f32;
+    var gain9: f32;
+    var bias9: f32;
+    if (j9 < u.n) {
+        x9 = x_edge_upto16[i * u.n + j9];
+        h9 = h_edge_upto16[i * u.n + j9];
+        gain9 = gain_edge_upto16[j9];
+        bias9 = bias_edge_upto16[j9];
+    }
+    var x10: f32;
+    var h10: f32;
+    var gain10: f32;
+    var bias10: f32;
+    if (j10 < u.n) {
+        x10 = x_edge_upto16[i * u.n + j10];
+        h10 = h_edge_upto16[i * u.n + j10];
+        gain10 = gain_edge_upto16[j10];
+        bias10 = bias_edge_upto16[j10];
+    }
+    var x11: f32;
+    var h11: f32;
+    var gain11: f32;
+    var bias11: f32;
+    if (j11 < u.n) {
+        x11 = x_edge_upto16[i * u.n + j11];
+        h11 = h_edge_upto16[i * u.n + j11];
+        gain11 = gain_edge_upto16[j11];
+        bias11 = bias_edge_upto16[j11];
+    }
+    var x12: f32;
+    var h12: f32;
+    var gain12: f32;
+    var bias12: f32;
+    if (j12 < u.n) {
+        x12 = x_edge_upto16[i * u.n + j12];
+        h12 = h_edge_upto16[i * u.n + j12];
+        gain12 = gain_edge_upto16[j12];
+        bias12 = bias_edge_upto16[j12];
+    }
+    var x13: f32;
+    var h13: f32;
+    var gain13: f32;
+    var bias13: f32;
+    if (j13 < u.n) {
+        x13 = x_edge_upto16[i * u.n + j13];
+        h13 = h_edge_upto16[i * u.n + j13];
+        gain13 = gain_edge_upto16[j13];
+        bias13 = bias_edge_upto16[j13];
+    }
+    var x14: f32;
+    var h14: f32;
+    var gain14: f32;
+    var bias14: f32;
+    if (j14 < u.n) {
+        x14 = x_edge_upto16[i * u.n + j14];
+        h14 = h_edge_upto16[i * u.n + j14];
+        gain14 = gain_edge_upto16[j14];
+        bias14 = bias_edge_upto16[j14];
+    }
+    var x15: f32;
+    var h15: f32;
+    var gain15: f32;
+    var bias15: f32;
+    if (j15 < u.n) {
+        x15 = x_edge_upto16[i * u.n + j15];
+        h15 = h_edge_upto16[i * u.n + j15];
+        gain15 = gain_edge_upto16[j15];
+        bias15 = bias_edge_upto16[j15];
+    }
+    var mean_sum_part = 0.0;
+    if (j0 < u.n) {
+        mean_sum_part += x0 + h0;
+    }
+    if (j1 < u.n) {
+        mean_sum_part += x1 + h1;
+    }
+    if (j2 < u.n) {
+        mean_sum_part += x2 + h2;
+    }
+    if (j3 < u.n) {
+        mean_sum_part += x3 + h3;
+    }
+    if (j4 < u.n) {
+        mean_sum_part += x4 + h4;
+    }
+    if (j5 < u.n) {
+        mean_sum_part += x5 + h5;
+    }
+    if (j6 < u.n) {
+        mean_sum_part += x6 + h6;
+    }
+    if (j7 < u.n) {
+        mean_sum_part += x7 + h7;
+    }
+    if (j8 < u.n) {
+        mean_sum_part += x8 + h8;
+    }
+    if (j9 < u.n) {
+        mean_sum_part += x9 + h9;
+    }
+    if (j10 < u.n) {
+        mean_sum_part += x10 + h10;
+    }
+    if (j11 < u.n) {
+        mean_sum_part += x11 + h11;
+    }
+    if (j12 < u.n) {
+        mean_sum_part += x12 + h12;
+    }
+    if (j13 < u.n) {
+        mean_sum_part += x13 + h13;
+    }
+    if (j14 < u.n) {
+        mean_sum_part += x14 + h14;
+    }
+    if (j15 < u.n) {
+        mean_sum_part += x15 + h15;
+    }
+    let mean_sum = row_sum(mean_sum_part, lane);
+    let mean = mean_sum / f32(i32(u.n));
+    var variance_sum_part = 0.0;
+    if (j0 < u.n) {
+        variance_sum_part += (x0 + h0 - mean) * (x0 + h0 - mean);
+    }
+    if (j1 < u.n) {
+        variance_sum_part += (x1 + h1 - mean) * (x1 + h1 - mean);
+    }
+    if (j2 < u.n) {
+        variance_sum_part += (x2 + h2 - mean) * (x2 + h2 - mean);
+    }
+    if (j3 < u.n) {
+        variance_sum_part += (x3 + h3 - mean) * (x3 + h3 - mean);
+    }
+    if (j4 < u.n) {
+        variance_sum_part += (x4 + h4 - mean) * (x4 + h4 - mean);
+    }
+    if (j5 < u.n) {
+        variance_sum_part += (x5 + h5 - mean) * (x5 + h5 - mean);
+    }
+    if (j6 < u.n) {
+        variance_sum_part += (x6 + h6 - mean) * (x6 + h6 - mean);
+    }
+    if (j7 < u.n) {
+        variance_sum_part += (x7 + h7 - mean) * (x7 + h7 - mean);
+    }
+    if (j8 < u.n) {
+        variance_sum_part += (x8 + h8 - mean) * (x8 + h8 - mean);
+    }
+    if (j9 < u.n) {
+        variance_sum_part += (x9 + h9 - mean) * (x9 + h9 - mean);
+    }
+    if (j10 < u.n) {
+        variance_sum_part += (x10 + h10 - mean) * (x10 + h10 - mean);
+    }
+    if (j11 < u.n) {
+        variance_sum_part += (x11 + h11 - mean) * (x11 + h11 - mean);
+    }
+    if (j12 < u.n) {
+        variance_sum_part += (x12 + h12 - mean) * (x12 + h12 - mean);
+    }
+    if (j13 < u.n) {
+        variance_sum_part += (x13 + h13 - mean) * (x13 + h13 - mean);
+    }
+    if (j14 < u.n) {
+        variance_sum_part += (x14 + h14 - mean) * (x14 + h14 - mean);
+    }
+    if (j15 < u.n) {
+        variance_sum_part += (x15 + h15 - mean) * (x15 + h15 - mean);
+    }
+    let variance_sum = row_sum(variance_sum_part, lane);
+    let variance = variance_sum / f32(i32(u.n));
+    if (j0 < u.n) {
+        let sum_of = x0 + h0;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain0 + bias0;
+        y_edge_upto16[i * u.n + j0] = y_new;
+    }
+    if (j1 < u.n) {
+        let sum_of = x1 + h1;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain1 + bias1;
+        y_edge_upto16[i * u.n + j1] = y_new;
+    }
+    if (j2 < u.n) {
+        let sum_of = x2 + h2;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain2 + bias2;
+        y_edge_upto16[i * u.n + j2] = y_new;
+    }
+    if (j3 < u.n) {
+        let sum_of = x3 + h3;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain3 + bias3;
+        y_edge_upto16[i * u.n + j3] = y_new;
+    }
+    if (j4 < u.n) {
+        let sum_of = x4 + h4;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain4 + bias4;
+        y_edge_upto16[i * u.n + j4] = y_new;
+    }
+    if (j5 < u.n) {
+        let sum_of = x5 + h5;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain5 + bias5;
+        y_edge_upto16[i * u.n + j5] = y_new;
+    }
+    if (j6 < u.n) {
+        let sum_of = x6 + h6;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain6 + bias6;
+        y_edge_upto16[i * u.n + j6] = y_new;
+    }
+    if (j7 < u.n) {
+        let sum_of = x7 + h7;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain7 + bias7;
+        y_edge_upto16[i * u.n + j7] = y_new;
+    }
+    if (j8 < u.n) {
+        let sum_of = x8 + h8;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain8 + bias8;
+        y_edge_upto16[i * u.n + j8] = y_new;
+    }
+    if (j9 < u.n) {
+        let sum_of = x9 + h9;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain9 + bias9;
+        y_edge_upto16[i * u.n + j9] = y_new;
+    }
+    if (j10 < u.n) {
+        let sum_of = x10 + h10;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain10 + bias10;
+        y_edge_upto16[i * u.n + j10] = y_new;
+    }
+    if (j11 < u.n) {
+        let sum_of = x11 + h11;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain11 + bias11;
+        y_edge_upto16[i * u.n + j11] = y_new;
+    }
+    if (j12 < u.n) {
+        let sum_of = x12 + h12;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain12 + bias12;
+        y_edge_upto16[i * u.n + j12] = y_new;
+    }
+    if (j13 < u.n) {
+        let sum_of = x13 + h13;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain13 + bias13;
+        y_edge_upto16[i * u.n + j13] = y_new;
+    }
+    if (j14 < u.n) {
+        let sum_of = x14 + h14;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain14 + bias14;
+        y_edge_upto16[i * u.n + j14] = y_new;
+    }
+    if (j15 < u.n) {
+        let sum_of = x15 + h15;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain15 + bias15;
+        y_edge_upto16[i * u.n + j15] = y_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    let j8 = place + LANES * 8u;
+    let j9 = place + LANES * 9u;
+    let j10 = place + LANES * 10u;
+    let j11 = place + LANES * 11u;
+    let j12 = place + LANES * 12u;
+    let j13 = place + LANES * 13u;
+    let j14 = place + LANES * 14u;
+    let j15 = place + LANES * 15u;
+    let j16 = place + LANES * 16u;
+    let j17 = place + LANES * 17u;
+    let j18 = place + LANES * 18u;
+    let j19 = place + LANES * 19u;
+    let j20 = place + LANES * 20u;
+    let j21 = place + LANES * 21u;
+    let j22 = place + LANES * 22u;
+    let j23 = place + LANES * 23u;
+    let j24 = place + LANES * 24u;
+    let j25 = place + LANES * 25u;
+    let j26 = place + LANES * 26u;
+    let j27 = place + LANES * 27u;
+    let j28 = place + LANES * 28u;
+    let j29 = place + LANES * 29u;
+    let j30 = place + LANES * 30u;
+    let j31 = place + LANES * 31u;
+    var x0: f32;
+    var h0: f32;
+    if (j0 < row_length) {
+        x0 = x_edge_upto16[i * u.n + j0];
+        h0 = h_edge_upto16[i * u.n + j0];
+    }
+    var x1: f32;
+    var h1: f32;
+    if (j1 < row_length) {
+        x1 = x_edge_upto16[i * u.n + j1];
+        h1 = h_edge_upto16[i * u.n + j1];
+    }
+    var x2: f32;
+    var h2: f32;
+    if (j2 < row_length) {
+        x2 = x_edge_upto16[i * u.n + j2];
+        h2 = h_edge_upto16[i * u.n + j2];
+    }
+    var x3: f32;
+    var h3: f32;
+    if (j3 < row_length) {
+        x3 = x_edge_upto16[i * u.n + j3];
+        h3 = h_edge_upto16[i * u.n + j3];
+    }
+    var x4: f32;
+    var h4: f32;
+    if (j4 < row_length) {
+        x4 = x_edge_upto16[i * u.n + j4];
+        h4 = h_edge_upto16[i * u.n + j4];
+    }
+    var x5: f32;
+    var h5: f32;
+    if (j5 < row_length) {
+        x5 = x_edge_upto16[i * u.n + j5];
+        h5 = h_edge_upto16[i * u.n + j5];
+    }
+    var x6: f32;
+    var h6: f32;
+    if (j6 < row_length) {
+        x6 = x_edge_upto16[i * u.n + j6];
+        h6 = h_edge_upto16[i * u.n + j6];
+    }
+    var x7: f32;
+    var h7: f32;
+    if (j7 < row_length) {
+        x7 = x_edge_upto16[i * u.n + j7];
+        h7 = h_edge_upto16[i * u.n + j7];
+    }
+    var x8: f32;
+    var h8: f32;
+    if (j8 < row_length) {
+        x8 = x_edge_upto16[i * u.n + j8];
+        h8 = h_edge_upto16[i * u.n + j8];
+    }
+    var x9: f32;
+    var h9: f32;
+    if (j9 < row_length) {
+        x9 = x_edge_upto16[i * u.n + j9];
+        h9 = h_edge_upto16[i * u.n + j9];
+    }
+    var x10: f32;
+    var h10: f32;
+    if (j10 < row_length) {
+        x10 = x_edge_upto16[i * u.n + j10];
+        h10 = h_edge_upto16[i * u.n + j10];
+    }
+    var x11: f32;
+    var h11: f32;
+    if (j11 < row_length) {
+        x11 = x_edge_upto16[i * u.n + j11];
+        h11 = h_edge_upto16[i * u.n + j11];
+    }
+    var x12: f32;
+    var h12: f32;
+    if (j12 < row_length) {
+        x12 = x_edge_upto16[i * u.n + j12];
+        h12 = h_edge_upto16[i * u.n + j12];
+    }
+    var x13: f32;
+    var h13: f32;
+    if (j13 < row_length) {
+        x13 = x_edge_upto16[i * u.n + j13];
+        h13 = h_edge_upto16[i * u.n + j13];
+    }
+    var x14: f32;
+    var h14: f32;
+    if (j14 < row_length) {
+        x14 = x_edge_upto16[i * u.n + j14];
+        h14 = h_edge_upto16[i * u.n + j14];
+    }
+    var x15: f32;
+    var h15: f32;
+    if (j15 < row_length) {
+        x15 = x_edge_upto16[i * u.n + j15];
+        h15 = h_edge_upto16[i * u.n + j15];
+    }
+    var x16: f32;
+    var h16: f32;
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        x16 = x_edge_upto16[i * u.n + j16];
+        h16 = h_edge_upto16[i * u.n + j16];
+    }
+    var x17: f32;
+    var h17: f32;
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        x17 = x_edge_upto16[i * u.n + j17];
+        h17 = h_edge_upto16[i * u.n + j17];
+    }
+    var x18: f32;
+    var h18: f32;
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        x18 = x_edge_upto16[i * u.n + j18];
+        h18 = h_edge_upto16[i * u.n + j18];
+    }
+    var x19: f32;
+    var h19: f32;
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        x19 = x_edge_upto16[i * u.n + j19];
+        h19 = h_edge_upto16[i * u.n + j19];
+    }
+    var x20: f32;
+    var h20: f32;
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        x20 = x_edge_upto16[i * u.n + j20];
+        h20 = h_edge_upto16[i * u.n + j20];
+    }
+    var x21: f32;
+    var h21: f32;
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        x21 = x_edge_upto16[i * u.n + j21];
+        h21 = h_edge_upto16[i * u.n + j21];
+    }
+    var x22: f32;
+    var h22: f32;
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        x22 = x_edge_upto16[i * u.n + j22];
+        h22 = h_edge_upto16[i * u.n + j22];
+    }
+    var x23: f32;
+    var h23: f32;
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        x23 = x_edge_upto16[i * u.n + j23];
+        h23 = h_edge_upto16[i * u.n + j23];
+    }
+    var x24: f32;
+    var h24: f32;
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        x24 = x_edge_upto16[i * u.n + j24];
+        h24 = h_edge_upto16[i * u.n + j24];
+    }
+    var x25: f32;
+    var h25: f32;
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        x25 = x_edge_upto16[i * u.n + j25];
+        h25 = h_edge_upto16[i * u.n + j25];
+    }
+    var x26: f32;
+    var h26: f32;
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        x26 = x_edge_upto16[i * u.n + j26];
+        h26 = h_edge_upto16[i * u.n + j26];
+    }
+    var x27: f32;
+    var h27: f32;
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        x27 = x_edge_upto16[i * u.n + j27];
+        h27 = h_edge_upto16[i * u.n + j27];
+    }
+    var x28: f32;
+    var h28: f32;
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        x28 = x_edge_upto16[i * u.n + j28];
+        h28 = h_edge_upto16[i * u.n + j28];
+    }
+    var x29: f32;
+    var h29: f32;
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        x29 = x_edge_upto16[i * u.n + j29];
+        h29 = h_edge_upto16[i * u.n + j29];
+    }
+    var x30: f32;
+    var h30: f32;
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        x30 = x_edge_upto16[i * u.n + j30];
+        h30 = h_edge_upto16[i * u.n + j30];
+    }
+    var x31: f32;
+    var h31: f32;
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        x31 = x_edge_upto16[i * u.n + j31];
+        h31 = h_edge_upto16[i * u.n + j31];
+    }
+    var mean_sum_part = 0.0;
+    if (j0 < row_length) {
+        mean_sum_part += x0 + h0;
+    }
+    if (j1 < row_length) {
+        mean_sum_part += x1 + h1;
+    }
+    if (j2 < row_length) {
+        mean_sum_part += x2 + h2;
+    }
+    if (j3 < row_length) {
+        mean_sum_part += x3 + h3;
+    }
+    if (j4 < row_length) {
+        mean_sum_part += x4 + h4;
+    }
+    if (j5 < row_length) {
+        mean_sum_part += x5 + h5;
+    }
+    if (j6 < row_length) {
+        mean_sum_part += x6 + h6;
+    }
+    if (j7 < row_length) {
+        mean_sum_part += x7 + h7;
+    }
+    if (j8 < row_length) {
+        mean_sum_part += x8 + h8;
+    }
+    if (j9 < row_length) {
+        mean_sum_part += x9 + h9;
+    }
+    if (j10 < row_length) {
+        mean_sum_part += x10 + h10;
+    }
+    if (j11 < row_length) {
+        mean_sum_part += x11 + h11;
+    }
+    if (j12 < row_length) {
+        mean_sum_part += x12 + h12;
+    }
+    if (j13 < row_length) {
+        mean_sum_part += x13 + h13;
+    }
+    if (j14 < row_length) {
+        mean_sum_part += x14 + h14;
+    }
+    if (j15 < row_length) {
+        mean_sum_part += x15 + h15;
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        mean_sum_part += x16 + h16;
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        mean_sum_part += x17 + h17;
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        mean_sum_part += x18 + h18;
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        mean_sum_part += x19 + h19;
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        mean_sum_part += x20 + h20;
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        mean_sum_part += x21 + h21;
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        mean_sum_part += x22 + h22;
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        mean_sum_part += x23 + h23;
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        mean_sum_part += x24 + h24;
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        mean_sum_part += x25 + h25;
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        mean_sum_part += x26 + h26;
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        mean_sum_part += x27 + h27;
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        mean_sum_part += x28 + h28;
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        mean_sum_part += x29 + h29;
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        mean_sum_part += x30 + h30;
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        mean_sum_part += x31 + h31;
+    }
+    let mean_sum = row_sum_upto(mean_sum_part, lane);
+    let mean = mean_sum / f32(i32(u.n));
+    var variance_sum_part = 0.0;
+    if (j0 < row_length) {
+        variance_sum_part += (x0 + h0 - mean) * (x0 + h0 - mean);
+    }
+    if (j1 < row_length) {
+        variance_sum_part += (x1 + h1 - mean) * (x1 + h1 - mean);
+    }
+    if (j2 < row_length) {
+        variance_sum_part += (x2 + h2 - mean) * (x2 + h2 - mean);
+    }
+    if (j3 < row_length) {
+        variance_sum_part += (x3 + h3 - mean) * (x3 + h3 - mean);
+    }
+    if (j4 < row_length) {
+        variance_sum_part += (x4 + h4 - mean) * (x4 + h4 - mean);
+    }
+    if (j5 < row_length) {
+        variance_sum_part += (x5 + h5 - mean) * (x5 + h5 - mean);
+    }
+    if (j6 < row_length) {
+        variance_sum_part += (x6 + h6 - mean) * (x6 + h6 - mean);
+    }
+    if (j7 < row_length) {
+        variance_sum_part += (x7 + h7 - mean) * (x7 + h7 - mean);
+    }
+    if (j8 < row_length) {
+        variance_sum_part += (x8 + h8 - mean) * (x8 + h8 - mean);
+    }
+    if (j9 < row_length) {
+        variance_sum_part += (x9 + h9 - mean) * (x9 + h9 - mean);
+    }
+    if (j10 < row_length) {
+        variance_sum_part += (x10 + h10 - mean) * (x10 + h10 - mean);
+    }
+    if (j11 < row_length) {
+        variance_sum_part += (x11 + h11 - mean) * (x11 + h11 - mean);
+    }
+    if (j12 < row_length) {
+        variance_sum_part += (x12 + h12 - mean) * (x12 + h12 - mean);
+    }
+    if (j13 < row_length) {
+        variance_sum_part += (x13 + h13 - mean) * (x13 + h13 - mean);
+    }
+    if (j14 < row_length) {
+        variance_sum_part += (x14 + h14 - mean) * (x14 + h14 - mean);
+    }
+    if (j15 < row_length) {
+        variance_sum_part += (x15 + h15 - mean) * (x15 + h15 - mean);
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        variance_sum_part += (x16 + h16 - mean) * (x16 + h16 - mean);
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        variance_sum_part += (x17 + h17 - mean) * (x17 + h17 - mean);
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        variance_sum_part += (x18 + h18 - mean) * (x18 + h18 - mean);
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        variance_sum_part += (x19 + h19 - mean) * (x19 + h19 - mean);
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        variance_sum_part += (x20 + h20 - mean) * (x20 + h20 - mean);
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        variance_sum_part += (x21 + h21 - mean) * (x21 + h21 - mean);
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        variance_sum_part += (x22 + h22 - mean) * (x22 + h22 - mean);
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        variance_sum_part += (x23 + h23 - mean) * (x23 + h23 - mean);
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        variance_sum_part += (x24 + h24 - mean) * (x24 + h24 - mean);
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        variance_sum_part += (x25 + h25 - mean) * (x25 + h25 - mean);
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        variance_sum_part += (x26 + h26 - mean) * (x26 + h26 - mean);
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        variance_sum_part += (x27 + h27 - mean) * (x27 + h27 - mean);
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        variance_sum_part += (x28 + h28 - mean) * (x28 + h28 - mean);
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        variance_sum_part += (x29 + h29 - mean) * (x29 + h29 - mean);
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        variance_sum_part += (x30 + h30 - mean) * (x30 + h30 - mean);
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        variance_sum_part += (x31 + h31 - mean) * (x31 + h31 - mean);
+    }
+    let variance_sum = row_sum_upto(variance_sum_part, lane);
+    let variance = variance_sum / f32(i32(u.n));
+    if (j0 < row_length) {
+        let sum_of = x0 + h0;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j0] + bias_edge_upto16[j0];
+        y_edge_upto16[i * u.n + j0] = y_new;
+    }
+    if (j1 < row_length) {
+        let sum_of = x1 + h1;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j1] + bias_edge_upto16[j1];
+        y_edge_upto16[i * u.n + j1] = y_new;
+    }
+    if (j2 < row_length) {
+        let sum_of = x2 + h2;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j2] + bias_edge_upto16[j2];
+        y_edge_upto16[i * u.n + j2] = y_new;
+    }
+    if (j3 < row_length) {
+        let sum_of = x3 + h3;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j3] + bias_edge_upto16[j3];
+        y_edge_upto16[i * u.n + j3] = y_new;
+    }
+    if (j4 < row_length) {
+        let sum_of = x4 + h4;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j4] + bias_edge_upto16[j4];
+        y_edge_upto16[i * u.n + j4] = y_new;
+    }
+    if (j5 < row_length) {
+        let sum_of = x5 + h5;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j5] + bias_edge_upto16[j5];
+        y_edge_upto16[i * u.n + j5] = y_new;
+    }
+    if (j6 < row_length) {
+        let sum_of = x6 + h6;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j6] + bias_edge_upto16[j6];
+        y_edge_upto16[i * u.n + j6] = y_new;
+    }
+    if (j7 < row_length) {
+        let sum_of = x7 + h7;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j7] + bias_edge_upto16[j7];
+        y_edge_upto16[i * u.n + j7] = y_new;
+    }
+    if (j8 < row_length) {
+        let sum_of = x8 + h8;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j8] + bias_edge_upto16[j8];
+        y_edge_upto16[i * u.n + j8] = y_new;
+    }
+    if (j9 < row_length) {
+        let sum_of = x9 + h9;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j9] + bias_edge_upto16[j9];
+        y_edge_upto16[i * u.n + j9] = y_new;
+    }
+    if (j10 < row_length) {
+        let sum_of = x10 + h10;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j10] + bias_edge_upto16[j10];
+        y_edge_upto16[i * u.n + j10] = y_new;
+    }
+    if (j11 < row_length) {
+        let sum_of = x11 + h11;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j11] + bias_edge_upto16[j11];
+        y_edge_upto16[i * u.n + j11] = y_new;
+    }
+    if (j12 < row_length) {
+        let sum_of = x12 + h12;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j12] + bias_edge_upto16[j12];
+        y_edge_upto16[i * u.n + j12] = y_new;
+    }
+    if (j13 < row_length) {
+        let sum_of = x13 + h13;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j13] + bias_edge_upto16[j13];
+        y_edge_upto16[i * u.n + j13] = y_new;
+    }
+    if (j14 < row_length) {
+        let sum_of = x14 + h14;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j14] + bias_edge_upto16[j14];
+        y_edge_upto16[i * u.n + j14] = y_new;
+    }
+    if (j15 < row_length) {
+        let sum_of = x15 + h15;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j15] + bias_edge_upto16[j15];
+        y_edge_upto16[i * u.n + j15] = y_new;
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        let sum_of = x16 + h16;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j16] + bias_edge_upto16[j16];
+        y_edge_upto16[i * u.n + j16] = y_new;
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        let sum_of = x17 + h17;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j17] + bias_edge_upto16[j17];
+        y_edge_upto16[i * u.n + j17] = y_new;
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        let sum_of = x18 + h18;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j18] + bias_edge_upto16[j18];
+        y_edge_upto16[i * u.n + j18] = y_new;
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        let sum_of = x19 + h19;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j19] + bias_edge_upto16[j19];
+        y_edge_upto16[i * u.n + j19] = y_new;
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        let sum_of = x20 + h20;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j20] + bias_edge_upto16[j20];
+        y_edge_upto16[i * u.n + j20] = y_new;
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        let sum_of = x21 + h21;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j21] + bias_edge_upto16[j21];
+        y_edge_upto16[i * u.n + j21] = y_new;
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        let sum_of = x22 + h22;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j22] + bias_edge_upto16[j22];
+        y_edge_upto16[i * u.n + j22] = y_new;
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        let sum_of = x23 + h23;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j23] + bias_edge_upto16[j23];
+        y_edge_upto16[i * u.n + j23] = y_new;
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        let sum_of = x24 + h24;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j24] + bias_edge_upto16[j24];
+        y_edge_upto16[i * u.n + j24] = y_new;
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        let sum_of = x25 + h25;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j25] + bias_edge_upto16[j25];
+        y_edge_upto16[i * u.n + j25] = y_new;
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        let sum_of = x26 + h26;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j26] + bias_edge_upto16[j26];
+        y_edge_upto16[i * u.n + j26] = y_new;
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        let sum_of = x27 + h27;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j27] + bias_edge_upto16[j27];
+        y_edge_upto16[i * u.n + j27] = y_new;
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        let sum_of = x28 + h28;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j28] + bias_edge_upto16[j28];
+        y_edge_upto16[i * u.n + j28] = y_new;
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        let sum_of = x29 + h29;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j29] + bias_edge_upto16[j29];
+        y_edge_upto16[i * u.n + j29] = y_new;
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        let sum_of = x30 + h30;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j30] + bias_edge_upto16[j30];
+        y_edge_upto16[i * u.n + j30] = y_new;
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        let sum_of = x31 + h31;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain_edge_upto16[j31] + bias_edge_upto16[j31];
+        y_edge_upto16[i * u.n + j31] = y_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn edge(

@@ -565,6 +565,409 @@ fn edge_upto(
     }
 }
 
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.b) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let n = min(own, u.b - 1u);
+    let row_length = select(0u, u.d, own < u.b);
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    let j8 = place + LANES * 8u;
+    let j9 = place + LANES * 9u;
+    let j10 = place + LANES * 10u;
+    let j11 = place + LANES * 11u;
+    let j12 = place + LANES * 12u;
+    let j13 = place + LANES * 13u;
+    let j14 = place + LANES * 14u;
+    let j15 = place + LANES * 15u;
+    let j16 = place + LANES * 16u;
+    let j17 = place + LANES * 17u;
+    let j18 = place + LANES * 18u;
+    let j19 = place + LANES * 19u;
+    let j20 = place + LANES * 20u;
+    let j21 = place + LANES * 21u;
+    let j22 = place + LANES * 22u;
+    let j23 = place + LANES * 23u;
+    let j24 = place + LANES * 24u;
+    let j25 = place + LANES * 25u;
+    let j26 = place + LANES * 26u;
+    let j27 = place + LANES * 27u;
+    let j28 = place + LANES * 28u;
+    let j29 = place + LANES * 29u;
+    let j30 = place + LANES * 30u;
+    let j31 = place + LANES * 31u;
+    var mean0: f32;
+    if (j0 < row_length) {
+        mean0 = mean_edge_upto16[n * u.d + j0];
+    }
+    var mean1: f32;
+    if (j1 < row_length) {
+        mean1 = mean_edge_upto16[n * u.d + j1];
+    }
+    var mean2: f32;
+    if (j2 < row_length) {
+        mean2 = mean_edge_upto16[n * u.d + j2];
+    }
+    var mean3: f32;
+    if (j3 < row_length) {
+        mean3 = mean_edge_upto16[n * u.d + j3];
+    }
+    var mean4: f32;
+    if (j4 < row_length) {
+        mean4 = mean_edge_upto16[n * u.d + j4];
+    }
+    var mean5: f32;
+    if (j5 < row_length) {
+        mean5 = mean_edge_upto16[n * u.d + j5];
+    }
+    var mean6: f32;
+    if (j6 < row_length) {
+        mean6 = mean_edge_upto16[n * u.d + j6];
+    }
+    var mean7: f32;
+    if (j7 < row_length) {
+        mean7 = mean_edge_upto16[n * u.d + j7];
+    }
+    var mean8: f32;
+    if (j8 < row_length) {
+        mean8 = mean_edge_upto16[n * u.d + j8];
+    }
+    var mean9: f32;
+    if (j9 < row_length) {
+        mean9 = mean_edge_upto16[n * u.d + j9];
+    }
+    var mean10: f32;
+    if (j10 < row_length) {
+        mean10 = mean_edge_upto16[n * u.d + j10];
+    }
+    var mean11: f32;
+    if (j11 < row_length) {
+        mean11 = mean_edge_upto16[n * u.d + j11];
+    }
+    var mean12: f32;
+    if (j12 < row_length) {
+        mean12 = mean_edge_upto16[n * u.d + j12];
+    }
+    var mean13: f32;
+    if (j13 < row_length) {
+        mean13 = mean_edge_upto16[n * u.d + j13];
+    }
+    var mean14: f32;
+    if (j14 < row_length) {
+        mean14 = mean_edge_upto16[n * u.d + j14];
+    }
+    var mean15: f32;
+    if (j15 < row_length) {
+        mean15 = mean_edge_upto16[n * u.d + j15];
+    }
+    var mean16: f32;
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        mean16 = mean_edge_upto16[n * u.d + j16];
+    }
+    var mean17: f32;
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        mean17 = mean_edge_upto16[n * u.d + j17];
+    }
+    var mean18: f32;
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        mean18 = mean_edge_upto16[n * u.d + j18];
+    }
+    var mean19: f32;
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        mean19 = mean_edge_upto16[n * u.d + j19];
+    }
+    var mean20: f32;
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        mean20 = mean_edge_upto16[n * u.d + j20];
+    }
+    var mean21: f32;
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        mean21 = mean_edge_upto16[n * u.d + j21];
+    }
+    var mean22: f32;
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        mean22 = mean_edge_upto16[n * u.d + j22];
+    }
+    var mean23: f32;
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        mean23 = mean_edge_upto16[n * u.d + j23];
+    }
+    var mean24: f32;
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        mean24 = mean_edge_upto16[n * u.d + j24];
+    }
+    var mean25: f32;
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        mean25 = mean_edge_upto16[n * u.d + j25];
+    }
+    var mean26: f32;
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        mean26 = mean_edge_upto16[n * u.d + j26];
+    }
+    var mean27: f32;
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        mean27 = mean_edge_upto16[n * u.d + j27];
+    }
+    var mean28: f32;
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        mean28 = mean_edge_upto16[n * u.d + j28];
+    }
+    var mean29: f32;
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        mean29 = mean_edge_upto16[n * u.d + j29];
+    }
+    var mean30: f32;
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        mean30 = mean_edge_upto16[n * u.d + j30];
+    }
+    var mean31: f32;
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        mean31 = mean_edge_upto16[n * u.d + j31];
+    }
+    var square_part = 0.0;
+    if (j0 < row_length) {
+        square_part += mean0 * mean0;
+    }
+    if (j1 < row_length) {
+        square_part += mean1 * mean1;
+    }
+    if (j2 < row_length) {
+        square_part += mean2 * mean2;
+    }
+    if (j3 < row_length) {
+        square_part += mean3 * mean3;
+    }
+    if (j4 < row_length) {
+        square_part += mean4 * mean4;
+    }
+    if (j5 < row_length) {
+        square_part += mean5 * mean5;
+    }
+    if (j6 < row_length) {
+        square_part += mean6 * mean6;
+    }
+    if (j7 < row_length) {
+        square_part += mean7 * mean7;
+    }
+    if (j8 < row_length) {
+        square_part += mean8 * mean8;
+    }
+    if (j9 < row_length) {
+        square_part += mean9 * mean9;
+    }
+    if (j10 < row_length) {
+        square_part += mean10 * mean10;
+    }
+    if (j11 < row_length) {
+        square_part += mean11 * mean11;
+    }
+    if (j12 < row_length) {
+        square_part += mean12 * mean12;
+    }
+    if (j13 < row_length) {
+        square_part += mean13 * mean13;
+    }
+    if (j14 < row_length) {
+        square_part += mean14 * mean14;
+    }
+    if (j15 < row_length) {
+        square_part += mean15 * mean15;
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        square_part += mean16 * mean16;
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        square_part += mean17 * mean17;
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        square_part += mean18 * mean18;
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        square_part += mean19 * mean19;
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        square_part += mean20 * mean20;
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        square_part += mean21 * mean21;
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        square_part += mean22 * mean22;
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        square_part += mean23 * mean23;
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        square_part += mean24 * mean24;
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        square_part += mean25 * mean25;
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        square_part += mean26 * mean26;
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        square_part += mean27 * mean27;
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        square_part += mean28 * mean28;
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        square_part += mean29 * mean29;
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        square_part += mean30 * mean30;
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        square_part += mean31 * mean31;
+    }
+    let square = row_sum_upto(square_part, lane);
+    if (j0 < row_length) {
+        let y_new = mean0 / sqrt(square);
+        y_edge_upto16[n * u.d + j0] = y_new;
+    }
+    if (j1 < row_length) {
+        let y_new = mean1 / sqrt(square);
+        y_edge_upto16[n * u.d + j1] = y_new;
+    }
+    if (j2 < row_length) {
+        let y_new = mean2 / sqrt(square);
+        y_edge_upto16[n * u.d + j2] = y_new;
+    }
+    if (j3 < row_length) {
+        let y_new = mean3 / sqrt(square);
+        y_edge_upto16[n * u.d + j3] = y_new;
+    }
+    if (j4 < row_length) {
+        let y_new = mean4 / sqrt(square);
+        y_edge_upto16[n * u.d + j4] = y_new;
+    }
+    if (j5 < row_length) {
+        let y_new = mean5 / sqrt(square);
+        y_edge_upto16[n * u.d + j5] = y_new;
+    }
+    if (j6 < row_length) {
+        let y_new = mean6 / sqrt(square);
+        y_edge_upto16[n * u.d + j6] = y_new;
+    }
+    if (j7 < row_length) {
+        let y_new = mean7 / sqrt(square);
+        y_edge_upto16[n * u.d + j7] = y_new;
+    }
+    if (j8 < row_length) {
+        let y_new = mean8 / sqrt(square);
+        y_edge_upto16[n * u.d + j8] = y_new;
+    }
+    if (j9 < row_length) {
+        let y_new = mean9 / sqrt(square);
+        y_edge_upto16[n * u.d + j9] = y_new;
+    }
+    if (j10 < row_length) {
+        let y_new = mean10 / sqrt(square);
+        y_edge_upto16[n * u.d + j10] = y_new;
+    }
+    if (j11 < row_length) {
+        let y_new = mean11 / sqrt(square);
+        y_edge_upto16[n * u.d + j11] = y_new;
+    }
+    if (j12 < row_length) {
+        let y_new = mean12 / sqrt(square);
+        y_edge_upto16[n * u.d + j12] = y_new;
+    }
+    if (j13 < row_length) {
+        let y_new = mean13 / sqrt(square);
+        y_edge_upto16[n * u.d + j13] = y_new;
+    }
+    if (j14 < row_length) {
+        let y_new = mean14 / sqrt(square);
+        y_edge_upto16[n * u.d + j14] = y_new;
+    }
+    if (j15 < row_length) {
+        let y_new = mean15 / sqrt(square);
+        y_edge_upto16[n * u.d + j15] = y_new;
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        let y_new = mean16 / sqrt(square);
+        y_edge_upto16[n * u.d + j16] = y_new;
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        let y_new = mean17 / sqrt(square);
+        y_edge_upto16[n * u.d + j17] = y_new;
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        let y_new = mean18 / sqrt(square);
+        y_edge_upto16[n * u.d + j18] = y_new;
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        let y_new = mean19 / sqrt(square);
+        y_edge_upto16[n * u.d + j19] = y_new;
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        let y_new = mean20 / sqrt(square);
+        y_edge_upto16[n * u.d + j20] = y_new;
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        let y_new = mean21 / sqrt(square);
+        y_edge_upto16[n * u.d + j21] = y_new;
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        let y_new = mean22 / sqrt(square);
+        y_edge_upto16[n * u.d + j22] = y_new;
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        let y_new = mean23 / sqrt(square);
+        y_edge_upto16[n * u.d + j23] = y_new;
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        let y_new = mean24 / sqrt(square);
+        y_edge_upto16[n * u.d + j24] = y_new;
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        let y_new = mean25 / sqrt(square);
+        y_edge_upto16[n * u.d + j25] = y_new;
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        let y_new = mean26 / sqrt(square);
+        y_edge_upto16[n * u.d + j26] = y_new;
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        let y_new = mean27 / sqrt(square);
+        y_edge_upto16[n * u.d + j27] = y_new;
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        let y_new = mean28 / sqrt(square);
+        y_edge_upto16[n * u.d + j28] = y_new;
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        let y_new = mean29 / sqrt(square);
+        y_edge_upto16[n * u.d + j29] = y_new;
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        let y_new = mean30 / sqrt(square);
+        y_edge_upto16[n * u.d + j30] = y_new;
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        let y_new = mean31 / sqrt(square);
+        y_edge_upto16[n * u.d + j31] = y_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn edge(

@@ -223,8 +223,409 @@ fn upto32768(
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> y_edge: array<f32>;
-@group(0) @binding(2) var<storage, read> mean_edge: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y_edge_upto32768: array<f32>;
+@group(0) @binding(2) var<storage, read> mean_edge_upto32768: array<f32>;
+
+// One row per workgroup, of up to 32768 elements, read once.
+@compute @workgroup_size(1024)
+fn edge_upto32768(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let n = workgroup.y * grid.x + workgroup.x;
+    if (n >= u.b) {
+        return;
+    }
+    let j0 = lane;
+    let j1 = lane + 1024u;
+    let j2 = lane + 2048u;
+    let j3 = lane + 3072u;
+    let j4 = lane + 4096u;
+    let j5 = lane + 5120u;
+    let j6 = lane + 6144u;
+    let j7 = lane + 7168u;
+    let j8 = lane + 8192u;
+    let j9 = lane + 9216u;
+    let j10 = lane + 10240u;
+    let j11 = lane + 11264u;
+    let j12 = lane + 12288u;
+    let j13 = lane + 13312u;
+    let j14 = lane + 14336u;
+    let j15 = lane + 15360u;
+    let j16 = lane + 16384u;
+    let j17 = lane + 17408u;
+    let j18 = lane + 18432u;
+    let j19 = lane + 19456u;
+    let j20 = lane + 20480u;
+    let j21 = lane + 21504u;
+    let j22 = lane + 22528u;
+    let j23 = lane + 23552u;
+    let j24 = lane + 24576u;
+    let j25 = lane + 25600u;
+    let j26 = lane + 26624u;
+    let j27 = lane + 27648u;
+    let j28 = lane + 28672u;
+    let j29 = lane + 29696u;
+    let j30 = lane + 30720u;
+    let j31 = lane + 31744u;
+    var mean0: f32;
+    if (j0 < u.d) {
+        mean0 = mean_edge_upto32768[n * u.d + j0];
+    }
+    var mean1: f32;
+    if (j1 < u.d) {
+        mean1 = mean_edge_upto32768[n * u.d + j1];
+    }
+    var mean2: f32;
+    if (j2 < u.d) {
+        mean2 = mean_edge_upto32768[n * u.d + j2];
+    }
+    var mean3: f32;
+    if (j3 < u.d) {
+        mean3 = mean_edge_upto32768[n * u.d + j3];
+    }
+    var mean4: f32;
+    if (j4 < u.d) {
+        mean4 = mean_edge_upto32768[n * u.d + j4];
+    }
+    var mean5: f32;
+    if (j5 < u.d) {
+        mean5 = mean_edge_upto32768[n * u.d + j5];
+    }
+    var mean6: f32;
+    if (j6 < u.d) {
+        mean6 = mean_edge_upto32768[n * u.d + j6];
+    }
+    var mean7: f32;
+    if (j7 < u.d) {
+        mean7 = mean_edge_upto32768[n * u.d + j7];
+    }
+    var mean8: f32;
+    if (j8 < u.d) {
+        mean8 = mean_edge_upto32768[n * u.d + j8];
+    }
+    var mean9: f32;
+    if (j9 < u.d) {
+        mean9 = mean_edge_upto32768[n * u.d + j9];
+    }
+    var mean10: f32;
+    if (j10 < u.d) {
+        mean10 = mean_edge_upto32768[n * u.d + j10];
+    }
+    var mean11: f32;
+    if (j11 < u.d) {
+        mean11 = mean_edge_upto32768[n * u.d + j11];
+    }
+    var mean12: f32;
+    if (j12 < u.d) {
+        mean12 = mean_edge_upto32768[n * u.d + j12];
+    }
+    var mean13: f32;
+    if (j13 < u.d) {
+        mean13 = mean_edge_upto32768[n * u.d + j13];
+    }
+    var mean14: f32;
+    if (j14 < u.d) {
+        mean14 = mean_edge_upto32768[n * u.d + j14];
+    }
+    var mean15: f32;
+    if (j15 < u.d) {
+        mean15 = mean_edge_upto32768[n * u.d + j15];
+    }
+    var mean16: f32;
+    if (j16 < u.d) {
+        mean16 = mean_edge_upto32768[n * u.d + j16];
+    }
+    var mean17: f32;
+    if (j17 < u.d) {
+        mean17 = mean_edge_upto32768[n * u.d + j17];
+    }
+    var mean18: f32;
+    if (j18 < u.d) {
+        mean18 = mean_edge_upto32768[n * u.d + j18];
+    }
+    var mean19: f32;
+    if (j19 < u.d) {
+        mean19 = mean_edge_upto32768[n * u.d + j19];
+    }
+    var mean20: f32;
+    if (j20 < u.d) {
+        mean20 = mean_edge_upto32768[n * u.d + j20];
+    }
+    var mean21: f32;
+    if (j21 < u.d) {
+        mean21 = mean_edge_upto32768[n * u.d + j21];
+    }
+    var mean22: f32;
+    if (j22 < u.d) {
+        mean22 = mean_edge_upto32768[n * u.d + j22];
+    }
+    var mean23: f32;
+    if (j23 < u.d) {
+        mean23 = mean_edge_upto32768[n * u.d + j23];
+    }
+    var mean24: f32;
+    if (j24 < u.d) {
+        mean24 = mean_edge_upto32768[n * u.d + j24];
+    }
+    var mean25: f32;
+    if (j25 < u.d) {
+        mean25 = mean_edge_upto32768[n * u.d + j25];
+    }
+    var mean26: f32;
+    if (j26 < u.d) {
+        mean26 = mean_edge_upto32768[n * u.d + j26];
+    }
+    var mean27: f32;
+    if (j27 < u.d) {
+        mean27 = mean_edge_upto32768[n * u.d + j27];
+    }
+    var mean28: f32;
+    if (j28 < u.d) {
+        mean28 = mean_edge_upto32768[n * u.d + j28];
+    }
+    var mean29: f32;
+    if (j29 < u.d) {
+        mean29 = mean_edge_upto32768[n * u.d + j29];
+    }
+    var mean30: f32;
+    if (j30 < u.d) {
+        mean30 = mean_edge_upto32768[n * u.d + j30];
+    }
+    var mean31: f32;
+    if (j31 < u.d) {
+        mean31 = mean_edge_upto32768[n * u.d + j31];
+    }
+    var square_part = 0.0;
+    if (j0 < u.d) {
+        square_part += mean0 * mean0;
+    }
+    if (j1 < u.d) {
+        square_part += mean1 * mean1;
+    }
+    if (j2 < u.d) {
+        square_part += mean2 * mean2;
+    }
+    if (j3 < u.d) {
+        square_part += mean3 * mean3;
+    }
+    if (j4 < u.d) {
+        square_part += mean4 * mean4;
+    }
+    if (j5 < u.d) {
+        square_part += mean5 * mean5;
+    }
+    if (j6 < u.d) {
+        square_part += mean6 * mean6;
+    }
+    if (j7 < u.d) {
+        square_part += mean7 * mean7;
+    }
+    if (j8 < u.d) {
+        square_part += mean8 * mean8;
+    }
+    if (j9 < u.d) {
+        square_part += mean9 * mean9;
+    }
+    if (j10 < u.d) {
+        square_part += mean10 * mean10;
+    }
+    if (j11 < u.d) {
+        square_part += mean11 * mean11;
+    }
+    if (j12 < u.d) {
+        square_part += mean12 * mean12;
+    }
+    if (j13 < u.d) {
+        square_part += mean13 * mean13;
+    }
+    if (j14 < u.d) {
+        square_part += mean14 * mean14;
+    }
+    if (j15 < u.d) {
+        square_part += mean15 * mean15;
+    }
+    if (j16 < u.d) {
+        square_part += mean16 * mean16;
+    }
+    if (j17 < u.d) {
+        square_part += mean17 * mean17;
+    }
+    if (j18 < u.d) {
+        square_part += mean18 * mean18;
+    }
+    if (j19 < u.d) {
+        square_part += mean19 * mean19;
+    }
+    if (j20 < u.d) {
+        square_part += mean20 * mean20;
+    }
+    if (j21 < u.d) {
+        square_part += mean21 * mean21;
+    }
+    if (j22 < u.d) {
+        square_part += mean22 * mean22;
+    }
+    if (j23 < u.d) {
+        square_part += mean23 * mean23;
+    }
+    if (j24 < u.d) {
+        square_part += mean24 * mean24;
+    }
+    if (j25 < u.d) {
+        square_part += mean25 * mean25;
+    }
+    if (j26 < u.d) {
+        square_part += mean26 * mean26;
+    }
+    if (j27 < u.d) {
+        square_part += mean27 * mean27;
+    }
+    if (j28 < u.d) {
+        square_part += mean28 * mean28;
+    }
+    if (j29 < u.d) {
+        square_part += mean29 * mean29;
+    }
+    if (j30 < u.d) {
+        square_part += mean30 * mean30;
+    }
+    if (j31 < u.d) {
+        square_part += mean31 * mean31;
+    }
+    let square = row_sum(square_part, lane, subgroup_size, subgroup_lane);
+    if (j0 < u.d) {
+        let y_new = mean0 / sqrt(square);
+        y_edge_upto32768[n * u.d + j0] = y_new;
+    }
+    if (j1 < u.d) {
+        let y_new = mean1 / sqrt(square);
+        y_edge_upto32768[n * u.d + j1] = y_new;
+    }
+    if (j2 < u.d) {
+        let y_new = mean2 / sqrt(square);
+        y_edge_upto32768[n * u.d + j2] = y_new;
+    }
+    if (j3 < u.d) {
+        let y_new = mean3 / sqrt(square);
+        y_edge_upto32768[n * u.d + j3] = y_new;
+    }
+    if (j4 < u.d) {
+        let y_new = mean4 / sqrt(square);
+        y_edge_upto32768[n * u.d + j4] = y_new;
+    }
+    if (j5 < u.d) {
+        let y_new = mean5 / sqrt(square);
+        y_edge_upto32768[n * u.d + j5] = y_new;
+    }
+    if (j6 < u.d) {
+        let y_new = mean6 / sqrt(square);
+        y_edge_upto32768[n * u.d + j6] = y_new;
+    }
+    if (j7 < u.d) {
+        let y_new = mean7 / sqrt(square);
+        y_edge_upto32768[n * u.d + j7] = y_new;
+    }
+    if (j8 < u.d) {
+        let y_new = mean8 / sqrt(square);
+        y_edge_upto32768[n * u.d + j8] = y_new;
+    }
+    if (j9 < u.d) {
+        let y_new = mean9 / sqrt(square);
+        y_edge_upto32768[n * u.d + j9] = y_new;
+    }
+    if (j10 < u.d) {
+        let y_new = mean10 / sqrt(square);
+        y_edge_upto32768[n * u.d + j10] = y_new;
+    }
+    if (j11 < u.d) {
+        let y_new = mean11 / sqrt(square);
+        y_edge_upto32768[n * u.d + j11] = y_new;
+    }
+    if (j12 < u.d) {
+        let y_new = mean12 / sqrt(square);
+        y_edge_upto32768[n * u.d + j12] = y_new;
+    }
+    if (j13 < u.d) {
+        let y_new = mean13 / sqrt(square);
+        y_edge_upto32768[n * u.d + j13] = y_new;
+    }
+    if (j14 < u.d) {
+        let y_new = mean14 / sqrt(square);
+        y_edge_upto32768[n * u.d + j14] = y_new;
+    }
+    if (j15 < u.d) {
+        let y_new = mean15 / sqrt(square);
+        y_edge_upto32768[n * u.d + j15] = y_new;
+    }
+    if (j16 < u.d) {
+        let y_new = mean16 / sqrt(square);
+        y_edge_upto32768[n * u.d + j16] = y_new;
+    }
+    if (j17 < u.d) {
+        let y_new = mean17 / sqrt(square);
+        y_edge_upto32768[n * u.d + j17] = y_new;
+    }
+    if (j18 < u.d) {
+        let y_new = mean18 / sqrt(square);
+        y_edge_upto32768[n * u.d + j18] = y_new;
+    }
+    if (j19 < u.d) {
+        let y_new = mean19 / sqrt(square);
+        y_edge_upto32768[n * u.d + j19] = y_new;
+    }
+    if (j20 < u.d) {
+        let y_new = mean20 / sqrt(square);
+        y_edge_upto32768[n * u.d + j20] = y_new;
+    }
+    if (j21 < u.d) {
+        let y_new = mean21 / sqrt(square);
+        y_edge_upto32768[n * u.d + j21] = y_new;
+    }
+    if (j22 < u.d) {
+        let y_new = mean22 / sqrt(square);
+        y_edge_upto32768[n * u.d + j22] = y_new;
+    }
+    if (j23 < u.d) {
+        let y_new = mean23 / sqrt(square);
+        y_edge_upto32768[n * u.d + j23] = y_new;
+    }
+    if (j24 < u.d) {
+        let y_new = mean24 / sqrt(square);
+        y_edge_upto32768[n * u.d + j24] = y_new;
+    }
+    if (j25 < u.d) {
+        let y_new = mean25 / sqrt(square);
+        y_edge_upto32768[n * u.d + j25] = y_new;
+    }
+    if (j26 < u.d) {
+        let y_new = mean26 / sqrt(square);
+        y_edge_upto32768[n * u.d + j26] = y_new;
+    }
+    if (j27 < u.d) {
+        let y_new = mean27 / sqrt(square);
+        y_edge_upto32768[n * u.d + j27] = y_new;
+    }
+    if (j28 < u.d) {
+        let y_new = mean28 / sqrt(square);
+        y_edge_upto32768[n * u.d + j28] = y_new;
+    }
+    if (j29 < u.d) {
+        let y_new = mean29 / sqrt(square);
+        y_edge_upto32768[n * u.d + j29] = y_new;
+    }
+    if (j30 < u.d) {
+        let y_new = mean30 / sqrt(square);
+        y_edge_upto32768[n * u.d + j30] = y_new;
+    }
+    if (j31 < u.d) {
+        let y_new = mean31 / sqrt(square);
+        y_edge_upto32768[n * u.d + j31] = y_new;
+    }
+}
 
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
@@ -248,34 +649,34 @@ fn edge(
         let j5 = j + 5120u;
         let j6 = j + 6144u;
         let j7 = j + 7168u;
-        let mean0 = mean_edge[n * u.d + j];
+        let mean0 = mean_edge_upto32768[n * u.d + j];
         var mean1: f32;
         if (j1 < u.d) {
-            mean1 = mean_edge[n * u.d + j1];
+            mean1 = mean_edge_upto32768[n * u.d + j1];
         }
         var mean2: f32;
         if (j2 < u.d) {
-            mean2 = mean_edge[n * u.d + j2];
+            mean2 = mean_edge_upto32768[n * u.d + j2];
         }
         var mean3: f32;
         if (j3 < u.d) {
-            mean3 = mean_edge[n * u.d + j3];
+            mean3 = mean_edge_upto32768[n * u.d + j3];
         }
         var mean4: f32;
         if (j4 < u.d) {
-            mean4 = mean_edge[n * u.d + j4];
+            mean4 = mean_edge_upto32768[n * u.d + j4];
         }
         var mean5: f32;
         if (j5 < u.d) {
-            mean5 = mean_edge[n * u.d + j5];
+            mean5 = mean_edge_upto32768[n * u.d + j5];
         }
         var mean6: f32;
         if (j6 < u.d) {
-            mean6 = mean_edge[n * u.d + j6];
+            mean6 = mean_edge_upto32768[n * u.d + j6];
         }
         var mean7: f32;
         if (j7 < u.d) {
-            mean7 = mean_edge[n * u.d + j7];
+            mean7 = mean_edge_upto32768[n * u.d + j7];
         }
         square_part += mean0 * mean0;
         if (j1 < u.d) {
@@ -309,64 +710,64 @@ fn edge(
         let j5 = j + 5120u;
         let j6 = j + 6144u;
         let j7 = j + 7168u;
-        let mean0 = mean_edge[n * u.d + j];
+        let mean0 = mean_edge_upto32768[n * u.d + j];
         var mean1: f32;
         if (j1 < u.d) {
-            mean1 = mean_edge[n * u.d + j1];
+            mean1 = mean_edge_upto32768[n * u.d + j1];
         }
         var mean2: f32;
         if (j2 < u.d) {
-            mean2 = mean_edge[n * u.d + j2];
+            mean2 = mean_edge_upto32768[n * u.d + j2];
         }
         var mean3: f32;
         if (j3 < u.d) {
-            mean3 = mean_edge[n * u.d + j3];
+            mean3 = mean_edge_upto32768[n * u.d + j3];
         }
         var mean4: f32;
         if (j4 < u.d) {
-            mean4 = mean_edge[n * u.d + j4];
+            mean4 = mean_edge_upto32768[n * u.d + j4];
         }
         var mean5: f32;
         if (j5 < u.d) {
-            mean5 = mean_edge[n * u.d + j5];
+            mean5 = mean_edge_upto32768[n * u.d + j5];
         }
         var mean6: f32;
         if (j6 < u.d) {
-            mean6 = mean_edge[n * u.d + j6];
+            mean6 = mean_edge_upto32768[n * u.d + j6];
         }
         var mean7: f32;
         if (j7 < u.d) {
-            mean7 = mean_edge[n * u.d + j7];
+            mean7 = mean_edge_upto32768[n * u.d + j7];
         }
         let y_new = mean0 / sqrt(square);
-        y_edge[n * u.d + j] = y_new;
+        y_edge_upto32768[n * u.d + j] = y_new;
         if (j1 < u.d) {
             let y_new = mean1 / sqrt(square);
-            y_edge[n * u.d + j1] = y_new;
+            y_edge_upto32768[n * u.d + j1] = y_new;
         }
         if (j2 < u.d) {
             let y_new = mean2 / sqrt(square);
-            y_edge[n * u.d + j2] = y_new;
+            y_edge_upto32768[n * u.d + j2] = y_new;
         }
         if (j3 < u.d) {
             let y_new = mean3 / sqrt(square);
-            y_edge[n * u.d + j3] = y_new;
+            y_edge_upto32768[n * u.d + j3] = y_new;
         }
         if (j4 < u.d) {
             let y_new = mean4 / sqrt(square);
-            y_edge[n * u.d + j4] = y_new;
+            y_edge_upto32768[n * u.d + j4] = y_new;
         }
         if (j5 < u.d) {
             let y_new = mean5 / sqrt(square);
-            y_edge[n * u.d + j5] = y_new;
+            y_edge_upto32768[n * u.d + j5] = y_new;
         }
         if (j6 < u.d) {
             let y_new = mean6 / sqrt(square);
-            y_edge[n * u.d + j6] = y_new;
+            y_edge_upto32768[n * u.d + j6] = y_new;
         }
         if (j7 < u.d) {
             let y_new = mean7 / sqrt(square);
-            y_edge[n * u.d + j7] = y_new;
+            y_edge_upto32768[n * u.d + j7] = y_new;
         }
     }
 }

@@ -777,6 +777,508 @@ fn edge_upto(
     }
 }
 
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    let j8 = place + LANES * 8u;
+    let j9 = place + LANES * 9u;
+    let j10 = place + LANES * 10u;
+    let j11 = place + LANES * 11u;
+    let j12 = place + LANES * 12u;
+    let j13 = place + LANES * 13u;
+    let j14 = place + LANES * 14u;
+    let j15 = place + LANES * 15u;
+    let j16 = place + LANES * 16u;
+    let j17 = place + LANES * 17u;
+    let j18 = place + LANES * 18u;
+    let j19 = place + LANES * 19u;
+    let j20 = place + LANES * 20u;
+    let j21 = place + LANES * 21u;
+    let j22 = place + LANES * 22u;
+    let j23 = place + LANES * 23u;
+    let j24 = place + LANES * 24u;
+    let j25 = place + LANES * 25u;
+    let j26 = place + LANES * 26u;
+    let j27 = place + LANES * 27u;
+    let j28 = place + LANES * 28u;
+    let j29 = place + LANES * 29u;
+    let j30 = place + LANES * 30u;
+    let j31 = place + LANES * 31u;
+    var logits0: f32;
+    if (j0 < row_length) {
+        logits0 = logits_edge_upto16[i * u.n + j0];
+    }
+    var logits1: f32;
+    if (j1 < row_length) {
+        logits1 = logits_edge_upto16[i * u.n + j1];
+    }
+    var logits2: f32;
+    if (j2 < row_length) {
+        logits2 = logits_edge_upto16[i * u.n + j2];
+    }
+    var logits3: f32;
+    if (j3 < row_length) {
+        logits3 = logits_edge_upto16[i * u.n + j3];
+    }
+    var logits4: f32;
+    if (j4 < row_length) {
+        logits4 = logits_edge_upto16[i * u.n + j4];
+    }
+    var logits5: f32;
+    if (j5 < row_length) {
+        logits5 = logits_edge_upto16[i * u.n + j5];
+    }
+    var logits6: f32;
+    if (j6 < row_length) {
+        logits6 = logits_edge_upto16[i * u.n + j6];
+    }
+    var logits7: f32;
+    if (j7 < row_length) {
+        logits7 = logits_edge_upto16[i * u.n + j7];
+    }
+    var logits8: f32;
+    if (j8 < row_length) {
+        logits8 = logits_edge_upto16[i * u.n + j8];
+    }
+    var logits9: f32;
+    if (j9 < row_length) {
+        logits9 = logits_edge_upto16[i * u.n + j9];
+    }
+    var logits10: f32;
+    if (j10 < row_length) {
+        logits10 = logits_edge_upto16[i * u.n + j10];
+    }
+    var logits11: f32;
+    if (j11 < row_length) {
+        logits11 = logits_edge_upto16[i * u.n + j11];
+    }
+    var logits12: f32;
+    if (j12 < row_length) {
+        logits12 = logits_edge_upto16[i * u.n + j12];
+    }
+    var logits13: f32;
+    if (j13 < row_length) {
+        logits13 = logits_edge_upto16[i * u.n + j13];
+    }
+    var logits14: f32;
+    if (j14 < row_length) {
+        logits14 = logits_edge_upto16[i * u.n + j14];
+    }
+    var logits15: f32;
+    if (j15 < row_length) {
+        logits15 = logits_edge_upto16[i * u.n + j15];
+    }
+    var logits16: f32;
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        logits16 = logits_edge_upto16[i * u.n + j16];
+    }
+    var logits17: f32;
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        logits17 = logits_edge_upto16[i * u.n + j17];
+    }
+    var logits18: f32;
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        logits18 = logits_edge_upto16[i * u.n + j18];
+    }
+    var logits19: f32;
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        logits19 = logits_edge_upto16[i * u.n + j19];
+    }
+    var logits20: f32;
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        logits20 = logits_edge_upto16[i * u.n + j20];
+    }
+    var logits21: f32;
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        logits21 = logits_edge_upto16[i * u.n + j21];
+    }
+    var logits22: f32;
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        logits22 = logits_edge_upto16[i * u.n + j22];
+    }
+    var logits23: f32;
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        logits23 = logits_edge_upto16[i * u.n + j23];
+    }
+    var logits24: f32;
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        logits24 = logits_edge_upto16[i * u.n + j24];
+    }
+    var logits25: f32;
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        logits25 = logits_edge_upto16[i * u.n + j25];
+    }
+    var logits26: f32;
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        logits26 = logits_edge_upto16[i * u.n + j26];
+    }
+    var logits27: f32;
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        logits27 = logits_edge_upto16[i * u.n + j27];
+    }
+    var logits28: f32;
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        logits28 = logits_edge_upto16[i * u.n + j28];
+    }
+    var logits29: f32;
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        logits29 = logits_edge_upto16[i * u.n + j29];
+    }
+    var logits30: f32;
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        logits30 = logits_edge_upto16[i * u.n + j30];
+    }
+    var logits31: f32;
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        logits31 = logits_edge_upto16[i * u.n + j31];
+    }
+    var top_max_part = i32(-2147483648);
+    if (j0 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits0));
+    }
+    if (j1 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits1));
+    }
+    if (j2 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits2));
+    }
+    if (j3 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits3));
+    }
+    if (j4 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits4));
+    }
+    if (j5 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits5));
+    }
+    if (j6 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits6));
+    }
+    if (j7 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits7));
+    }
+    if (j8 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits8));
+    }
+    if (j9 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits9));
+    }
+    if (j10 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits10));
+    }
+    if (j11 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits11));
+    }
+    if (j12 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits12));
+    }
+    if (j13 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits13));
+    }
+    if (j14 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits14));
+    }
+    if (j15 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits15));
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits16));
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits17));
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits18));
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits19));
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits20));
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits21));
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits22));
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits23));
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits24));
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits25));
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits26));
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits27));
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits28));
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits29));
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits30));
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits31));
+    }
+    let top_max = row_max_upto(top_max_part, lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    if (j0 < row_length) {
+        total_part += exp(logits0 - top);
+    }
+    if (j1 < row_length) {
+        total_part += exp(logits1 - top);
+    }
+    if (j2 < row_length) {
+        total_part += exp(logits2 - top);
+    }
+    if (j3 < row_length) {
+        total_part += exp(logits3 - top);
+    }
+    if (j4 < row_length) {
+        total_part += exp(logits4 - top);
+    }
+    if (j5 < row_length) {
+        total_part += exp(logits5 - top);
+    }
+    if (j6 < row_length) {
+        total_part += exp(logits6 - top);
+    }
+    if (j7 < row_length) {
+        total_part += exp(logits7 - top);
+    }
+    if (j8 < row_length) {
+        total_part += exp(logits8 - top);
+    }
+    if (j9 < row_length) {
+        total_part += exp(logits9 - top);
+    }
+    if (j10 < row_length) {
+        total_part += exp(logits10 - top);
+    }
+    if (j11 < row_length) {
+        total_part += exp(logits11 - top);
+    }
+    if (j12 < row_length) {
+        total_part += exp(logits12 - top);
+    }
+    if (j13 < row_length) {
+        total_part += exp(logits13 - top);
+    }
+    if (j14 < row_length) {
+        total_part += exp(logits14 - top);
+    }
+    if (j15 < row_length) {
+        total_part += exp(logits15 - top);
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        total_part += exp(logits16 - top);
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        total_part += exp(logits17 - top);
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        total_part += exp(logits18 - top);
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        total_part += exp(logits19 - top);
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        total_part += exp(logits20 - top);
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        total_part += exp(logits21 - top);
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        total_part += exp(logits22 - top);
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        total_part += exp(logits23 - top);
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        total_part += exp(logits24 - top);
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        total_part += exp(logits25 - top);
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        total_part += exp(logits26 - top);
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        total_part += exp(logits27 - top);
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        total_part += exp(logits28 - top);
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        total_part += exp(logits29 - top);
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        total_part += exp(logits30 - top);
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        total_part += exp(logits31 - top);
+    }
+    let total = row_sum_upto(total_part, lane);
+    if (j0 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits0 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j0))));
+        dlogits_edge_upto16[i * u.n + j0] = dlogits_new;
+    }
+    if (j1 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits1 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j1))));
+        dlogits_edge_upto16[i * u.n + j1] = dlogits_new;
+    }
+    if (j2 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits2 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j2))));
+        dlogits_edge_upto16[i * u.n + j2] = dlogits_new;
+    }
+    if (j3 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits3 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j3))));
+        dlogits_edge_upto16[i * u.n + j3] = dlogits_new;
+    }
+    if (j4 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits4 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j4))));
+        dlogits_edge_upto16[i * u.n + j4] = dlogits_new;
+    }
+    if (j5 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits5 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j5))));
+        dlogits_edge_upto16[i * u.n + j5] = dlogits_new;
+    }
+    if (j6 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits6 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j6))));
+        dlogits_edge_upto16[i * u.n + j6] = dlogits_new;
+    }
+    if (j7 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits7 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j7))));
+        dlogits_edge_upto16[i * u.n + j7] = dlogits_new;
+    }
+    if (j8 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits8 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j8))));
+        dlogits_edge_upto16[i * u.n + j8] = dlogits_new;
+    }
+    if (j9 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits9 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j9))));
+        dlogits_edge_upto16[i * u.n + j9] = dlogits_new;
+    }
+    if (j10 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits10 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j10))));
+        dlogits_edge_upto16[i * u.n + j10] = dlogits_new;
+    }
+    if (j11 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits11 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j11))));
+        dlogits_edge_upto16[i * u.n + j11] = dlogits_new;
+    }
+    if (j12 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits12 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j12))));
+        dlogits_edge_upto16[i * u.n + j12] = dlogits_new;
+    }
+    if (j13 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits13 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j13))));
+        dlogits_edge_upto16[i * u.n + j13] = dlogits_new;
+    }
+    if (j14 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits14 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j14))));
+        dlogits_edge_upto16[i * u.n + j14] = dlogits_new;
+    }
+    if (j15 < row_length) {
+        let dlogits_new = dloss[i] * (exp(logits15 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j15))));
+        dlogits_edge_upto16[i * u.n + j15] = dlogits_new;
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits16 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j16))));
+        dlogits_edge_upto16[i * u.n + j16] = dlogits_new;
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits17 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j17))));
+        dlogits_edge_upto16[i * u.n + j17] = dlogits_new;
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits18 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j18))));
+        dlogits_edge_upto16[i * u.n + j18] = dlogits_new;
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits19 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j19))));
+        dlogits_edge_upto16[i * u.n + j19] = dlogits_new;
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits20 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j20))));
+        dlogits_edge_upto16[i * u.n + j20] = dlogits_new;
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits21 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j21))));
+        dlogits_edge_upto16[i * u.n + j21] = dlogits_new;
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits22 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j22))));
+        dlogits_edge_upto16[i * u.n + j22] = dlogits_new;
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits23 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j23))));
+        dlogits_edge_upto16[i * u.n + j23] = dlogits_new;
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits24 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j24))));
+        dlogits_edge_upto16[i * u.n + j24] = dlogits_new;
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits25 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j25))));
+        dlogits_edge_upto16[i * u.n + j25] = dlogits_new;
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits26 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j26))));
+        dlogits_edge_upto16[i * u.n + j26] = dlogits_new;
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits27 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j27))));
+        dlogits_edge_upto16[i * u.n + j27] = dlogits_new;
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits28 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j28))));
+        dlogits_edge_upto16[i * u.n + j28] = dlogits_new;
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits29 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j29))));
+        dlogits_edge_upto16[i * u.n + j29] = dlogits_new;
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits30 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j30))));
+        dlogits_edge_upto16[i * u.n + j30] = dlogits_new;
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        let dlogits_new = dloss[i] * (exp(logits31 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j31))));
+        dlogits_edge_upto16[i * u.n + j31] = dlogits_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn edge(

@@ -315,8 +315,8 @@ fn upto32768(
     }
 }
 
-@group(0) @binding(1) var<storage, read> logits_edge: array<f32>;
-@group(0) @binding(4) var<storage, read_write> dlogits_edge: array<f32>;
+@group(0) @binding(1) var<storage, read> logits_edge_upto32768: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dlogits_edge_upto32768: array<f32>;
 
 // An integer in the order of floats, and beyond all others what is not a number.
 fn max_rank(x: f32) -> i32 {
@@ -324,6 +324,506 @@ fn max_rank(x: f32) -> i32 {
     let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
     let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
     return select(rank, i32(0x7fffffff), nan);
+}
+
+// One row per workgroup, of up to 32768 elements, read once.
+@compute @workgroup_size(1024)
+fn edge_upto32768(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    let j0 = lane;
+    let j1 = lane + 1024u;
+    let j2 = lane + 2048u;
+    let j3 = lane + 3072u;
+    let j4 = lane + 4096u;
+    let j5 = lane + 5120u;
+    let j6 = lane + 6144u;
+    let j7 = lane + 7168u;
+    let j8 = lane + 8192u;
+    let j9 = lane + 9216u;
+    let j10 = lane + 10240u;
+    let j11 = lane + 11264u;
+    let j12 = lane + 12288u;
+    let j13 = lane + 13312u;
+    let j14 = lane + 14336u;
+    let j15 = lane + 15360u;
+    let j16 = lane + 16384u;
+    let j17 = lane + 17408u;
+    let j18 = lane + 18432u;
+    let j19 = lane + 19456u;
+    let j20 = lane + 20480u;
+    let j21 = lane + 21504u;
+    let j22 = lane + 22528u;
+    let j23 = lane + 23552u;
+    let j24 = lane + 24576u;
+    let j25 = lane + 25600u;
+    let j26 = lane + 26624u;
+    let j27 = lane + 27648u;
+    let j28 = lane + 28672u;
+    let j29 = lane + 29696u;
+    let j30 = lane + 30720u;
+    let j31 = lane + 31744u;
+    var logits0: f32;
+    if (j0 < u.n) {
+        logits0 = logits_edge_upto32768[i * u.n + j0];
+    }
+    var logits1: f32;
+    if (j1 < u.n) {
+        logits1 = logits_edge_upto32768[i * u.n + j1];
+    }
+    var logits2: f32;
+    if (j2 < u.n) {
+        logits2 = logits_edge_upto32768[i * u.n + j2];
+    }
+    var logits3: f32;
+    if (j3 < u.n) {
+        logits3 = logits_edge_upto32768[i * u.n + j3];
+    }
+    var logits4: f32;
+    if (j4 < u.n) {
+        logits4 = logits_edge_upto32768[i * u.n + j4];
+    }
+    var logits5: f32;
+    if (j5 < u.n) {
+        logits5 = logits_edge_upto32768[i * u.n + j5];
+    }
+    var logits6: f32;
+    if (j6 < u.n) {
+        logits6 = logits_edge_upto32768[i * u.n + j6];
+    }
+    var logits7: f32;
+    if (j7 < u.n) {
+        logits7 = logits_edge_upto32768[i * u.n + j7];
+    }
+    var logits8: f32;
+    if (j8 < u.n) {
+        logits8 = logits_edge_upto32768[i * u.n + j8];
+    }
+    var logits9: f32;
+    if (j9 < u.n) {
+        logits9 = logits_edge_upto32768[i * u.n + j9];
+    }
+    var logits10: f32;
+    if (j10 < u.n) {
+        logits10 = logits_edge_upto32768[i * u.n + j10];
+    }
+    var logits11: f32;
+    if (j11 < u.n) {
+        logits11 = logits_edge_upto32768[i * u.n + j11];
+    }
+    var logits12: f32;
+    if (j12 < u.n) {
+        logits12 = logits_edge_upto32768[i * u.n + j12];
+    }
+    var logits13: f32;
+    if (j13 < u.n) {
+        logits13 = logits_edge_upto32768[i * u.n + j13];
+    }
+    var logits14: f32;
+    if (j14 < u.n) {
+        logits14 = logits_edge_upto32768[i * u.n + j14];
+    }
+    var logits15: f32;
+    if (j15 < u.n) {
+        logits15 = logits_edge_upto32768[i * u.n + j15];
+    }
+    var logits16: f32;
+    if (j16 < u.n) {
+        logits16 = logits_edge_upto32768[i * u.n + j16];
+    }
+    var logits17: f32;
+    if (j17 < u.n) {
+        logits17 = logits_edge_upto32768[i * u.n + j17];
+    }
+    var logits18: f32;
+    if (j18 < u.n) {
+        logits18 = logits_edge_upto32768[i * u.n + j18];
+    }
+    var logits19: f32;
+    if (j19 < u.n) {
+        logits19 = logits_edge_upto32768[i * u.n + j19];
+    }
+    var logits20: f32;
+    if (j20 < u.n) {
+        logits20 = logits_edge_upto32768[i * u.n + j20];
+    }
+    var logits21: f32;
+    if (j21 < u.n) {
+        logits21 = logits_edge_upto32768[i * u.n + j21];
+    }
+    var logits22: f32;
+    if (j22 < u.n) {
+        logits22 = logits_edge_upto32768[i * u.n + j22];
+    }
+    var logits23: f32;
+    if (j23 < u.n) {
+        logits23 = logits_edge_upto32768[i * u.n + j23];
+    }
+    var logits24: f32;
+    if (j24 < u.n) {
+        logits24 = logits_edge_upto32768[i * u.n + j24];
+    }
+    var logits25: f32;
+    if (j25 < u.n) {
+        logits25 = logits_edge_upto32768[i * u.n + j25];
+    }
+    var logits26: f32;
+    if (j26 < u.n) {
+        logits26 = logits_edge_upto32768[i * u.n + j26];
+    }
+    var logits27: f32;
+    if (j27 < u.n) {
+        logits27 = logits_edge_upto32768[i * u.n + j27];
+    }
+    var logits28: f32;
+    if (j28 < u.n) {
+        logits28 = logits_edge_upto32768[i * u.n + j28];
+    }
+    var logits29: f32;
+    if (j29 < u.n) {
+        logits29 = logits_edge_upto32768[i * u.n + j29];
+    }
+    var logits30: f32;
+    if (j30 < u.n) {
+        logits30 = logits_edge_upto32768[i * u.n + j30];
+    }
+    var logits31: f32;
+    if (j31 < u.n) {
+        logits31 = logits_edge_upto32768[i * u.n + j31];
+    }
+    var top_max_part = i32(-2147483648);
+    if (j0 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits0));
+    }
+    if (j1 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits1));
+    }
+    if (j2 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits2));
+    }
+    if (j3 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits3));
+    }
+    if (j4 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits4));
+    }
+    if (j5 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits5));
+    }
+    if (j6 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits6));
+    }
+    if (j7 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits7));
+    }
+    if (j8 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits8));
+    }
+    if (j9 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits9));
+    }
+    if (j10 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits10));
+    }
+    if (j11 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits11));
+    }
+    if (j12 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits12));
+    }
+    if (j13 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits13));
+    }
+    if (j14 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits14));
+    }
+    if (j15 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits15));
+    }
+    if (j16 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits16));
+    }
+    if (j17 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits17));
+    }
+    if (j18 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits18));
+    }
+    if (j19 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits19));
+    }
+    if (j20 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits20));
+    }
+    if (j21 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits21));
+    }
+    if (j22 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits22));
+    }
+    if (j23 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits23));
+    }
+    if (j24 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits24));
+    }
+    if (j25 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits25));
+    }
+    if (j26 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits26));
+    }
+    if (j27 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits27));
+    }
+    if (j28 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits28));
+    }
+    if (j29 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits29));
+    }
+    if (j30 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits30));
+    }
+    if (j31 < u.n) {
+        top_max_part = max(top_max_part, max_rank(logits31));
+    }
+    let top_max = row_max(top_max_part, lane, subgroup_size, subgroup_lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    if (j0 < u.n) {
+        total_part += exp(logits0 - top);
+    }
+    if (j1 < u.n) {
+        total_part += exp(logits1 - top);
+    }
+    if (j2 < u.n) {
+        total_part += exp(logits2 - top);
+    }
+    if (j3 < u.n) {
+        total_part += exp(logits3 - top);
+    }
+    if (j4 < u.n) {
+        total_part += exp(logits4 - top);
+    }
+    if (j5 < u.n) {
+        total_part += exp(logits5 - top);
+    }
+    if (j6 < u.n) {
+        total_part += exp(logits6 - top);
+    }
+    if (j7 < u.n) {
+        total_part += exp(logits7 - top);
+    }
+    if (j8 < u.n) {
+        total_part += exp(logits8 - top);
+    }
+    if (j9 < u.n) {
+        total_part += exp(logits9 - top);
+    }
+    if (j10 < u.n) {
+        total_part += exp(logits10 - top);
+    }
+    if (j11 < u.n) {
+        total_part += exp(logits11 - top);
+    }
+    if (j12 < u.n) {
+        total_part += exp(logits12 - top);
+    }
+    if (j13 < u.n) {
+        total_part += exp(logits13 - top);
+    }
+    if (j14 < u.n) {
+        total_part += exp(logits14 - top);
+    }
+    if (j15 < u.n) {
+        total_part += exp(logits15 - top);
+    }
+    if (j16 < u.n) {
+        total_part += exp(logits16 - top);
+    }
+    if (j17 < u.n) {
+        total_part += exp(logits17 - top);
+    }
+    if (j18 < u.n) {
+        total_part += exp(logits18 - top);
+    }
+    if (j19 < u.n) {
+        total_part += exp(logits19 - top);
+    }
+    if (j20 < u.n) {
+        total_part += exp(logits20 - top);
+    }
+    if (j21 < u.n) {
+        total_part += exp(logits21 - top);
+    }
+    if (j22 < u.n) {
+        total_part += exp(logits22 - top);
+    }
+    if (j23 < u.n) {
+        total_part += exp(logits23 - top);
+    }
+    if (j24 < u.n) {
+        total_part += exp(logits24 - top);
+    }
+    if (j25 < u.n) {
+        total_part += exp(logits25 - top);
+    }
+    if (j26 < u.n) {
+        total_part += exp(logits26 - top);
+    }
+    if (j27 < u.n) {
+        total_part += exp(logits27 - top);
+    }
+    if (j28 < u.n) {
+        total_part += exp(logits28 - top);
+    }
+    if (j29 < u.n) {
+        total_part += exp(logits29 - top);
+    }
+    if (j30 < u.n) {
+        total_part += exp(logits30 - top);
+    }
+    if (j31 < u.n) {
+        total_part += exp(logits31 - top);
+    }
+    let total = row_sum(total_part, lane, subgroup_size, subgroup_lane);
+    if (j0 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits0 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j0))));
+        dlogits_edge_upto32768[i * u.n + j0] = dlogits_new;
+    }
+    if (j1 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits1 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j1))));
+        dlogits_edge_upto32768[i * u.n + j1] = dlogits_new;
+    }
+    if (j2 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits2 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j2))));
+        dlogits_edge_upto32768[i * u.n + j2] = dlogits_new;
+    }
+    if (j3 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits3 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j3))));
+        dlogits_edge_upto32768[i * u.n + j3] = dlogits_new;
+    }
+    if (j4 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits4 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j4))));
+        dlogits_edge_upto32768[i * u.n + j4] = dlogits_new;
+    }
+    if (j5 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits5 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j5))));
+        dlogits_edge_upto32768[i * u.n + j5] = dlogits_new;
+    }
+    if (j6 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits6 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j6))));
+        dlogits_edge_upto32768[i * u.n + j6] = dlogits_new;
+    }
+    if (j7 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits7 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j7))));
+        dlogits_edge_upto32768[i * u.n + j7] = dlogits_new;
+    }
+    if (j8 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits8 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j8))));
+        dlogits_edge_upto32768[i * u.n + j8] = dlogits_new;
+    }
+    if (j9 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits9 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j9))));
+        dlogits_edge_upto32768[i * u.n + j9] = dlogits_new;
+    }
+    if (j10 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits10 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j10))));
+        dlogits_edge_upto32768[i * u.n + j10] = dlogits_new;
+    }
+    if (j11 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits11 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j11))));
+        dlogits_edge_upto32768[i * u.n + j11] = dlogits_new;
+    }
+    if (j12 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits12 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j12))));
+        dlogits_edge_upto32768[i * u.n + j12] = dlogits_new;
+    }
+    if (j13 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits13 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j13))));
+        dlogits_edge_upto32768[i * u.n + j13] = dlogits_new;
+    }
+    if (j14 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits14 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j14))));
+        dlogits_edge_upto32768[i * u.n + j14] = dlogits_new;
+    }
+    if (j15 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits15 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j15))));
+        dlogits_edge_upto32768[i * u.n + j15] = dlogits_new;
+    }
+    if (j16 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits16 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j16))));
+        dlogits_edge_upto32768[i * u.n + j16] = dlogits_new;
+    }
+    if (j17 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits17 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j17))));
+        dlogits_edge_upto32768[i * u.n + j17] = dlogits_new;
+    }
+    if (j18 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits18 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j18))));
+        dlogits_edge_upto32768[i * u.n + j18] = dlogits_new;
+    }
+    if (j19 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits19 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j19))));
+        dlogits_edge_upto32768[i * u.n + j19] = dlogits_new;
+    }
+    if (j20 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits20 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j20))));
+        dlogits_edge_upto32768[i * u.n + j20] = dlogits_new;
+    }
+    if (j21 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits21 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j21))));
+        dlogits_edge_upto32768[i * u.n + j21] = dlogits_new;
+    }
+    if (j22 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits22 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j22))));
+        dlogits_edge_upto32768[i * u.n + j22] = dlogits_new;
+    }
+    if (j23 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits23 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j23))));
+        dlogits_edge_upto32768[i * u.n + j23] = dlogits_new;
+    }
+    if (j24 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits24 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j24))));
+        dlogits_edge_upto32768[i * u.n + j24] = dlogits_new;
+    }
+    if (j25 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits25 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j25))));
+        dlogits_edge_upto32768[i * u.n + j25] = dlogits_new;
+    }
+    if (j26 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits26 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j26))));
+        dlogits_edge_upto32768[i * u.n + j26] = dlogits_new;
+    }
+    if (j27 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits27 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j27))));
+        dlogits_edge_upto32768[i * u.n + j27] = dlogits_new;
+    }
+    if (j28 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits28 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j28))));
+        dlogits_edge_upto32768[i * u.n + j28] = dlogits_new;
+    }
+    if (j29 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits29 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j29))));
+        dlogits_edge_upto32768[i * u.n + j29] = dlogits_new;
+    }
+    if (j30 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits30 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j30))));
+        dlogits_edge_upto32768[i * u.n + j30] = dlogits_new;
+    }
+    if (j31 < u.n) {
+        let dlogits_new = dloss[i] * (exp(logits31 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j31))));
+        dlogits_edge_upto32768[i * u.n + j31] = dlogits_new;
+    }
 }
 
 // One row per workgroup, read by each pass.
@@ -348,34 +848,34 @@ fn edge(
         let j5 = j + 5120u;
         let j6 = j + 6144u;
         let j7 = j + 7168u;
-        let logits0 = logits_edge[i * u.n + j];
+        let logits0 = logits_edge_upto32768[i * u.n + j];
         var logits1: f32;
         if (j1 < u.n) {
-            logits1 = logits_edge[i * u.n + j1];
+            logits1 = logits_edge_upto32768[i * u.n + j1];
         }
         var logits2: f32;
         if (j2 < u.n) {
-            logits2 = logits_edge[i * u.n + j2];
+            logits2 = logits_edge_upto32768[i * u.n + j2];
         }
         var logits3: f32;
         if (j3 < u.n) {
-            logits3 = logits_edge[i * u.n + j3];
+            logits3 = logits_edge_upto32768[i * u.n + j3];
         }
         var logits4: f32;
         if (j4 < u.n) {
-            logits4 = logits_edge[i * u.n + j4];
+            logits4 = logits_edge_upto32768[i * u.n + j4];
         }
         var logits5: f32;
         if (j5 < u.n) {
-            logits5 = logits_edge[i * u.n + j5];
+            logits5 = logits_edge_upto32768[i * u.n + j5];
         }
         var logits6: f32;
         if (j6 < u.n) {
-            logits6 = logits_edge[i * u.n + j6];
+            logits6 = logits_edge_upto32768[i * u.n + j6];
         }
         var logits7: f32;
         if (j7 < u.n) {
-            logits7 = logits_edge[i * u.n + j7];
+            logits7 = logits_edge_upto32768[i * u.n + j7];
         }
         top_max_part = max(top_max_part, max_rank(logits0));
         if (j1 < u.n) {
@@ -411,34 +911,34 @@ fn edge(
         let j5 = j + 5120u;
         let j6 = j + 6144u;
         let j7 = j + 7168u;
-        let logits0 = logits_edge[i * u.n + j];
+        let logits0 = logits_edge_upto32768[i * u.n + j];
         var logits1: f32;
         if (j1 < u.n) {
-            logits1 = logits_edge[i * u.n + j1];
+            logits1 = logits_edge_upto32768[i * u.n + j1];
         }
         var logits2: f32;
         if (j2 < u.n) {
-            logits2 = logits_edge[i * u.n + j2];
+            logits2 = logits_edge_upto32768[i * u.n + j2];
         }
         var logits3: f32;
         if (j3 < u.n) {
-            logits3 = logits_edge[i * u.n + j3];
+            logits3 = logits_edge_upto32768[i * u.n + j3];
         }
         var logits4: f32;
         if (j4 < u.n) {
-            logits4 = logits_edge[i * u.n + j4];
+            logits4 = logits_edge_upto32768[i * u.n + j4];
         }
         var logits5: f32;
         if (j5 < u.n) {
-            logits5 = logits_edge[i * u.n + j5];
+            logits5 = logits_edge_upto32768[i * u.n + j5];
         }
         var logits6: f32;
         if (j6 < u.n) {
-            logits6 = logits_edge[i * u.n + j6];
+            logits6 = logits_edge_upto32768[i * u.n + j6];
         }
         var logits7: f32;
         if (j7 < u.n) {
-            logits7 = logits_edge[i * u.n + j7];
+            logits7 = logits_edge_upto32768[i * u.n + j7];
         }
         total_part += exp(logits0 - top);
         if (j1 < u.n) {
@@ -472,64 +972,64 @@ fn edge(
         let j5 = j + 5120u;
         let j6 = j + 6144u;
         let j7 = j + 7168u;
-        let logits0 = logits_edge[i * u.n + j];
+        let logits0 = logits_edge_upto32768[i * u.n + j];
         var logits1: f32;
         if (j1 < u.n) {
-            logits1 = logits_edge[i * u.n + j1];
+            logits1 = logits_edge_upto32768[i * u.n + j1];
         }
         var logits2: f32;
         if (j2 < u.n) {
-            logits2 = logits_edge[i * u.n + j2];
+            logits2 = logits_edge_upto32768[i * u.n + j2];
         }
         var logits3: f32;
         if (j3 < u.n) {
-            logits3 = logits_edge[i * u.n + j3];
+            logits3 = logits_edge_upto32768[i * u.n + j3];
         }
         var logits4: f32;
         if (j4 < u.n) {
-            logits4 = logits_edge[i * u.n + j4];
+            logits4 = logits_edge_upto32768[i * u.n + j4];
         }
         var logits5: f32;
         if (j5 < u.n) {
-            logits5 = logits_edge[i * u.n + j5];
+            logits5 = logits_edge_upto32768[i * u.n + j5];
         }
         var logits6: f32;
         if (j6 < u.n) {
-            logits6 = logits_edge[i * u.n + j6];
+            logits6 = logits_edge_upto32768[i * u.n + j6];
         }
         var logits7: f32;
         if (j7 < u.n) {
-            logits7 = logits_edge[i * u.n + j7];
+            logits7 = logits_edge_upto32768[i * u.n + j7];
         }
         let dlogits_new = dloss[i] * (exp(logits0 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j))));
-        dlogits_edge[i * u.n + j] = dlogits_new;
+        dlogits_edge_upto32768[i * u.n + j] = dlogits_new;
         if (j1 < u.n) {
             let dlogits_new = dloss[i] * (exp(logits1 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j1))));
-            dlogits_edge[i * u.n + j1] = dlogits_new;
+            dlogits_edge_upto32768[i * u.n + j1] = dlogits_new;
         }
         if (j2 < u.n) {
             let dlogits_new = dloss[i] * (exp(logits2 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j2))));
-            dlogits_edge[i * u.n + j2] = dlogits_new;
+            dlogits_edge_upto32768[i * u.n + j2] = dlogits_new;
         }
         if (j3 < u.n) {
             let dlogits_new = dloss[i] * (exp(logits3 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j3))));
-            dlogits_edge[i * u.n + j3] = dlogits_new;
+            dlogits_edge_upto32768[i * u.n + j3] = dlogits_new;
         }
         if (j4 < u.n) {
             let dlogits_new = dloss[i] * (exp(logits4 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j4))));
-            dlogits_edge[i * u.n + j4] = dlogits_new;
+            dlogits_edge_upto32768[i * u.n + j4] = dlogits_new;
         }
         if (j5 < u.n) {
             let dlogits_new = dloss[i] * (exp(logits5 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j5))));
-            dlogits_edge[i * u.n + j5] = dlogits_new;
+            dlogits_edge_upto32768[i * u.n + j5] = dlogits_new;
         }
         if (j6 < u.n) {
             let dlogits_new = dloss[i] * (exp(logits6 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j6))));
-            dlogits_edge[i * u.n + j6] = dlogits_new;
+            dlogits_edge_upto32768[i * u.n + j6] = dlogits_new;
         }
         if (j7 < u.n) {
             let dlogits_new = dloss[i] * (exp(logits7 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j7))));
-            dlogits_edge[i * u.n + j7] = dlogits_new;
+            dlogits_edge_upto32768[i * u.n + j7] = dlogits_new;
         }
     }
 }

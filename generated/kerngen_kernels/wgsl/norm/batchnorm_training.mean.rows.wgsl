@@ -658,6 +658,451 @@ fn edge_upto(
     }
 }
 
+// LANES of a workgroup per row, which is read once.
+// Also run for batchnorm_training_kept, stage mean, scale: rows.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.c) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let k = min(own, u.c - 1u);
+    let row_length = select(0u, u.b * u.n, own < u.c);
+    let element0 = place;
+    let i0 = element0 / u.n;
+    let p0 = element0 % u.n;
+    let element1 = place + LANES;
+    let i1 = element1 / u.n;
+    let p1 = element1 % u.n;
+    let element2 = place + LANES * 2u;
+    let i2 = element2 / u.n;
+    let p2 = element2 % u.n;
+    let element3 = place + LANES * 3u;
+    let i3 = element3 / u.n;
+    let p3 = element3 % u.n;
+    let element4 = place + LANES * 4u;
+    let i4 = element4 / u.n;
+    let p4 = element4 % u.n;
+    let element5 = place + LANES * 5u;
+    let i5 = element5 / u.n;
+    let p5 = element5 % u.n;
+    let element6 = place + LANES * 6u;
+    let i6 = element6 / u.n;
+    let p6 = element6 % u.n;
+    let element7 = place + LANES * 7u;
+    let i7 = element7 / u.n;
+    let p7 = element7 % u.n;
+    let element8 = place + LANES * 8u;
+    let i8 = element8 / u.n;
+    let p8 = element8 % u.n;
+    let element9 = place + LANES * 9u;
+    let i9 = element9 / u.n;
+    let p9 = element9 % u.n;
+    let element10 = place + LANES * 10u;
+    let i10 = element10 / u.n;
+    let p10 = element10 % u.n;
+    let element11 = place + LANES * 11u;
+    let i11 = element11 / u.n;
+    let p11 = element11 % u.n;
+    let element12 = place + LANES * 12u;
+    let i12 = element12 / u.n;
+    let p12 = element12 % u.n;
+    let element13 = place + LANES * 13u;
+    let i13 = element13 / u.n;
+    let p13 = element13 % u.n;
+    let element14 = place + LANES * 14u;
+    let i14 = element14 / u.n;
+    let p14 = element14 % u.n;
+    let element15 = place + LANES * 15u;
+    let i15 = element15 / u.n;
+    let p15 = element15 % u.n;
+    let element16 = place + LANES * 16u;
+    let i16 = element16 / u.n;
+    let p16 = element16 % u.n;
+    let element17 = place + LANES * 17u;
+    let i17 = element17 / u.n;
+    let p17 = element17 % u.n;
+    let element18 = place + LANES * 18u;
+    let i18 = element18 / u.n;
+    let p18 = element18 % u.n;
+    let element19 = place + LANES * 19u;
+    let i19 = element19 / u.n;
+    let p19 = element19 % u.n;
+    let element20 = place + LANES * 20u;
+    let i20 = element20 / u.n;
+    let p20 = element20 % u.n;
+    let element21 = place + LANES * 21u;
+    let i21 = element21 / u.n;
+    let p21 = element21 % u.n;
+    let element22 = place + LANES * 22u;
+    let i22 = element22 / u.n;
+    let p22 = element22 % u.n;
+    let element23 = place + LANES * 23u;
+    let i23 = element23 / u.n;
+    let p23 = element23 % u.n;
+    let element24 = place + LANES * 24u;
+    let i24 = element24 / u.n;
+    let p24 = element24 % u.n;
+    let element25 = place + LANES * 25u;
+    let i25 = element25 / u.n;
+    let p25 = element25 % u.n;
+    let element26 = place + LANES * 26u;
+    let i26 = element26 / u.n;
+    let p26 = element26 % u.n;
+    let element27 = place + LANES * 27u;
+    let i27 = element27 / u.n;
+    let p27 = element27 % u.n;
+    let element28 = place + LANES * 28u;
+    let i28 = element28 / u.n;
+    let p28 = element28 % u.n;
+    let element29 = place + LANES * 29u;
+    let i29 = element29 / u.n;
+    let p29 = element29 % u.n;
+    let element30 = place + LANES * 30u;
+    let i30 = element30 / u.n;
+    let p30 = element30 % u.n;
+    let element31 = place + LANES * 31u;
+    let i31 = element31 / u.n;
+    let p31 = element31 % u.n;
+    var x0: f32;
+    if (element0 < row_length) {
+        x0 = x_edge_upto16[(i0 * u.c + k) * u.n + p0];
+    }
+    var x1: f32;
+    if (element1 < row_length) {
+        x1 = x_edge_upto16[(i1 * u.c + k) * u.n + p1];
+    }
+    var x2: f32;
+    if (element2 < row_length) {
+        x2 = x_edge_upto16[(i2 * u.c + k) * u.n + p2];
+    }
+    var x3: f32;
+    if (element3 < row_length) {
+        x3 = x_edge_upto16[(i3 * u.c + k) * u.n + p3];
+    }
+    var x4: f32;
+    if (element4 < row_length) {
+        x4 = x_edge_upto16[(i4 * u.c + k) * u.n + p4];
+    }
+    var x5: f32;
+    if (element5 < row_length) {
+        x5 = x_edge_upto16[(i5 * u.c + k) * u.n + p5];
+    }
+    var x6: f32;
+    if (element6 < row_length) {
+        x6 = x_edge_upto16[(i6 * u.c + k) * u.n + p6];
+    }
+    var x7: f32;
+    if (element7 < row_length) {
+        x7 = x_edge_upto16[(i7 * u.c + k) * u.n + p7];
+    }
+    var x8: f32;
+    if (element8 < row_length) {
+        x8 = x_edge_upto16[(i8 * u.c + k) * u.n + p8];
+    }
+    var x9: f32;
+    if (element9 < row_length) {
+        x9 = x_edge_upto16[(i9 * u.c + k) * u.n + p9];
+    }
+    var x10: f32;
+    if (element10 < row_length) {
+        x10 = x_edge_upto16[(i10 * u.c + k) * u.n + p10];
+    }
+    var x11: f32;
+    if (element11 < row_length) {
+        x11 = x_edge_upto16[(i11 * u.c + k) * u.n + p11];
+    }
+    var x12: f32;
+    if (element12 < row_length) {
+        x12 = x_edge_upto16[(i12 * u.c + k) * u.n + p12];
+    }
+    var x13: f32;
+    if (element13 < row_length) {
+        x13 = x_edge_upto16[(i13 * u.c + k) * u.n + p13];
+    }
+    var x14: f32;
+    if (element14 < row_length) {
+        x14 = x_edge_upto16[(i14 * u.c + k) * u.n + p14];
+    }
+    var x15: f32;
+    if (element15 < row_length) {
+        x15 = x_edge_upto16[(i15 * u.c + k) * u.n + p15];
+    }
+    var x16: f32;
+    if ((CHUNKS > 16u) & (element16 < row_length)) {
+        x16 = x_edge_upto16[(i16 * u.c + k) * u.n + p16];
+    }
+    var x17: f32;
+    if ((CHUNKS > 17u) & (element17 < row_length)) {
+        x17 = x_edge_upto16[(i17 * u.c + k) * u.n + p17];
+    }
+    var x18: f32;
+    if ((CHUNKS > 18u) & (element18 < row_length)) {
+        x18 = x_edge_upto16[(i18 * u.c + k) * u.n + p18];
+    }
+    var x19: f32;
+    if ((CHUNKS > 19u) & (element19 < row_length)) {
+        x19 = x_edge_upto16[(i19 * u.c + k) * u.n + p19];
+    }
+    var x20: f32;
+    if ((CHUNKS > 20u) & (element20 < row_length)) {
+        x20 = x_edge_upto16[(i20 * u.c + k) * u.n + p20];
+    }
+    var x21: f32;
+    if ((CHUNKS > 21u) & (element21 < row_length)) {
+        x21 = x_edge_upto16[(i21 * u.c + k) * u.n + p21];
+    }
+    var x22: f32;
+    if ((CHUNKS > 22u) & (element22 < row_length)) {
+        x22 = x_edge_upto16[(i22 * u.c + k) * u.n + p22];
+    }
+    var x23: f32;
+    if ((CHUNKS > 23u) & (element23 < row_length)) {
+        x23 = x_edge_upto16[(i23 * u.c + k) * u.n + p23];
+    }
+    var x24: f32;
+    if ((CHUNKS > 24u) & (element24 < row_length)) {
+        x24 = x_edge_upto16[(i24 * u.c + k) * u.n + p24];
+    }
+    var x25: f32;
+    if ((CHUNKS > 25u) & (element25 < row_length)) {
+        x25 = x_edge_upto16[(i25 * u.c + k) * u.n + p25];
+    }
+    var x26: f32;
+    if ((CHUNKS > 26u) & (element26 < row_length)) {
+        x26 = x_edge_upto16[(i26 * u.c + k) * u.n + p26];
+    }
+    var x27: f32;
+    if ((CHUNKS > 27u) & (element27 < row_length)) {
+        x27 = x_edge_upto16[(i27 * u.c + k) * u.n + p27];
+    }
+    var x28: f32;
+    if ((CHUNKS > 28u) & (element28 < row_length)) {
+        x28 = x_edge_upto16[(i28 * u.c + k) * u.n + p28];
+    }
+    var x29: f32;
+    if ((CHUNKS > 29u) & (element29 < row_length)) {
+        x29 = x_edge_upto16[(i29 * u.c + k) * u.n + p29];
+    }
+    var x30: f32;
+    if ((CHUNKS > 30u) & (element30 < row_length)) {
+        x30 = x_edge_upto16[(i30 * u.c + k) * u.n + p30];
+    }
+    var x31: f32;
+    if ((CHUNKS > 31u) & (element31 < row_length)) {
+        x31 = x_edge_upto16[(i31 * u.c + k) * u.n + p31];
+    }
+    var mean_new_sum_part = 0.0;
+    if (element0 < row_length) {
+        mean_new_sum_part += x0;
+    }
+    if (element1 < row_length) {
+        mean_new_sum_part += x1;
+    }
+    if (element2 < row_length) {
+        mean_new_sum_part += x2;
+    }
+    if (element3 < row_length) {
+        mean_new_sum_part += x3;
+    }
+    if (element4 < row_length) {
+        mean_new_sum_part += x4;
+    }
+    if (element5 < row_length) {
+        mean_new_sum_part += x5;
+    }
+    if (element6 < row_length) {
+        mean_new_sum_part += x6;
+    }
+    if (element7 < row_length) {
+        mean_new_sum_part += x7;
+    }
+    if (element8 < row_length) {
+        mean_new_sum_part += x8;
+    }
+    if (element9 < row_length) {
+        mean_new_sum_part += x9;
+    }
+    if (element10 < row_length) {
+        mean_new_sum_part += x10;
+    }
+    if (element11 < row_length) {
+        mean_new_sum_part += x11;
+    }
+    if (element12 < row_length) {
+        mean_new_sum_part += x12;
+    }
+    if (element13 < row_length) {
+        mean_new_sum_part += x13;
+    }
+    if (element14 < row_length) {
+        mean_new_sum_part += x14;
+    }
+    if (element15 < row_length) {
+        mean_new_sum_part += x15;
+    }
+    if ((CHUNKS > 16u) & (element16 < row_length)) {
+        mean_new_sum_part += x16;
+    }
+    if ((CHUNKS > 17u) & (element17 < row_length)) {
+        mean_new_sum_part += x17;
+    }
+    if ((CHUNKS > 18u) & (element18 < row_length)) {
+        mean_new_sum_part += x18;
+    }
+    if ((CHUNKS > 19u) & (element19 < row_length)) {
+        mean_new_sum_part += x19;
+    }
+    if ((CHUNKS > 20u) & (element20 < row_length)) {
+        mean_new_sum_part += x20;
+    }
+    if ((CHUNKS > 21u) & (element21 < row_length)) {
+        mean_new_sum_part += x21;
+    }
+    if ((CHUNKS > 22u) & (element22 < row_length)) {
+        mean_new_sum_part += x22;
+    }
+    if ((CHUNKS > 23u) & (element23 < row_length)) {
+        mean_new_sum_part += x23;
+    }
+    if ((CHUNKS > 24u) & (element24 < row_length)) {
+        mean_new_sum_part += x24;
+    }
+    if ((CHUNKS > 25u) & (element25 < row_length)) {
+        mean_new_sum_part += x25;
+    }
+    if ((CHUNKS > 26u) & (element26 < row_length)) {
+        mean_new_sum_part += x26;
+    }
+    if ((CHUNKS > 27u) & (element27 < row_length)) {
+        mean_new_sum_part += x27;
+    }
+    if ((CHUNKS > 28u) & (element28 < row_length)) {
+        mean_new_sum_part += x28;
+    }
+    if ((CHUNKS > 29u) & (element29 < row_length)) {
+        mean_new_sum_part += x29;
+    }
+    if ((CHUNKS > 30u) & (element30 < row_length)) {
+        mean_new_sum_part += x30;
+    }
+    if ((CHUNKS > 31u) & (element31 < row_length)) {
+        mean_new_sum_part += x31;
+    }
+    let mean_new_sum = row_sum_upto(mean_new_sum_part, lane);
+    let mean_new = mean_new_sum / f32(i32(u.b) * i32(u.n));
+    var variance_sum_part = 0.0;
+    if (element0 < row_length) {
+        variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
+    }
+    if (element1 < row_length) {
+        variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
+    }
+    if (element2 < row_length) {
+        variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
+    }
+    if (element3 < row_length) {
+        variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
+    }
+    if (element4 < row_length) {
+        variance_sum_part += (x4 - mean_new) * (x4 - mean_new);
+    }
+    if (element5 < row_length) {
+        variance_sum_part += (x5 - mean_new) * (x5 - mean_new);
+    }
+    if (element6 < row_length) {
+        variance_sum_part += (x6 - mean_new) * (x6 - mean_new);
+    }
+    if (element7 < row_length) {
+        variance_sum_part += (x7 - mean_new) * (x7 - mean_new);
+    }
+    if (element8 < row_length) {
+        variance_sum_part += (x8 - mean_new) * (x8 - mean_new);
+    }
+    if (element9 < row_length) {
+        variance_sum_part += (x9 - mean_new) * (x9 - mean_new);
+    }
+    if (element10 < row_length) {
+        variance_sum_part += (x10 - mean_new) * (x10 - mean_new);
+    }
+    if (element11 < row_length) {
+        variance_sum_part += (x11 - mean_new) * (x11 - mean_new);
+    }
+    if (element12 < row_length) {
+        variance_sum_part += (x12 - mean_new) * (x12 - mean_new);
+    }
+    if (element13 < row_length) {
+        variance_sum_part += (x13 - mean_new) * (x13 - mean_new);
+    }
+    if (element14 < row_length) {
+        variance_sum_part += (x14 - mean_new) * (x14 - mean_new);
+    }
+    if (element15 < row_length) {
+        variance_sum_part += (x15 - mean_new) * (x15 - mean_new);
+    }
+    if ((CHUNKS > 16u) & (element16 < row_length)) {
+        variance_sum_part += (x16 - mean_new) * (x16 - mean_new);
+    }
+    if ((CHUNKS > 17u) & (element17 < row_length)) {
+        variance_sum_part += (x17 - mean_new) * (x17 - mean_new);
+    }
+    if ((CHUNKS > 18u) & (element18 < row_length)) {
+        variance_sum_part += (x18 - mean_new) * (x18 - mean_new);
+    }
+    if ((CHUNKS > 19u) & (element19 < row_length)) {
+        variance_sum_part += (x19 - mean_new) * (x19 - mean_new);
+    }
+    if ((CHUNKS > 20u) & (element20 < row_length)) {
+        variance_sum_part += (x20 - mean_new) * (x20 - mean_new);
+    }
+    if ((CHUNKS > 21u) & (element21 < row_length)) {
+        variance_sum_part += (x21 - mean_new) * (x21 - mean_new);
+    }
+    if ((CHUNKS > 22u) & (element22 < row_length)) {
+        variance_sum_part += (x22 - mean_new) * (x22 - mean_new);
+    }
+    if ((CHUNKS > 23u) & (element23 < row_length)) {
+        variance_sum_part += (x23 - mean_new) * (x23 - mean_new);
+    }
+    if ((CHUNKS > 24u) & (element24 < row_length)) {
+        variance_sum_part += (x24 - mean_new) * (x24 - mean_new);
+    }
+    if ((CHUNKS > 25u) & (element25 < row_length)) {
+        variance_sum_part += (x25 - mean_new) * (x25 - mean_new);
+    }
+    if ((CHUNKS > 26u) & (element26 < row_length)) {
+        variance_sum_part += (x26 - mean_new) * (x26 - mean_new);
+    }
+    if ((CHUNKS > 27u) & (element27 < row_length)) {
+        variance_sum_part += (x27 - mean_new) * (x27 - mean_new);
+    }
+    if ((CHUNKS > 28u) & (element28 < row_length)) {
+        variance_sum_part += (x28 - mean_new) * (x28 - mean_new);
+    }
+    if ((CHUNKS > 29u) & (element29 < row_length)) {
+        variance_sum_part += (x29 - mean_new) * (x29 - mean_new);
+    }
+    if ((CHUNKS > 30u) & (element30 < row_length)) {
+        variance_sum_part += (x30 - mean_new) * (x30 - mean_new);
+    }
+    if ((CHUNKS > 31u) & (element31 < row_length)) {
+        variance_sum_part += (x31 - mean_new) * (x31 - mean_new);
+    }
+    let variance_sum = row_sum_upto(variance_sum_part, lane);
+    let variance = variance_sum / f32(i32(u.b) * i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    if (place == 0u && own < u.c) {
+        mean[k] = mean_new;
+        scale[k] = scale_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 // Also run for batchnorm_training_kept, stage mean, scale: rows.
 @compute @workgroup_size(256)

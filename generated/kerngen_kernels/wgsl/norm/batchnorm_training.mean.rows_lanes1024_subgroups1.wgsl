@@ -266,7 +266,450 @@ fn upto32768(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto32768: array<f32>;
+
+// One row per workgroup, of up to 32768 elements, read once.
+// Also run for batchnorm_training_kept, stage mean, scale: rows_lanes1024_subgroups1.
+@compute @workgroup_size(1024)
+fn edge_upto32768(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let k = workgroup.y * grid.x + workgroup.x;
+    if (k >= u.c) {
+        return;
+    }
+    let element0 = lane;
+    let i0 = element0 / u.n;
+    let p0 = element0 % u.n;
+    let element1 = lane + 1024u;
+    let i1 = element1 / u.n;
+    let p1 = element1 % u.n;
+    let element2 = lane + 2048u;
+    let i2 = element2 / u.n;
+    let p2 = element2 % u.n;
+    let element3 = lane + 3072u;
+    let i3 = element3 / u.n;
+    let p3 = element3 % u.n;
+    let element4 = lane + 4096u;
+    let i4 = element4 / u.n;
+    let p4 = element4 % u.n;
+    let element5 = lane + 5120u;
+    let i5 = element5 / u.n;
+    let p5 = element5 % u.n;
+    let element6 = lane + 6144u;
+    let i6 = element6 / u.n;
+    let p6 = element6 % u.n;
+    let element7 = lane + 7168u;
+    let i7 = element7 / u.n;
+    let p7 = element7 % u.n;
+    let element8 = lane + 8192u;
+    let i8 = element8 / u.n;
+    let p8 = element8 % u.n;
+    let element9 = lane + 9216u;
+    let i9 = element9 / u.n;
+    let p9 = element9 % u.n;
+    let element10 = lane + 10240u;
+    let i10 = element10 / u.n;
+    let p10 = element10 % u.n;
+    let element11 = lane + 11264u;
+    let i11 = element11 / u.n;
+    let p11 = element11 % u.n;
+    let element12 = lane + 12288u;
+    let i12 = element12 / u.n;
+    let p12 = element12 % u.n;
+    let element13 = lane + 13312u;
+    let i13 = element13 / u.n;
+    let p13 = element13 % u.n;
+    let element14 = lane + 14336u;
+    let i14 = element14 / u.n;
+    let p14 = element14 % u.n;
+    let element15 = lane + 15360u;
+    let i15 = element15 / u.n;
+    let p15 = element15 % u.n;
+    let element16 = lane + 16384u;
+    let i16 = element16 / u.n;
+    let p16 = element16 % u.n;
+    let element17 = lane + 17408u;
+    let i17 = element17 / u.n;
+    let p17 = element17 % u.n;
+    let element18 = lane + 18432u;
+    let i18 = element18 / u.n;
+    let p18 = element18 % u.n;
+    let element19 = lane + 19456u;
+    let i19 = element19 / u.n;
+    let p19 = element19 % u.n;
+    let element20 = lane + 20480u;
+    let i20 = element20 / u.n;
+    let p20 = element20 % u.n;
+    let element21 = lane + 21504u;
+    let i21 = element21 / u.n;
+    let p21 = element21 % u.n;
+    let element22 = lane + 22528u;
+    let i22 = element22 / u.n;
+    let p22 = element22 % u.n;
+    let element23 = lane + 23552u;
+    let i23 = element23 / u.n;
+    let p23 = element23 % u.n;
+    let element24 = lane + 24576u;
+    let i24 = element24 / u.n;
+    let p24 = element24 % u.n;
+    let element25 = lane + 25600u;
+    let i25 = element25 / u.n;
+    let p25 = element25 % u.n;
+    let element26 = lane + 26624u;
+    let i26 = element26 / u.n;
+    let p26 = element26 % u.n;
+    let element27 = lane + 27648u;
+    let i27 = element27 / u.n;
+    let p27 = element27 % u.n;
+    let element28 = lane + 28672u;
+    let i28 = element28 / u.n;
+    let p28 = element28 % u.n;
+    let element29 = lane + 29696u;
+    let i29 = element29 / u.n;
+    let p29 = element29 % u.n;
+    let element30 = lane + 30720u;
+    let i30 = element30 / u.n;
+    let p30 = element30 % u.n;
+    let element31 = lane + 31744u;
+    let i31 = element31 / u.n;
+    let p31 = element31 % u.n;
+    var x0: f32;
+    if (element0 < u.b * u.n) {
+        x0 = x_edge_upto32768[(i0 * u.c + k) * u.n + p0];
+    }
+    var x1: f32;
+    if (element1 < u.b * u.n) {
+        x1 = x_edge_upto32768[(i1 * u.c + k) * u.n + p1];
+    }
+    var x2: f32;
+    if (element2 < u.b * u.n) {
+        x2 = x_edge_upto32768[(i2 * u.c + k) * u.n + p2];
+    }
+    var x3: f32;
+    if (element3 < u.b * u.n) {
+        x3 = x_edge_upto32768[(i3 * u.c + k) * u.n + p3];
+    }
+    var x4: f32;
+    if (element4 < u.b * u.n) {
+        x4 = x_edge_upto32768[(i4 * u.c + k) * u.n + p4];
+    }
+    var x5: f32;
+    if (element5 < u.b * u.n) {
+        x5 = x_edge_upto32768[(i5 * u.c + k) * u.n + p5];
+    }
+    var x6: f32;
+    if (element6 < u.b * u.n) {
+        x6 = x_edge_upto32768[(i6 * u.c + k) * u.n + p6];
+    }
+    var x7: f32;
+    if (element7 < u.b * u.n) {
+        x7 = x_edge_upto32768[(i7 * u.c + k) * u.n + p7];
+    }
+    var x8: f32;
+    if (element8 < u.b * u.n) {
+        x8 = x_edge_upto32768[(i8 * u.c + k) * u.n + p8];
+    }
+    var x9: f32;
+    if (element9 < u.b * u.n) {
+        x9 = x_edge_upto32768[(i9 * u.c + k) * u.n + p9];
+    }
+    var x10: f32;
+    if (element10 < u.b * u.n) {
+        x10 = x_edge_upto32768[(i10 * u.c + k) * u.n + p10];
+    }
+    var x11: f32;
+    if (element11 < u.b * u.n) {
+        x11 = x_edge_upto32768[(i11 * u.c + k) * u.n + p11];
+    }
+    var x12: f32;
+    if (element12 < u.b * u.n) {
+        x12 = x_edge_upto32768[(i12 * u.c + k) * u.n + p12];
+    }
+    var x13: f32;
+    if (element13 < u.b * u.n) {
+        x13 = x_edge_upto32768[(i13 * u.c + k) * u.n + p13];
+    }
+    var x14: f32;
+    if (element14 < u.b * u.n) {
+        x14 = x_edge_upto32768[(i14 * u.c + k) * u.n + p14];
+    }
+    var x15: f32;
+    if (element15 < u.b * u.n) {
+        x15 = x_edge_upto32768[(i15 * u.c + k) * u.n + p15];
+    }
+    var x16: f32;
+    if (element16 < u.b * u.n) {
+        x16 = x_edge_upto32768[(i16 * u.c + k) * u.n + p16];
+    }
+    var x17: f32;
+    if (element17 < u.b * u.n) {
+        x17 = x_edge_upto32768[(i17 * u.c + k) * u.n + p17];
+    }
+    var x18: f32;
+    if (element18 < u.b * u.n) {
+        x18 = x_edge_upto32768[(i18 * u.c + k) * u.n + p18];
+    }
+    var x19: f32;
+    if (element19 < u.b * u.n) {
+        x19 = x_edge_upto32768[(i19 * u.c + k) * u.n + p19];
+    }
+    var x20: f32;
+    if (element20 < u.b * u.n) {
+        x20 = x_edge_upto32768[(i20 * u.c + k) * u.n + p20];
+    }
+    var x21: f32;
+    if (element21 < u.b * u.n) {
+        x21 = x_edge_upto32768[(i21 * u.c + k) * u.n + p21];
+    }
+    var x22: f32;
+    if (element22 < u.b * u.n) {
+        x22 = x_edge_upto32768[(i22 * u.c + k) * u.n + p22];
+    }
+    var x23: f32;
+    if (element23 < u.b * u.n) {
+        x23 = x_edge_upto32768[(i23 * u.c + k) * u.n + p23];
+    }
+    var x24: f32;
+    if (element24 < u.b * u.n) {
+        x24 = x_edge_upto32768[(i24 * u.c + k) * u.n + p24];
+    }
+    var x25: f32;
+    if (element25 < u.b * u.n) {
+        x25 = x_edge_upto32768[(i25 * u.c + k) * u.n + p25];
+    }
+    var x26: f32;
+    if (element26 < u.b * u.n) {
+        x26 = x_edge_upto32768[(i26 * u.c + k) * u.n + p26];
+    }
+    var x27: f32;
+    if (element27 < u.b * u.n) {
+        x27 = x_edge_upto32768[(i27 * u.c + k) * u.n + p27];
+    }
+    var x28: f32;
+    if (element28 < u.b * u.n) {
+        x28 = x_edge_upto32768[(i28 * u.c + k) * u.n + p28];
+    }
+    var x29: f32;
+    if (element29 < u.b * u.n) {
+        x29 = x_edge_upto32768[(i29 * u.c + k) * u.n + p29];
+    }
+    var x30: f32;
+    if (element30 < u.b * u.n) {
+        x30 = x_edge_upto32768[(i30 * u.c + k) * u.n + p30];
+    }
+    var x31: f32;
+    if (element31 < u.b * u.n) {
+        x31 = x_edge_upto32768[(i31 * u.c + k) * u.n + p31];
+    }
+    var mean_new_sum_part = 0.0;
+    if (element0 < u.b * u.n) {
+        mean_new_sum_part += x0;
+    }
+    if (element1 < u.b * u.n) {
+        mean_new_sum_part += x1;
+    }
+    if (element2 < u.b * u.n) {
+        mean_new_sum_part += x2;
+    }
+    if (element3 < u.b * u.n) {
+        mean_new_sum_part += x3;
+    }
+    if (element4 < u.b * u.n) {
+        mean_new_sum_part += x4;
+    }
+    if (element5 < u.b * u.n) {
+        mean_new_sum_part += x5;
+    }
+    if (element6 < u.b * u.n) {
+        mean_new_sum_part += x6;
+    }
+    if (element7 < u.b * u.n) {
+        mean_new_sum_part += x7;
+    }
+    if (element8 < u.b * u.n) {
+        mean_new_sum_part += x8;
+    }
+    if (element9 < u.b * u.n) {
+        mean_new_sum_part += x9;
+    }
+    if (element10 < u.b * u.n) {
+        mean_new_sum_part += x10;
+    }
+    if (element11 < u.b * u.n) {
+        mean_new_sum_part += x11;
+    }
+    if (element12 < u.b * u.n) {
+        mean_new_sum_part += x12;
+    }
+    if (element13 < u.b * u.n) {
+        mean_new_sum_part += x13;
+    }
+    if (element14 < u.b * u.n) {
+        mean_new_sum_part += x14;
+    }
+    if (element15 < u.b * u.n) {
+        mean_new_sum_part += x15;
+    }
+    if (element16 < u.b * u.n) {
+        mean_new_sum_part += x16;
+    }
+    if (element17 < u.b * u.n) {
+        mean_new_sum_part += x17;
+    }
+    if (element18 < u.b * u.n) {
+        mean_new_sum_part += x18;
+    }
+    if (element19 < u.b * u.n) {
+        mean_new_sum_part += x19;
+    }
+    if (element20 < u.b * u.n) {
+        mean_new_sum_part += x20;
+    }
+    if (element21 < u.b * u.n) {
+        mean_new_sum_part += x21;
+    }
+    if (element22 < u.b * u.n) {
+        mean_new_sum_part += x22;
+    }
+    if (element23 < u.b * u.n) {
+        mean_new_sum_part += x23;
+    }
+    if (element24 < u.b * u.n) {
+        mean_new_sum_part += x24;
+    }
+    if (element25 < u.b * u.n) {
+        mean_new_sum_part += x25;
+    }
+    if (element26 < u.b * u.n) {
+        mean_new_sum_part += x26;
+    }
+    if (element27 < u.b * u.n) {
+        mean_new_sum_part += x27;
+    }
+    if (element28 < u.b * u.n) {
+        mean_new_sum_part += x28;
+    }
+    if (element29 < u.b * u.n) {
+        mean_new_sum_part += x29;
+    }
+    if (element30 < u.b * u.n) {
+        mean_new_sum_part += x30;
+    }
+    if (element31 < u.b * u.n) {
+        mean_new_sum_part += x31;
+    }
+    let mean_new_sum = row_sum(mean_new_sum_part, lane, subgroup_size, subgroup_lane);
+    let mean_new = mean_new_sum / f32(i32(u.b) * i32(u.n));
+    var variance_sum_part = 0.0;
+    if (element0 < u.b * u.n) {
+        variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
+    }
+    if (element1 < u.b * u.n) {
+        variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
+    }
+    if (element2 < u.b * u.n) {
+        variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
+    }
+    if (element3 < u.b * u.n) {
+        variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
+    }
+    if (element4 < u.b * u.n) {
+        variance_sum_part += (x4 - mean_new) * (x4 - mean_new);
+    }
+    if (element5 < u.b * u.n) {
+        variance_sum_part += (x5 - mean_new) * (x5 - mean_new);
+    }
+    if (element6 < u.b * u.n) {
+        variance_sum_part += (x6 - mean_new) * (x6 - mean_new);
+    }
+    if (element7 < u.b * u.n) {
+        variance_sum_part += (x7 - mean_new) * (x7 - mean_new);
+    }
+    if (element8 < u.b * u.n) {
+        variance_sum_part += (x8 - mean_new) * (x8 - mean_new);
+    }
+    if (element9 < u.b * u.n) {
+        variance_sum_part += (x9 - mean_new) * (x9 - mean_new);
+    }
+    if (element10 < u.b * u.n) {
+        variance_sum_part += (x10 - mean_new) * (x10 - mean_new);
+    }
+    if (element11 < u.b * u.n) {
+        variance_sum_part += (x11 - mean_new) * (x11 - mean_new);
+    }
+    if (element12 < u.b * u.n) {
+        variance_sum_part += (x12 - mean_new) * (x12 - mean_new);
+    }
+    if (element13 < u.b * u.n) {
+        variance_sum_part += (x13 - mean_new) * (x13 - mean_new);
+    }
+    if (element14 < u.b * u.n) {
+        variance_sum_part += (x14 - mean_new) * (x14 - mean_new);
+    }
+    if (element15 < u.b * u.n) {
+        variance_sum_part += (x15 - mean_new) * (x15 - mean_new);
+    }
+    if (element16 < u.b * u.n) {
+        variance_sum_part += (x16 - mean_new) * (x16 - mean_new);
+    }
+    if (element17 < u.b * u.n) {
+        variance_sum_part += (x17 - mean_new) * (x17 - mean_new);
+    }
+    if (element18 < u.b * u.n) {
+        variance_sum_part += (x18 - mean_new) * (x18 - mean_new);
+    }
+    if (element19 < u.b * u.n) {
+        variance_sum_part += (x19 - mean_new) * (x19 - mean_new);
+    }
+    if (element20 < u.b * u.n) {
+        variance_sum_part += (x20 - mean_new) * (x20 - mean_new);
+    }
+    if (element21 < u.b * u.n) {
+        variance_sum_part += (x21 - mean_new) * (x21 - mean_new);
+    }
+    if (element22 < u.b * u.n) {
+        variance_sum_part += (x22 - mean_new) * (x22 - mean_new);
+    }
+    if (element23 < u.b * u.n) {
+        variance_sum_part += (x23 - mean_new) * (x23 - mean_new);
+    }
+    if (element24 < u.b * u.n) {
+        variance_sum_part += (x24 - mean_new) * (x24 - mean_new);
+    }
+    if (element25 < u.b * u.n) {
+        variance_sum_part += (x25 - mean_new) * (x25 - mean_new);
+    }
+    if (element26 < u.b * u.n) {
+        variance_sum_part += (x26 - mean_new) * (x26 - mean_new);
+    }
+    if (element27 < u.b * u.n) {
+        variance_sum_part += (x27 - mean_new) * (x27 - mean_new);
+    }
+    if (element28 < u.b * u.n) {
+        variance_sum_part += (x28 - mean_new) * (x28 - mean_new);
+    }
+    if (element29 < u.b * u.n) {
+        variance_sum_part += (x29 - mean_new) * (x29 - mean_new);
+    }
+    if (element30 < u.b * u.n) {
+        variance_sum_part += (x30 - mean_new) * (x30 - mean_new);
+    }
+    if (element31 < u.b * u.n) {
+        variance_sum_part += (x31 - mean_new) * (x31 - mean_new);
+    }
+    let variance_sum = row_sum(variance_sum_part, lane, subgroup_size, subgroup_lane);
+    let variance = variance_sum / f32(i32(u.b) * i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    if (lane == 0u) {
+        mean[k] = mean_new;
+        scale[k] = scale_new;
+    }
+}
 
 // One row per workgroup, read by each pass.
 // Also run for batchnorm_training_kept, stage mean, scale: rows_lanes1024_subgroups1.
@@ -307,34 +750,34 @@ fn edge(
         let element7 = element + 7168u;
         let i7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge[(i0 * u.c + k) * u.n + p0];
+        let x0 = x_edge_upto32768[(i0 * u.c + k) * u.n + p0];
         var x1: f32;
         if (element1 < u.b * u.n) {
-            x1 = x_edge[(i1 * u.c + k) * u.n + p1];
+            x1 = x_edge_upto32768[(i1 * u.c + k) * u.n + p1];
         }
         var x2: f32;
         if (element2 < u.b * u.n) {
-            x2 = x_edge[(i2 * u.c + k) * u.n + p2];
+            x2 = x_edge_upto32768[(i2 * u.c + k) * u.n + p2];
         }
         var x3: f32;
         if (element3 < u.b * u.n) {
-            x3 = x_edge[(i3 * u.c + k) * u.n + p3];
+            x3 = x_edge_upto32768[(i3 * u.c + k) * u.n + p3];
         }
         var x4: f32;
         if (element4 < u.b * u.n) {
-            x4 = x_edge[(i4 * u.c + k) * u.n + p4];
+            x4 = x_edge_upto32768[(i4 * u.c + k) * u.n + p4];
         }
         var x5: f32;
         if (element5 < u.b * u.n) {
-            x5 = x_edge[(i5 * u.c + k) * u.n + p5];
+            x5 = x_edge_upto32768[(i5 * u.c + k) * u.n + p5];
         }
         var x6: f32;
         if (element6 < u.b * u.n) {
-            x6 = x_edge[(i6 * u.c + k) * u.n + p6];
+            x6 = x_edge_upto32768[(i6 * u.c + k) * u.n + p6];
         }
         var x7: f32;
         if (element7 < u.b * u.n) {
-            x7 = x_edge[(i7 * u.c + k) * u.n + p7];
+            x7 = x_edge_upto32768[(i7 * u.c + k) * u.n + p7];
         }
         mean_new_sum_part += x0;
         if (element1 < u.b * u.n) {
@@ -386,34 +829,34 @@ fn edge(
         let element7 = element + 7168u;
         let i7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge[(i0 * u.c + k) * u.n + p0];
+        let x0 = x_edge_upto32768[(i0 * u.c + k) * u.n + p0];
         var x1: f32;
         if (element1 < u.b * u.n) {
-            x1 = x_edge[(i1 * u.c + k) * u.n + p1];
+            x1 = x_edge_upto32768[(i1 * u.c + k) * u.n + p1];
         }
         var x2: f32;
         if (element2 < u.b * u.n) {
-            x2 = x_edge[(i2 * u.c + k) * u.n + p2];
+            x2 = x_edge_upto32768[(i2 * u.c + k) * u.n + p2];
         }
         var x3: f32;
         if (element3 < u.b * u.n) {
-            x3 = x_edge[(i3 * u.c + k) * u.n + p3];
+            x3 = x_edge_upto32768[(i3 * u.c + k) * u.n + p3];
         }
         var x4: f32;
         if (element4 < u.b * u.n) {
-            x4 = x_edge[(i4 * u.c + k) * u.n + p4];
+            x4 = x_edge_upto32768[(i4 * u.c + k) * u.n + p4];
         }
         var x5: f32;
         if (element5 < u.b * u.n) {
-            x5 = x_edge[(i5 * u.c + k) * u.n + p5];
+            x5 = x_edge_upto32768[(i5 * u.c + k) * u.n + p5];
         }
         var x6: f32;
         if (element6 < u.b * u.n) {
-            x6 = x_edge[(i6 * u.c + k) * u.n + p6];
+            x6 = x_edge_upto32768[(i6 * u.c + k) * u.n + p6];
         }
         var x7: f32;
         if (element7 < u.b * u.n) {
-            x7 = x_edge[(i7 * u.c + k) * u.n + p7];
+            x7 = x_edge_upto32768[(i7 * u.c + k) * u.n + p7];
         }
         variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
         if (element1 < u.b * u.n) {

@@ -349,8 +349,576 @@ fn upto32768(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
-@group(0) @binding(4) var<storage, read_write> y_edge: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto32768: array<f32>;
+@group(0) @binding(4) var<storage, read_write> y_edge_upto32768: array<f32>;
+
+// One row per workgroup, of up to 32768 elements, read once.
+@compute @workgroup_size(1024)
+fn edge_upto32768(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.g) {
+        return;
+    }
+    let i = row / u.g;
+    let q = row % u.g;
+    let element0 = lane;
+    let k0 = element0 / u.n;
+    let p0 = element0 % u.n;
+    let element1 = lane + 1024u;
+    let k1 = element1 / u.n;
+    let p1 = element1 % u.n;
+    let element2 = lane + 2048u;
+    let k2 = element2 / u.n;
+    let p2 = element2 % u.n;
+    let element3 = lane + 3072u;
+    let k3 = element3 / u.n;
+    let p3 = element3 % u.n;
+    let element4 = lane + 4096u;
+    let k4 = element4 / u.n;
+    let p4 = element4 % u.n;
+    let element5 = lane + 5120u;
+    let k5 = element5 / u.n;
+    let p5 = element5 % u.n;
+    let element6 = lane + 6144u;
+    let k6 = element6 / u.n;
+    let p6 = element6 % u.n;
+    let element7 = lane + 7168u;
+    let k7 = element7 / u.n;
+    let p7 = element7 % u.n;
+    let element8 = lane + 8192u;
+    let k8 = element8 / u.n;
+    let p8 = element8 % u.n;
+    let element9 = lane + 9216u;
+    let k9 = element9 / u.n;
+    let p9 = element9 % u.n;
+    let element10 = lane + 10240u;
+    let k10 = element10 / u.n;
+    let p10 = element10 % u.n;
+    let element11 = lane + 11264u;
+    let k11 = element11 / u.n;
+    let p11 = element11 % u.n;
+    let element12 = lane + 12288u;
+    let k12 = element12 / u.n;
+    let p12 = element12 % u.n;
+    let element13 = lane + 13312u;
+    let k13 = element13 / u.n;
+    let p13 = element13 % u.n;
+    let element14 = lane + 14336u;
+    let k14 = element14 / u.n;
+    let p14 = element14 % u.n;
+    let element15 = lane + 15360u;
+    let k15 = element15 / u.n;
+    let p15 = element15 % u.n;
+    let element16 = lane + 16384u;
+    let k16 = element16 / u.n;
+    let p16 = element16 % u.n;
+    let element17 = lane + 17408u;
+    let k17 = element17 / u.n;
+    let p17 = element17 % u.n;
+    let element18 = lane + 18432u;
+    let k18 = element18 / u.n;
+    let p18 = element18 % u.n;
+    let element19 = lane + 19456u;
+    let k19 = element19 / u.n;
+    let p19 = element19 % u.n;
+    let element20 = lane + 20480u;
+    let k20 = element20 / u.n;
+    let p20 = element20 % u.n;
+    let element21 = lane + 21504u;
+    let k21 = element21 / u.n;
+    let p21 = element21 % u.n;
+    let element22 = lane + 22528u;
+    let k22 = element22 / u.n;
+    let p22 = element22 % u.n;
+    let element23 = lane + 23552u;
+    let k23 = element23 / u.n;
+    let p23 = element23 % u.n;
+    let element24 = lane + 24576u;
+    let k24 = element24 / u.n;
+    let p24 = element24 % u.n;
+    let element25 = lane + 25600u;
+    let k25 = element25 / u.n;
+    let p25 = element25 % u.n;
+    let element26 = lane + 26624u;
+    let k26 = element26 / u.n;
+    let p26 = element26 % u.n;
+    let element27 = lane + 27648u;
+    let k27 = element27 / u.n;
+    let p27 = element27 % u.n;
+    let element28 = lane + 28672u;
+    let k28 = element28 / u.n;
+    let p28 = element28 % u.n;
+    let element29 = lane + 29696u;
+    let k29 = element29 / u.n;
+    let p29 = element29 % u.n;
+    let element30 = lane + 30720u;
+    let k30 = element30 / u.n;
+    let p30 = element30 % u.n;
+    let element31 = lane + 31744u;
+    let k31 = element31 / u.n;
+    let p31 = element31 % u.n;
+    var x0: f32;
+    if (element0 < u.c * u.n) {
+        x0 = x_edge_upto32768[((i * u.g + q) * u.c + k0) * u.n + p0];
+    }
+    var x1: f32;
+    if (element1 < u.c * u.n) {
+        x1 = x_edge_upto32768[((i * u.g + q) * u.c + k1) * u.n + p1];
+    }
+    var x2: f32;
+    if (element2 < u.c * u.n) {
+        x2 = x_edge_upto32768[((i * u.g + q) * u.c + k2) * u.n + p2];
+    }
+    var x3: f32;
+    if (element3 < u.c * u.n) {
+        x3 = x_edge_upto32768[((i * u.g + q) * u.c + k3) * u.n + p3];
+    }
+    var x4: f32;
+    if (element4 < u.c * u.n) {
+        x4 = x_edge_upto32768[((i * u.g + q) * u.c + k4) * u.n + p4];
+    }
+    var x5: f32;
+    if (element5 < u.c * u.n) {
+        x5 = x_edge_upto32768[((i * u.g + q) * u.c + k5) * u.n + p5];
+    }
+    var x6: f32;
+    if (element6 < u.c * u.n) {
+        x6 = x_edge_upto32768[((i * u.g + q) * u.c + k6) * u.n + p6];
+    }
+    var x7: f32;
+    if (element7 < u.c * u.n) {
+        x7 = x_edge_upto32768[((i * u.g + q) * u.c + k7) * u.n + p7];
+    }
+    var x8: f32;
+    if (element8 < u.c * u.n) {
+        x8 = x_edge_upto32768[((i * u.g + q) * u.c + k8) * u.n + p8];
+    }
+    var x9: f32;
+    if (element9 < u.c * u.n) {
+        x9 = x_edge_upto32768[((i * u.g + q) * u.c + k9) * u.n + p9];
+    }
+    var x10: f32;
+    if (element10 < u.c * u.n) {
+        x10 = x_edge_upto32768[((i * u.g + q) * u.c + k10) * u.n + p10];
+    }
+    var x11: f32;
+    if (element11 < u.c * u.n) {
+        x11 = x_edge_upto32768[((i * u.g + q) * u.c + k11) * u.n + p11];
+    }
+    var x12: f32;
+    if (element12 < u.c * u.n) {
+        x12 = x_edge_upto32768[((i * u.g + q) * u.c + k12) * u.n + p12];
+    }
+    var x13: f32;
+    if (element13 < u.c * u.n) {
+        x13 = x_edge_upto32768[((i * u.g + q) * u.c + k13) * u.n + p13];
+    }
+    var x14: f32;
+    if (element14 < u.c * u.n) {
+        x14 = x_edge_upto32768[((i * u.g + q) * u.c + k14) * u.n + p14];
+    }
+    var x15: f32;
+    if (element15 < u.c * u.n) {
+        x15 = x_edge_upto32768[((i * u.g + q) * u.c + k15) * u.n + p15];
+    }
+    var x16: f32;
+    if (element16 < u.c * u.n) {
+        x16 = x_edge_upto32768[((i * u.g + q) * u.c + k16) * u.n + p16];
+    }
+    var x17: f32;
+    if (element17 < u.c * u.n) {
+        x17 = x_edge_upto32768[((i * u.g + q) * u.c + k17) * u.n + p17];
+    }
+    var x18: f32;
+    if (element18 < u.c * u.n) {
+        x18 = x_edge_upto32768[((i * u.g + q) * u.c + k18) * u.n + p18];
+    }
+    var x19: f32;
+    if (element19 < u.c * u.n) {
+        x19 = x_edge_upto32768[((i * u.g + q) * u.c + k19) * u.n + p19];
+    }
+    var x20: f32;
+    if (element20 < u.c * u.n) {
+        x20 = x_edge_upto32768[((i * u.g + q) * u.c + k20) * u.n + p20];
+    }
+    var x21: f32;
+    if (element21 < u.c * u.n) {
+        x21 = x_edge_upto32768[((i * u.g + q) * u.c + k21) * u.n + p21];
+    }
+    var x22: f32;
+    if (element22 < u.c * u.n) {
+        x22 = x_edge_upto32768[((i * u.g + q) * u.c + k22) * u.n + p22];
+    }
+    var x23: f32;
+    if (element23 < u.c * u.n) {
+        x23 = x_edge_upto32768[((i * u.g + q) * u.c + k23) * u.n + p23];
+    }
+    var x24: f32;
+    if (element24 < u.c * u.n) {
+        x24 = x_edge_upto32768[((i * u.g + q) * u.c + k24) * u.n + p24];
+    }
+    var x25: f32;
+    if (element25 < u.c * u.n) {
+        x25 = x_edge_upto32768[((i * u.g + q) * u.c + k25) * u.n + p25];
+    }
+    var x26: f32;
+    if (element26 < u.c * u.n) {
+        x26 = x_edge_upto32768[((i * u.g + q) * u.c + k26) * u.n + p26];
+    }
+    var x27: f32;
+    if (element27 < u.c * u.n) {
+        x27 = x_edge_upto32768[((i * u.g + q) * u.c + k27) * u.n + p27];
+    }
+    var x28: f32;
+    if (element28 < u.c * u.n) {
+        x28 = x_edge_upto32768[((i * u.g + q) * u.c + k28) * u.n + p28];
+    }
+    var x29: f32;
+    if (element29 < u.c * u.n) {
+        x29 = x_edge_upto32768[((i * u.g + q) * u.c + k29) * u.n + p29];
+    }
+    var x30: f32;
+    if (element30 < u.c * u.n) {
+        x30 = x_edge_upto32768[((i * u.g + q) * u.c + k30) * u.n + p30];
+    }
+    var x31: f32;
+    if (element31 < u.c * u.n) {
+        x31 = x_edge_upto32768[((i * u.g + q) * u.c + k31) * u.n + p31];
+    }
+    var mean_sum_part = 0.0;
+    if (element0 < u.c * u.n) {
+        mean_sum_part += x0;
+    }
+    if (element1 < u.c * u.n) {
+        mean_sum_part += x1;
+    }
+    if (element2 < u.c * u.n) {
+        mean_sum_part += x2;
+    }
+    if (element3 < u.c * u.n) {
+        mean_sum_part += x3;
+    }
+    if (element4 < u.c * u.n) {
+        mean_sum_part += x4;
+    }
+    if (element5 < u.c * u.n) {
+        mean_sum_part += x5;
+    }
+    if (element6 < u.c * u.n) {
+        mean_sum_part += x6;
+    }
+    if (element7 < u.c * u.n) {
+        mean_sum_part += x7;
+    }
+    if (element8 < u.c * u.n) {
+        mean_sum_part += x8;
+    }
+    if (element9 < u.c * u.n) {
+        mean_sum_part += x9;
+    }
+    if (element10 < u.c * u.n) {
+        mean_sum_part += x10;
+    }
+    if (element11 < u.c * u.n) {
+        mean_sum_part += x11;
+    }
+    if (element12 < u.c * u.n) {
+        mean_sum_part += x12;
+    }
+    if (element13 < u.c * u.n) {
+        mean_sum_part += x13;
+    }
+    if (element14 < u.c * u.n) {
+        mean_sum_part += x14;
+    }
+    if (element15 < u.c * u.n) {
+        mean_sum_part += x15;
+    }
+    if (element16 < u.c * u.n) {
+        mean_sum_part += x16;
+    }
+    if (element17 < u.c * u.n) {
+        mean_sum_part += x17;
+    }
+    if (element18 < u.c * u.n) {
+        mean_sum_part += x18;
+    }
+    if (element19 < u.c * u.n) {
+        mean_sum_part += x19;
+    }
+    if (element20 < u.c * u.n) {
+        mean_sum_part += x20;
+    }
+    if (element21 < u.c * u.n) {
+        mean_sum_part += x21;
+    }
+    if (element22 < u.c * u.n) {
+        mean_sum_part += x22;
+    }
+    if (element23 < u.c * u.n) {
+        mean_sum_part += x23;
+    }
+    if (element24 < u.c * u.n) {
+        mean_sum_part += x24;
+    }
+    if (element25 < u.c * u.n) {
+        mean_sum_part += x25;
+    }
+    if (element26 < u.c * u.n) {
+        mean_sum_part += x26;
+    }
+    if (element27 < u.c * u.n) {
+        mean_sum_part += x27;
+    }
+    if (element28 < u.c * u.n) {
+        mean_sum_part += x28;
+    }
+    if (element29 < u.c * u.n) {
+        mean_sum_part += x29;
+    }
+    if (element30 < u.c * u.n) {
+        mean_sum_part += x30;
+    }
+    if (element31 < u.c * u.n) {
+        mean_sum_part += x31;
+    }
+    let mean_sum = row_sum(mean_sum_part, lane, subgroup_size, subgroup_lane);
+    let mean = mean_sum / f32(i32(u.c) * i32(u.n));
+    var variance_sum_part = 0.0;
+    if (element0 < u.c * u.n) {
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+    }
+    if (element1 < u.c * u.n) {
+        variance_sum_part += (x1 - mean) * (x1 - mean);
+    }
+    if (element2 < u.c * u.n) {
+        variance_sum_part += (x2 - mean) * (x2 - mean);
+    }
+    if (element3 < u.c * u.n) {
+        variance_sum_part += (x3 - mean) * (x3 - mean);
+    }
+    if (element4 < u.c * u.n) {
+        variance_sum_part += (x4 - mean) * (x4 - mean);
+    }
+    if (element5 < u.c * u.n) {
+        variance_sum_part += (x5 - mean) * (x5 - mean);
+    }
+    if (element6 < u.c * u.n) {
+        variance_sum_part += (x6 - mean) * (x6 - mean);
+    }
+    if (element7 < u.c * u.n) {
+        variance_sum_part += (x7 - mean) * (x7 - mean);
+    }
+    if (element8 < u.c * u.n) {
+        variance_sum_part += (x8 - mean) * (x8 - mean);
+    }
+    if (element9 < u.c * u.n) {
+        variance_sum_part += (x9 - mean) * (x9 - mean);
+    }
+    if (element10 < u.c * u.n) {
+        variance_sum_part += (x10 - mean) * (x10 - mean);
+    }
+    if (element11 < u.c * u.n) {
+        variance_sum_part += (x11 - mean) * (x11 - mean);
+    }
+    if (element12 < u.c * u.n) {
+        variance_sum_part += (x12 - mean) * (x12 - mean);
+    }
+    if (element13 < u.c * u.n) {
+        variance_sum_part += (x13 - mean) * (x13 - mean);
+    }
+    if (element14 < u.c * u.n) {
+        variance_sum_part += (x14 - mean) * (x14 - mean);
+    }
+    if (element15 < u.c * u.n) {
+        variance_sum_part += (x15 - mean) * (x15 - mean);
+    }
+    if (element16 < u.c * u.n) {
+        variance_sum_part += (x16 - mean) * (x16 - mean);
+    }
+    if (element17 < u.c * u.n) {
+        variance_sum_part += (x17 - mean) * (x17 - mean);
+    }
+    if (element18 < u.c * u.n) {
+        variance_sum_part += (x18 - mean) * (x18 - mean);
+    }
+    if (element19 < u.c * u.n) {
+        variance_sum_part += (x19 - mean) * (x19 - mean);
+    }
+    if (element20 < u.c * u.n) {
+        variance_sum_part += (x20 - mean) * (x20 - mean);
+    }
+    if (element21 < u.c * u.n) {
+        variance_sum_part += (x21 - mean) * (x21 - mean);
+    }
+    if (element22 < u.c * u.n) {
+        variance_sum_part += (x22 - mean) * (x22 - mean);
+    }
+    if (element23 < u.c * u.n) {
+        variance_sum_part += (x23 - mean) * (x23 - mean);
+    }
+    if (element24 < u.c * u.n) {
+        variance_sum_part += (x24 - mean) * (x24 - mean);
+    }
+    if (element25 < u.c * u.n) {
+        variance_sum_part += (x25 - mean) * (x25 - mean);
+    }
+    if (element26 < u.c * u.n) {
+        variance_sum_part += (x26 - mean) * (x26 - mean);
+    }
+    if (element27 < u.c * u.n) {
+        variance_sum_part += (x27 - mean) * (x27 - mean);
+    }
+    if (element28 < u.c * u.n) {
+        variance_sum_part += (x28 - mean) * (x28 - mean);
+    }
+    if (element29 < u.c * u.n) {
+        variance_sum_part += (x29 - mean) * (x29 - mean);
+    }
+    if (element30 < u.c * u.n) {
+        variance_sum_part += (x30 - mean) * (x30 - mean);
+    }
+    if (element31 < u.c * u.n) {
+        variance_sum_part += (x31 - mean) * (x31 - mean);
+    }
+    let variance_sum = row_sum(variance_sum_part, lane, subgroup_size, subgroup_lane);
+    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    if (element0 < u.c * u.n) {
+        let y_new = (x0 - mean) * scale * gain[q * u.c + k0] + bias[q * u.c + k0];
+        y_edge_upto32768[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
+    }
+    if (element1 < u.c * u.n) {
+        let y_new = (x1 - mean) * scale * gain[q * u.c + k1] + bias[q * u.c + k1];
+        y_edge_upto32768[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
+    }
+    if (element2 < u.c * u.n) {
+        let y_new = (x2 - mean) * scale * gain[q * u.c + k2] + bias[q * u.c + k2];
+        y_edge_upto32768[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
+    }
+    if (element3 < u.c * u.n) {
+        let y_new = (x3 - mean) * scale * gain[q * u.c + k3] + bias[q * u.c + k3];
+        y_edge_upto32768[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
+    }
+    if (element4 < u.c * u.n) {
+        let y_new = (x4 - mean) * scale * gain[q * u.c + k4] + bias[q * u.c + k4];
+        y_edge_upto32768[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
+    }
+    if (element5 < u.c * u.n) {
+        let y_new = (x5 - mean) * scale * gain[q * u.c + k5] + bias[q * u.c + k5];
+        y_edge_upto32768[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
+    }
+    if (element6 < u.c * u.n) {
+        let y_new = (x6 - mean) * scale * gain[q * u.c + k6] + bias[q * u.c + k6];
+        y_edge_upto32768[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
+    }
+    if (element7 < u.c * u.n) {
+        let y_new = (x7 - mean) * scale * gain[q * u.c + k7] + bias[q * u.c + k7];
+        y_edge_upto32768[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
+    }
+    if (element8 < u.c * u.n) {
+        let y_new = (x8 - mean) * scale * gain[q * u.c + k8] + bias[q * u.c + k8];
+        y_edge_upto32768[((i * u.g + q) * u.c + k8) * u.n + p8] = y_new;
+    }
+    if (element9 < u.c * u.n) {
+        let y_new = (x9 - mean) * scale * gain[q * u.c + k9] + bias[q * u.c + k9];
+        y_edge_upto32768[((i * u.g + q) * u.c + k9) * u.n + p9] = y_new;
+    }
+    if (element10 < u.c * u.n) {
+        let y_new = (x10 - mean) * scale * gain[q * u.c + k10] + bias[q * u.c + k10];
+        y_edge_upto32768[((i * u.g + q) * u.c + k10) * u.n + p10] = y_new;
+    }
+    if (element11 < u.c * u.n) {
+        let y_new = (x11 - mean) * scale * gain[q * u.c + k11] + bias[q * u.c + k11];
+        y_edge_upto32768[((i * u.g + q) * u.c + k11) * u.n + p11] = y_new;
+    }
+    if (element12 < u.c * u.n) {
+        let y_new = (x12 - mean) * scale * gain[q * u.c + k12] + bias[q * u.c + k12];
+        y_edge_upto32768[((i * u.g + q) * u.c + k12) * u.n + p12] = y_new;
+    }
+    if (element13 < u.c * u.n) {
+        let y_new = (x13 - mean) * scale * gain[q * u.c + k13] + bias[q * u.c + k13];
+        y_edge_upto32768[((i * u.g + q) * u.c + k13) * u.n + p13] = y_new;
+    }
+    if (element14 < u.c * u.n) {
+        let y_new = (x14 - mean) * scale * gain[q * u.c + k14] + bias[q * u.c + k14];
+        y_edge_upto32768[((i * u.g + q) * u.c + k14) * u.n + p14] = y_new;
+    }
+    if (element15 < u.c * u.n) {
+        let y_new = (x15 - mean) * scale * gain[q * u.c + k15] + bias[q * u.c + k15];
+        y_edge_upto32768[((i * u.g + q) * u.c + k15) * u.n + p15] = y_new;
+    }
+    if (element16 < u.c * u.n) {
+        let y_new = (x16 - mean) * scale * gain[q * u.c + k16] + bias[q * u.c + k16];
+        y_edge_upto32768[((i * u.g + q) * u.c + k16) * u.n + p16] = y_new;
+    }
+    if (element17 < u.c * u.n) {
+        let y_new = (x17 - mean) * scale * gain[q * u.c + k17] + bias[q * u.c + k17];
+        y_edge_upto32768[((i * u.g + q) * u.c + k17) * u.n + p17] = y_new;
+    }
+    if (element18 < u.c * u.n) {
+        let y_new = (x18 - mean) * scale * gain[q * u.c + k18] + bias[q * u.c + k18];
+        y_edge_upto32768[((i * u.g + q) * u.c + k18) * u.n + p18] = y_new;
+    }
+    if (element19 < u.c * u.n) {
+        let y_new = (x19 - mean) * scale * gain[q * u.c + k19] + bias[q * u.c + k19];
+        y_edge_upto32768[((i * u.g + q) * u.c + k19) * u.n + p19] = y_new;
+    }
+    if (element20 < u.c * u.n) {
+        let y_new = (x20 - mean) * scale * gain[q * u.c + k20] + bias[q * u.c + k20];
+        y_edge_upto32768[((i * u.g + q) * u.c + k20) * u.n + p20] = y_new;
+    }
+    if (element21 < u.c * u.n) {
+        let y_new = (x21 - mean) * scale * gain[q * u.c + k21] + bias[q * u.c + k21];
+        y_edge_upto32768[((i * u.g + q) * u.c + k21) * u.n + p21] = y_new;
+    }
+    if (element22 < u.c * u.n) {
+        let y_new = (x22 - mean) * scale * gain[q * u.c + k22] + bias[q * u.c + k22];
+        y_edge_upto32768[((i * u.g + q) * u.c + k22) * u.n + p22] = y_new;
+    }
+    if (element23 < u.c * u.n) {
+        let y_new = (x23 - mean) * scale * gain[q * u.c + k23] + bias[q * u.c + k23];
+        y_edge_upto32768[((i * u.g + q) * u.c + k23) * u.n + p23] = y_new;
+    }
+    if (element24 < u.c * u.n) {
+        let y_new = (x24 - mean) * scale * gain[q * u.c + k24] + bias[q * u.c + k24];
+        y_edge_upto32768[((i * u.g + q) * u.c + k24) * u.n + p24] = y_new;
+    }
+    if (element25 < u.c * u.n) {
+        let y_new = (x25 - mean) * scale * gain[q * u.c + k25] + bias[q * u.c + k25];
+        y_edge_upto32768[((i * u.g + q) * u.c + k25) * u.n + p25] = y_new;
+    }
+    if (element26 < u.c * u.n) {
+        let y_new = (x26 - mean) * scale * gain[q * u.c + k26] + bias[q * u.c + k26];
+        y_edge_upto32768[((i * u.g + q) * u.c + k26) * u.n + p26] = y_new;
+    }
+    if (element27 < u.c * u.n) {
+        let y_new = (x27 - mean) * scale * gain[q * u.c + k27] + bias[q * u.c + k27];
+        y_edge_upto32768[((i * u.g + q) * u.c + k27) * u.n + p27] = y_new;
+    }
+    if (element28 < u.c * u.n) {
+        let y_new = (x28 - mean) * scale * gain[q * u.c + k28] + bias[q * u.c + k28];
+        y_edge_upto32768[((i * u.g + q) * u.c + k28) * u.n + p28] = y_new;
+    }
+    if (element29 < u.c * u.n) {
+        let y_new = (x29 - mean) * scale * gain[q * u.c + k29] + bias[q * u.c + k29];
+        y_edge_upto32768[((i * u.g + q) * u.c + k29) * u.n + p29] = y_new;
+    }
+    if (element30 < u.c * u.n) {
+        let y_new = (x30 - mean) * scale * gain[q * u.c + k30] + bias[q * u.c + k30];
+        y_edge_upto32768[((i * u.g + q) * u.c + k30) * u.n + p30] = y_new;
+    }
+    if (element31 < u.c * u.n) {
+        let y_new = (x31 - mean) * scale * gain[q * u.c + k31] + bias[q * u.c + k31];
+        y_edge_upto32768[((i * u.g + q) * u.c + k31) * u.n + p31] = y_new;
+    }
+}
 
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
@@ -392,34 +960,34 @@ fn edge(
         let element7 = element + 7168u;
         let k7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let x0 = x_edge_upto32768[((i * u.g + q) * u.c + k0) * u.n + p0];
         var x1: f32;
         if (element1 < u.c * u.n) {
-            x1 = x_edge[((i * u.g + q) * u.c + k1) * u.n + p1];
+            x1 = x_edge_upto32768[((i * u.g + q) * u.c + k1) * u.n + p1];
         }
         var x2: f32;
         if (element2 < u.c * u.n) {
-            x2 = x_edge[((i * u.g + q) * u.c + k2) * u.n + p2];
+            x2 = x_edge_upto32768[((i * u.g + q) * u.c + k2) * u.n + p2];
         }
         var x3: f32;
         if (element3 < u.c * u.n) {
-            x3 = x_edge[((i * u.g + q) * u.c + k3) * u.n + p3];
+            x3 = x_edge_upto32768[((i * u.g + q) * u.c + k3) * u.n + p3];
         }
         var x4: f32;
         if (element4 < u.c * u.n) {
-            x4 = x_edge[((i * u.g + q) * u.c + k4) * u.n + p4];
+            x4 = x_edge_upto32768[((i * u.g + q) * u.c + k4) * u.n + p4];
         }
         var x5: f32;
         if (element5 < u.c * u.n) {
-            x5 = x_edge[((i * u.g + q) * u.c + k5) * u.n + p5];
+            x5 = x_edge_upto32768[((i * u.g + q) * u.c + k5) * u.n + p5];
         }
         var x6: f32;
         if (element6 < u.c * u.n) {
-            x6 = x_edge[((i * u.g + q) * u.c + k6) * u.n + p6];
+            x6 = x_edge_upto32768[((i * u.g + q) * u.c + k6) * u.n + p6];
         }
         var x7: f32;
         if (element7 < u.c * u.n) {
-            x7 = x_edge[((i * u.g + q) * u.c + k7) * u.n + p7];
+            x7 = x_edge_upto32768[((i * u.g + q) * u.c + k7) * u.n + p7];
         }
         mean_sum_part += x0;
         if (element1 < u.c * u.n) {
@@ -471,34 +1039,34 @@ fn edge(
         let element7 = element + 7168u;
         let k7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let x0 = x_edge_upto32768[((i * u.g + q) * u.c + k0) * u.n + p0];
         var x1: f32;
         if (element1 < u.c * u.n) {
-            x1 = x_edge[((i * u.g + q) * u.c + k1) * u.n + p1];
+            x1 = x_edge_upto32768[((i * u.g + q) * u.c + k1) * u.n + p1];
         }
         var x2: f32;
         if (element2 < u.c * u.n) {
-            x2 = x_edge[((i * u.g + q) * u.c + k2) * u.n + p2];
+            x2 = x_edge_upto32768[((i * u.g + q) * u.c + k2) * u.n + p2];
         }
         var x3: f32;
         if (element3 < u.c * u.n) {
-            x3 = x_edge[((i * u.g + q) * u.c + k3) * u.n + p3];
+            x3 = x_edge_upto32768[((i * u.g + q) * u.c + k3) * u.n + p3];
         }
         var x4: f32;
         if (element4 < u.c * u.n) {
-            x4 = x_edge[((i * u.g + q) * u.c + k4) * u.n + p4];
+            x4 = x_edge_upto32768[((i * u.g + q) * u.c + k4) * u.n + p4];
         }
         var x5: f32;
         if (element5 < u.c * u.n) {
-            x5 = x_edge[((i * u.g + q) * u.c + k5) * u.n + p5];
+            x5 = x_edge_upto32768[((i * u.g + q) * u.c + k5) * u.n + p5];
         }
         var x6: f32;
         if (element6 < u.c * u.n) {
-            x6 = x_edge[((i * u.g + q) * u.c + k6) * u.n + p6];
+            x6 = x_edge_upto32768[((i * u.g + q) * u.c + k6) * u.n + p6];
         }
         var x7: f32;
         if (element7 < u.c * u.n) {
-            x7 = x_edge[((i * u.g + q) * u.c + k7) * u.n + p7];
+            x7 = x_edge_upto32768[((i * u.g + q) * u.c + k7) * u.n + p7];
         }
         variance_sum_part += (x0 - mean) * (x0 - mean);
         if (element1 < u.c * u.n) {
@@ -550,14 +1118,14 @@ fn edge(
         let element7 = element + 7168u;
         let k7 = element7 / u.n;
         let p7 = element7 % u.n;
-        let x0 = x_edge[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let x0 = x_edge_upto32768[((i * u.g + q) * u.c + k0) * u.n + p0];
         let gain0 = gain[q * u.c + k0];
         let bias0 = bias[q * u.c + k0];
         var x1: f32;
         var gain1: f32;
         var bias1: f32;
         if (element1 < u.c * u.n) {
-            x1 = x_edge[((i * u.g + q) * u.c + k1) * u.n + p1];
+            x1 = x_edge_upto32768[((i * u.g + q) * u.c + k1) * u.n + p1];
             gain1 = gain[q * u.c + k1];
             bias1 = bias[q * u.c + k1];
         }
@@ -565,7 +1133,7 @@ fn edge(
         var gain2: f32;
         var bias2: f32;
         if (element2 < u.c * u.n) {
-            x2 = x_edge[((i * u.g + q) * u.c + k2) * u.n + p2];
+            x2 = x_edge_upto32768[((i * u.g + q) * u.c + k2) * u.n + p2];
             gain2 = gain[q * u.c + k2];
             bias2 = bias[q * u.c + k2];
         }
@@ -573,7 +1141,7 @@ fn edge(
         var gain3: f32;
         var bias3: f32;
         if (element3 < u.c * u.n) {
-            x3 = x_edge[((i * u.g + q) * u.c + k3) * u.n + p3];
+            x3 = x_edge_upto32768[((i * u.g + q) * u.c + k3) * u.n + p3];
             gain3 = gain[q * u.c + k3];
             bias3 = bias[q * u.c + k3];
         }
@@ -581,7 +1149,7 @@ fn edge(
         var gain4: f32;
         var bias4: f32;
         if (element4 < u.c * u.n) {
-            x4 = x_edge[((i * u.g + q) * u.c + k4) * u.n + p4];
+            x4 = x_edge_upto32768[((i * u.g + q) * u.c + k4) * u.n + p4];
             gain4 = gain[q * u.c + k4];
             bias4 = bias[q * u.c + k4];
         }
@@ -589,7 +1157,7 @@ fn edge(
         var gain5: f32;
         var bias5: f32;
         if (element5 < u.c * u.n) {
-            x5 = x_edge[((i * u.g + q) * u.c + k5) * u.n + p5];
+            x5 = x_edge_upto32768[((i * u.g + q) * u.c + k5) * u.n + p5];
             gain5 = gain[q * u.c + k5];
             bias5 = bias[q * u.c + k5];
         }
@@ -597,7 +1165,7 @@ fn edge(
         var gain6: f32;
         var bias6: f32;
         if (element6 < u.c * u.n) {
-            x6 = x_edge[((i * u.g + q) * u.c + k6) * u.n + p6];
+            x6 = x_edge_upto32768[((i * u.g + q) * u.c + k6) * u.n + p6];
             gain6 = gain[q * u.c + k6];
             bias6 = bias[q * u.c + k6];
         }
@@ -605,39 +1173,39 @@ fn edge(
         var gain7: f32;
         var bias7: f32;
         if (element7 < u.c * u.n) {
-            x7 = x_edge[((i * u.g + q) * u.c + k7) * u.n + p7];
+            x7 = x_edge_upto32768[((i * u.g + q) * u.c + k7) * u.n + p7];
             gain7 = gain[q * u.c + k7];
             bias7 = bias[q * u.c + k7];
         }
         let y_new = (x0 - mean) * scale * gain0 + bias0;
-        y_edge[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
+        y_edge_upto32768[((i * u.g + q) * u.c + k0) * u.n + p0] = y_new;
         if (element1 < u.c * u.n) {
             let y_new = (x1 - mean) * scale * gain1 + bias1;
-            y_edge[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
+            y_edge_upto32768[((i * u.g + q) * u.c + k1) * u.n + p1] = y_new;
         }
         if (element2 < u.c * u.n) {
             let y_new = (x2 - mean) * scale * gain2 + bias2;
-            y_edge[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
+            y_edge_upto32768[((i * u.g + q) * u.c + k2) * u.n + p2] = y_new;
         }
         if (element3 < u.c * u.n) {
             let y_new = (x3 - mean) * scale * gain3 + bias3;
-            y_edge[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
+            y_edge_upto32768[((i * u.g + q) * u.c + k3) * u.n + p3] = y_new;
         }
         if (element4 < u.c * u.n) {
             let y_new = (x4 - mean) * scale * gain4 + bias4;
-            y_edge[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
+            y_edge_upto32768[((i * u.g + q) * u.c + k4) * u.n + p4] = y_new;
         }
         if (element5 < u.c * u.n) {
             let y_new = (x5 - mean) * scale * gain5 + bias5;
-            y_edge[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
+            y_edge_upto32768[((i * u.g + q) * u.c + k5) * u.n + p5] = y_new;
         }
         if (element6 < u.c * u.n) {
             let y_new = (x6 - mean) * scale * gain6 + bias6;
-            y_edge[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
+            y_edge_upto32768[((i * u.g + q) * u.c + k6) * u.n + p6] = y_new;
         }
         if (element7 < u.c * u.n) {
             let y_new = (x7 - mean) * scale * gain7 + bias7;
-            y_edge[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
+            y_edge_upto32768[((i * u.g + q) * u.c + k7) * u.n + p7] = y_new;
         }
     }
 }

@@ -642,6 +642,772 @@ fn edge_upto(
     }
 }
 
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.b * u.g) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.b * u.g - 1u);
+    let row_length = select(0u, u.c * u.n, own < u.b * u.g);
+    let i = row / u.g;
+    let q = row % u.g;
+    let element0 = place;
+    let k0 = element0 / u.n;
+    let p0 = element0 % u.n;
+    let element1 = place + LANES;
+    let k1 = element1 / u.n;
+    let p1 = element1 % u.n;
+    let element2 = place + LANES * 2u;
+    let k2 = element2 / u.n;
+    let p2 = element2 % u.n;
+    let element3 = place + LANES * 3u;
+    let k3 = element3 / u.n;
+    let p3 = element3 % u.n;
+    let element4 = place + LANES * 4u;
+    let k4 = element4 / u.n;
+    let p4 = element4 % u.n;
+    let element5 = place + LANES * 5u;
+    let k5 = element5 / u.n;
+    let p5 = element5 % u.n;
+    let element6 = place + LANES * 6u;
+    let k6 = element6 / u.n;
+    let p6 = element6 % u.n;
+    let element7 = place + LANES * 7u;
+    let k7 = element7 / u.n;
+    let p7 = element7 % u.n;
+    let element8 = place + LANES * 8u;
+    let k8 = element8 / u.n;
+    let p8 = element8 % u.n;
+    let element9 = place + LANES * 9u;
+    let k9 = element9 / u.n;
+    let p9 = element9 % u.n;
+    let element10 = place + LANES * 10u;
+    let k10 = element10 / u.n;
+    let p10 = element10 % u.n;
+    let element11 = place + LANES * 11u;
+    let k11 = element11 / u.n;
+    let p11 = element11 % u.n;
+    let element12 = place + LANES * 12u;
+    let k12 = element12 / u.n;
+    let p12 = element12 % u.n;
+    let element13 = place + LANES * 13u;
+    let k13 = element13 / u.n;
+    let p13 = element13 % u.n;
+    let element14 = place + LANES * 14u;
+    let k14 = element14 / u.n;
+    let p14 = element14 % u.n;
+    let element15 = place + LANES * 15u;
+    let k15 = element15 / u.n;
+    let p15 = element15 % u.n;
+    let element16 = place + LANES * 16u;
+    let k16 = element16 / u.n;
+    let p16 = element16 % u.n;
+    let element17 = place + LANES * 17u;
+    let k17 = element17 / u.n;
+    let p17 = element17 % u.n;
+    let element18 = place + LANES * 18u;
+    let k18 = element18 / u.n;
+    let p18 = element18 % u.n;
+    let element19 = place + LANES * 19u;
+    let k19 = element19 / u.n;
+    let p19 = element19 % u.n;
+    let element20 = place + LANES * 20u;
+    let k20 = element20 / u.n;
+    let p20 = element20 % u.n;
+    let element21 = place + LANES * 21u;
+    let k21 = element21 / u.n;
+    let p21 = element21 % u.n;
+    let element22 = place + LANES * 22u;
+    let k22 = element22 / u.n;
+    let p22 = element22 % u.n;
+    let element23 = place + LANES * 23u;
+    let k23 = element23 / u.n;
+    let p23 = element23 % u.n;
+    let element24 = place + LANES * 24u;
+    let k24 = element24 / u.n;
+    let p24 = element24 % u.n;
+    let element25 = place + LANES * 25u;
+    let k25 = element25 / u.n;
+    let p25 = element25 % u.n;
+    let element26 = place + LANES * 26u;
+    let k26 = element26 / u.n;
+    let p26 = element26 % u.n;
+    let element27 = place + LANES * 27u;
+    let k27 = element27 / u.n;
+    let p27 = element27 % u.n;
+    let element28 = place + LANES * 28u;
+    let k28 = element28 / u.n;
+    let p28 = element28 % u.n;
+    let element29 = place + LANES * 29u;
+    let k29 = element29 / u.n;
+    let p29 = element29 % u.n;
+    let element30 = place + LANES * 30u;
+    let k30 = element30 / u.n;
+    let p30 = element30 % u.n;
+    let element31 = place + LANES * 31u;
+    let k31 = element31 / u.n;
+    let p31 = element31 % u.n;
+    var x0: f32;
+    var dy0: f32;
+    var gain0: f32;
+    if (element0 < row_length) {
+        x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        dy0 = dy_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        gain0 = gain[q * u.c + k0];
+    }
+    var x1: f32;
+    var dy1: f32;
+    var gain1: f32;
+    if (element1 < row_length) {
+        x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+        dy1 = dy_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+        gain1 = gain[q * u.c + k1];
+    }
+    var x2: f32;
+    var dy2: f32;
+    var gain2: f32;
+    if (element2 < row_length) {
+        x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+        dy2 = dy_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+        gain2 = gain[q * u.c + k2];
+    }
+    var x3: f32;
+    var dy3: f32;
+    var gain3: f32;
+    if (element3 < row_length) {
+        x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+        dy3 = dy_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+        gain3 = gain[q * u.c + k3];
+    }
+    var x4: f32;
+    var dy4: f32;
+    var gain4: f32;
+    if (element4 < row_length) {
+        x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+        dy4 = dy_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+        gain4 = gain[q * u.c + k4];
+    }
+    var x5: f32;
+    var dy5: f32;
+    var gain5: f32;
+    if (element5 < row_length) {
+        x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+        dy5 = dy_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+        gain5 = gain[q * u.c + k5];
+    }
+    var x6: f32;
+    var dy6: f32;
+    var gain6: f32;
+    if (element6 < row_length) {
+        x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+        dy6 = dy_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+        gain6 = gain[q * u.c + k6];
+    }
+    var x7: f32;
+    var dy7: f32;
+    var gain7: f32;
+    if (element7 < row_length) {
+        x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+        dy7 = dy_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+        gain7 = gain[q * u.c + k7];
+    }
+    var x8: f32;
+    var dy8: f32;
+    var gain8: f32;
+    if (element8 < row_length) {
+        x8 = x_edge_upto16[((i * u.g + q) * u.c + k8) * u.n + p8];
+        dy8 = dy_edge_upto16[((i * u.g + q) * u.c + k8) * u.n + p8];
+        gain8 = gain[q * u.c + k8];
+    }
+    var x9: f32;
+    var dy9: f32;
+    var gain9: f32;
+    if (element9 < row_length) {
+        x9 = x_edge_upto16[((i * u.g + q) * u.c + k9) * u.n + p9];
+        dy9 = dy_edge_upto16[((i * u.g + q) * u.c + k9) * u.n + p9];
+        gain9 = gain[q * u.c + k9];
+    }
+    var x10: f32;
+    var dy10: f32;
+    var gain10: f32;
+    if (element10 < row_length) {
+        x10 = x_edge_upto16[((i * u.g + q) * u.c + k10) * u.n + p10];
+        dy10 = dy_edge_upto16[((i * u.g + q) * u.c + k10) * u.n + p10];
+        gain10 = gain[q * u.c + k10];
+    }
+    var x11: f32;
+    var dy11: f32;
+    var gain11: f32;
+    if (element11 < row_length) {
+        x11 = x_edge_upto16[((i * u.g + q) * u.c + k11) * u.n + p11];
+        dy11 = dy_edge_upto16[((i * u.g + q) * u.c + k11) * u.n + p11];
+        gain11 = gain[q * u.c + k11];
+    }
+    var x12: f32;
+    var dy12: f32;
+    var gain12: f32;
+    if (element12 < row_length) {
+        x12 = x_edge_upto16[((i * u.g + q) * u.c + k12) * u.n + p12];
+        dy12 = dy_edge_upto16[((i * u.g + q) * u.c + k12) * u.n + p12];
+        gain12 = gain[q * u.c + k12];
+    }
+    var x13: f32;
+    var dy13: f32;
+    var gain13: f32;
+    if (element13 < row_length) {
+        x13 = x_edge_upto16[((i * u.g + q) * u.c + k13) * u.n + p13];
+        dy13 = dy_edge_upto16[((i * u.g + q) * u.c + k13) * u.n + p13];
+        gain13 = gain[q * u.c + k13];
+    }
+    var x14: f32;
+    var dy14: f32;
+    var gain14: f32;
+    if (element14 < row_length) {
+        x14 = x_edge_upto16[((i * u.g + q) * u.c + k14) * u.n + p14];
+        dy14 = dy_edge_upto16[((i * u.g + q) * u.c + k14) * u.n + p14];
+        gain14 = gain[q * u.c + k14];
+    }
+    var x15: f32;
+    var dy15: f32;
+    var gain15: f32;
+    if (element15 < row_length) {
+        x15 = x_edge_upto16[((i * u.g + q) * u.c + k15) * u.n + p15];
+        dy15 = dy_edge_upto16[((i * u.g + q) * u.c + k15) * u.n + p15];
+        gain15 = gain[q * u.c + k15];
+    }
+    var x16: f32;
+    var dy16: f32;
+    var gain16: f32;
+    if ((CHUNKS > 16u) & (element16 < row_length)) {
+        x16 = x_edge_upto16[((i * u.g + q) * u.c + k16) * u.n + p16];
+        dy16 = dy_edge_upto16[((i * u.g + q) * u.c + k16) * u.n + p16];
+        gain16 = gain[q * u.c + k16];
+    }
+    var x17: f32;
+    var dy17: f32;
+    var gain17: f32;
+    if ((CHUNKS > 17u) & (element17 < row_length)) {
+        x17 = x_edge_upto16[((i * u.g + q) * u.c + k17) * u.n + p17];
+        dy17 = dy_edge_upto16[((i * u.g + q) * u.c + k17) * u.n + p17];
+        gain17 = gain[q * u.c + k17];
+    }
+    var x18: f32;
+    var dy18: f32;
+    var gain18: f32;
+    if ((CHUNKS > 18u) & (element18 < row_length)) {
+        x18 = x_edge_upto16[((i * u.g + q) * u.c + k18) * u.n + p18];
+        dy18 = dy_edge_upto16[((i * u.g + q) * u.c + k18) * u.n + p18];
+        gain18 = gain[q * u.c + k18];
+    }
+    var x19: f32;
+    var dy19: f32;
+    var gain19: f32;
+    if ((CHUNKS > 19u) & (element19 < row_length)) {
+        x19 = x_edge_upto16[((i * u.g + q) * u.c + k19) * u.n + p19];
+        dy19 = dy_edge_upto16[((i * u.g + q) * u.c + k19) * u.n + p19];
+        gain19 = gain[q * u.c + k19];
+    }
+    var x20: f32;
+    var dy20: f32;
+    var gain20: f32;
+    if ((CHUNKS > 20u) & (element20 < row_length)) {
+        x20 = x_edge_upto16[((i * u.g + q) * u.c + k20) * u.n + p20];
+        dy20 = dy_edge_upto16[((i * u.g + q) * u.c + k20) * u.n + p20];
+        gain20 = gain[q * u.c + k20];
+    }
+    var x21: f32;
+    var dy21: f32;
+    var gain21: f32;
+    if ((CHUNKS > 21u) & (element21 < row_length)) {
+        x21 = x_edge_upto16[((i * u.g + q) * u.c + k21) * u.n + p21];
+        dy21 = dy_edge_upto16[((i * u.g + q) * u.c + k21) * u.n + p21];
+        gain21 = gain[q * u.c + k21];
+    }
+    var x22: f32;
+    var dy22: f32;
+    var gain22: f32;
+    if ((CHUNKS > 22u) & (element22 < row_length)) {
+        x22 = x_edge_upto16[((i * u.g + q) * u.c + k22) * u.n + p22];
+        dy22 = dy_edge_upto16[((i * u.g + q) * u.c + k22) * u.n + p22];
+        gain22 = gain[q * u.c + k22];
+    }
+    var x23: f32;
+    var dy23: f32;
+    var gain23: f32;
+    if ((CHUNKS > 23u) & (element23 < row_length)) {
+        x23 = x_edge_upto16[((i * u.g + q) * u.c + k23) * u.n + p23];
+        dy23 = dy_edge_upto16[((i * u.g + q) * u.c + k23) * u.n + p23];
+        gain23 = gain[q * u.c + k23];
+    }
+    var x24: f32;
+    var dy24: f32;
+    var gain24: f32;
+    if ((CHUNKS > 24u) & (element24 < row_length)) {
+        x24 = x_edge_upto16[((i * u.g + q) * u.c + k24) * u.n + p24];
+        dy24 = dy_edge_upto16[((i * u.g + q) * u.c + k24) * u.n + p24];
+        gain24 = gain[q * u.c + k24];
+    }
+    var x25: f32;
+    var dy25: f32;
+    var gain25: f32;
+    if ((CHUNKS > 25u) & (element25 < row_length)) {
+        x25 = x_edge_upto16[((i * u.g + q) * u.c + k25) * u.n + p25];
+        dy25 = dy_edge_upto16[((i * u.g + q) * u.c + k25) * u.n + p25];
+        gain25 = gain[q * u.c + k25];
+    }
+    var x26: f32;
+    var dy26: f32;
+    var gain26: f32;
+    if ((CHUNKS > 26u) & (element26 < row_length)) {
+        x26 = x_edge_upto16[((i * u.g + q) * u.c + k26) * u.n + p26];
+        dy26 = dy_edge_upto16[((i * u.g + q) * u.c + k26) * u.n + p26];
+        gain26 = gain[q * u.c + k26];
+    }
+    var x27: f32;
+    var dy27: f32;
+    var gain27: f32;
+    if ((CHUNKS > 27u) & (element27 < row_length)) {
+        x27 = x_edge_upto16[((i * u.g + q) * u.c + k27) * u.n + p27];
+        dy27 = dy_edge_upto16[((i * u.g + q) * u.c + k27) * u.n + p27];
+        gain27 = gain[q * u.c + k27];
+    }
+    var x28: f32;
+    var dy28: f32;
+    var gain28: f32;
+    if ((CHUNKS > 28u) & (element28 < row_length)) {
+        x28 = x_edge_upto16[((i * u.g + q) * u.c + k28) * u.n + p28];
+        dy28 = dy_edge_upto16[((i * u.g + q) * u.c + k28) * u.n + p28];
+        gain28 = gain[q * u.c + k28];
+    }
+    var x29: f32;
+    var dy29: f32;
+    var gain29: f32;
+    if ((CHUNKS > 29u) & (element29 < row_length)) {
+        x29 = x_edge_upto16[((i * u.g + q) * u.c + k29) * u.n + p29];
+        dy29 = dy_edge_upto16[((i * u.g + q) * u.c + k29) * u.n + p29];
+        gain29 = gain[q * u.c + k29];
+    }
+    var x30: f32;
+    var dy30: f32;
+    var gain30: f32;
+    if ((CHUNKS > 30u) & (element30 < row_length)) {
+        x30 = x_edge_upto16[((i * u.g + q) * u.c + k30) * u.n + p30];
+        dy30 = dy_edge_upto16[((i * u.g + q) * u.c + k30) * u.n + p30];
+        gain30 = gain[q * u.c + k30];
+    }
+    var x31: f32;
+    var dy31: f32;
+    var gain31: f32;
+    if ((CHUNKS > 31u) & (element31 < row_length)) {
+        x31 = x_edge_upto16[((i * u.g + q) * u.c + k31) * u.n + p31];
+        dy31 = dy_edge_upto16[((i * u.g + q) * u.c + k31) * u.n + p31];
+        gain31 = gain[q * u.c + k31];
+    }
+    var mean_sum_part = 0.0;
+    if (element0 < row_length) {
+        mean_sum_part += x0;
+    }
+    if (element1 < row_length) {
+        mean_sum_part += x1;
+    }
+    if (element2 < row_length) {
+        mean_sum_part += x2;
+    }
+    if (element3 < row_length) {
+        mean_sum_part += x3;
+    }
+    if (element4 < row_length) {
+        mean_sum_part += x4;
+    }
+    if (element5 < row_length) {
+        mean_sum_part += x5;
+    }
+    if (element6 < row_length) {
+        mean_sum_part += x6;
+    }
+    if (element7 < row_length) {
+        mean_sum_part += x7;
+    }
+    if (element8 < row_length) {
+        mean_sum_part += x8;
+    }
+    if (element9 < row_length) {
+        mean_sum_part += x9;
+    }
+    if (element10 < row_length) {
+        mean_sum_part += x10;
+    }
+    if (element11 < row_length) {
+        mean_sum_part += x11;
+    }
+    if (element12 < row_length) {
+        mean_sum_part += x12;
+    }
+    if (element13 < row_length) {
+        mean_sum_part += x13;
+    }
+    if (element14 < row_length) {
+        mean_sum_part += x14;
+    }
+    if (element15 < row_length) {
+        mean_sum_part += x15;
+    }
+    if ((CHUNKS > 16u) & (element16 < row_length)) {
+        mean_sum_part += x16;
+    }
+    if ((CHUNKS > 17u) & (element17 < row_length)) {
+        mean_sum_part += x17;
+    }
+    if ((CHUNKS > 18u) & (element18 < row_length)) {
+        mean_sum_part += x18;
+    }
+    if ((CHUNKS > 19u) & (element19 < row_length)) {
+        mean_sum_part += x19;
+    }
+    if ((CHUNKS > 20u) & (element20 < row_length)) {
+        mean_sum_part += x20;
+    }
+    if ((CHUNKS > 21u) & (element21 < row_length)) {
+        mean_sum_part += x21;
+    }
+    if ((CHUNKS > 22u) & (element22 < row_length)) {
+        mean_sum_part += x22;
+    }
+    if ((CHUNKS > 23u) & (element23 < row_length)) {
+        mean_sum_part += x23;
+    }
+    if ((CHUNKS > 24u) & (element24 < row_length)) {
+        mean_sum_part += x24;
+    }
+    if ((CHUNKS > 25u) & (element25 < row_length)) {
+        mean_sum_part += x25;
+    }
+    if ((CHUNKS > 26u) & (element26 < row_length)) {
+        mean_sum_part += x26;
+    }
+    if ((CHUNKS > 27u) & (element27 < row_length)) {
+        mean_sum_part += x27;
+    }
+    if ((CHUNKS > 28u) & (element28 < row_length)) {
+        mean_sum_part += x28;
+    }
+    if ((CHUNKS > 29u) & (element29 < row_length)) {
+        mean_sum_part += x29;
+    }
+    if ((CHUNKS > 30u) & (element30 < row_length)) {
+        mean_sum_part += x30;
+    }
+    if ((CHUNKS > 31u) & (element31 < row_length)) {
+        mean_sum_part += x31;
+    }
+    let mean_sum = row_sum_upto(mean_sum_part, lane);
+    let mean = mean_sum / f32(i32(u.c) * i32(u.n));
+    var variance_sum_part = 0.0;
+    var dscale_part = 0.0;
+    var mean_along_part = 0.0;
+    if (element0 < row_length) {
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        dscale_part += dy0 * gain0 * (x0 - mean);
+        mean_along_part += dy0 * gain0;
+    }
+    if (element1 < row_length) {
+        variance_sum_part += (x1 - mean) * (x1 - mean);
+        dscale_part += dy1 * gain1 * (x1 - mean);
+        mean_along_part += dy1 * gain1;
+    }
+    if (element2 < row_length) {
+        variance_sum_part += (x2 - mean) * (x2 - mean);
+        dscale_part += dy2 * gain2 * (x2 - mean);
+        mean_along_part += dy2 * gain2;
+    }
+    if (element3 < row_length) {
+        variance_sum_part += (x3 - mean) * (x3 - mean);
+        dscale_part += dy3 * gain3 * (x3 - mean);
+        mean_along_part += dy3 * gain3;
+    }
+    if (element4 < row_length) {
+        variance_sum_part += (x4 - mean) * (x4 - mean);
+        dscale_part += dy4 * gain4 * (x4 - mean);
+        mean_along_part += dy4 * gain4;
+    }
+    if (element5 < row_length) {
+        variance_sum_part += (x5 - mean) * (x5 - mean);
+        dscale_part += dy5 * gain5 * (x5 - mean);
+        mean_along_part += dy5 * gain5;
+    }
+    if (element6 < row_length) {
+        variance_sum_part += (x6 - mean) * (x6 - mean);
+        dscale_part += dy6 * gain6 * (x6 - mean);
+        mean_along_part += dy6 * gain6;
+    }
+    if (element7 < row_length) {
+        variance_sum_part += (x7 - mean) * (x7 - mean);
+        dscale_part += dy7 * gain7 * (x7 - mean);
+        mean_along_part += dy7 * gain7;
+    }
+    if (element8 < row_length) {
+        variance_sum_part += (x8 - mean) * (x8 - mean);
+        dscale_part += dy8 * gain8 * (x8 - mean);
+        mean_along_part += dy8 * gain8;
+    }
+    if (element9 < row_length) {
+        variance_sum_part += (x9 - mean) * (x9 - mean);
+        dscale_part += dy9 * gain9 * (x9 - mean);
+        mean_along_part += dy9 * gain9;
+    }
+    if (element10 < row_length) {
+        variance_sum_part += (x10 - mean) * (x10 - mean);
+        dscale_part += dy10 * gain10 * (x10 - mean);
+        mean_along_part += dy10 * gain10;
+    }
+    if (element11 < row_length) {
+        variance_sum_part += (x11 - mean) * (x11 - mean);
+        dscale_part += dy11 * gain11 * (x11 - mean);
+        mean_along_part += dy11 * gain11;
+    }
+    if (element12 < row_length) {
+        variance_sum_part += (x12 - mean) * (x12 - mean);
+        dscale_part += dy12 * gain12 * (x12 - mean);
+        mean_along_part += dy12 * gain12;
+    }
+    if (element13 < row_length) {
+        variance_sum_part += (x13 - mean) * (x13 - mean);
+        dscale_part += dy13 * gain13 * (x13 - mean);
+        mean_along_part += dy13 * gain13;
+    }
+    if (element14 < row_length) {
+        variance_sum_part += (x14 - mean) * (x14 - mean);
+        dscale_part += dy14 * gain14 * (x14 - mean);
+        mean_along_part += dy14 * gain14;
+    }
+    if (element15 < row_length) {
+        variance_sum_part += (x15 - mean) * (x15 - mean);
+        dscale_part += dy15 * gain15 * (x15 - mean);
+        mean_along_part += dy15 * gain15;
+    }
+    if ((CHUNKS > 16u) & (element16 < row_length)) {
+        variance_sum_part += (x16 - mean) * (x16 - mean);
+        dscale_part += dy16 * gain16 * (x16 - mean);
+        mean_along_part += dy16 * gain16;
+    }
+    if ((CHUNKS > 17u) & (element17 < row_length)) {
+        variance_sum_part += (x17 - mean) * (x17 - mean);
+        dscale_part += dy17 * gain17 * (x17 - mean);
+        mean_along_part += dy17 * gain17;
+    }
+    if ((CHUNKS > 18u) & (element18 < row_length)) {
+        variance_sum_part += (x18 - mean) * (x18 - mean);
+        dscale_part += dy18 * gain18 * (x18 - mean);
+        mean_along_part += dy18 * gain18;
+    }
+    if ((CHUNKS > 19u) & (element19 < row_length)) {
+        variance_sum_part += (x19 - mean) * (x19 - mean);
+        dscale_part += dy19 * gain19 * (x19 - mean);
+        mean_along_part += dy19 * gain19;
+    }
+    if ((CHUNKS > 20u) & (element20 < row_length)) {
+        variance_sum_part += (x20 - mean) * (x20 - mean);
+        dscale_part += dy20 * gain20 * (x20 - mean);
+        mean_along_part += dy20 * gain20;
+    }
+    if ((CHUNKS > 21u) & (element21 < row_length)) {
+        variance_sum_part += (x21 - mean) * (x21 - mean);
+        dscale_part += dy21 * gain21 * (x21 - mean);
+        mean_along_part += dy21 * gain21;
+    }
+    if ((CHUNKS > 22u) & (element22 < row_length)) {
+        variance_sum_part += (x22 - mean) * (x22 - mean);
+        dscale_part += dy22 * gain22 * (x22 - mean);
+        mean_along_part += dy22 * gain22;
+    }
+    if ((CHUNKS > 23u) & (element23 < row_length)) {
+        variance_sum_part += (x23 - mean) * (x23 - mean);
+        dscale_part += dy23 * gain23 * (x23 - mean);
+        mean_along_part += dy23 * gain23;
+    }
+    if ((CHUNKS > 24u) & (element24 < row_length)) {
+        variance_sum_part += (x24 - mean) * (x24 - mean);
+        dscale_part += dy24 * gain24 * (x24 - mean);
+        mean_along_part += dy24 * gain24;
+    }
+    if ((CHUNKS > 25u) & (element25 < row_length)) {
+        variance_sum_part += (x25 - mean) * (x25 - mean);
+        dscale_part += dy25 * gain25 * (x25 - mean);
+        mean_along_part += dy25 * gain25;
+    }
+    if ((CHUNKS > 26u) & (element26 < row_length)) {
+        variance_sum_part += (x26 - mean) * (x26 - mean);
+        dscale_part += dy26 * gain26 * (x26 - mean);
+        mean_along_part += dy26 * gain26;
+    }
+    if ((CHUNKS > 27u) & (element27 < row_length)) {
+        variance_sum_part += (x27 - mean) * (x27 - mean);
+        dscale_part += dy27 * gain27 * (x27 - mean);
+        mean_along_part += dy27 * gain27;
+    }
+    if ((CHUNKS > 28u) & (element28 < row_length)) {
+        variance_sum_part += (x28 - mean) * (x28 - mean);
+        dscale_part += dy28 * gain28 * (x28 - mean);
+        mean_along_part += dy28 * gain28;
+    }
+    if ((CHUNKS > 29u) & (element29 < row_length)) {
+        variance_sum_part += (x29 - mean) * (x29 - mean);
+        dscale_part += dy29 * gain29 * (x29 - mean);
+        mean_along_part += dy29 * gain29;
+    }
+    if ((CHUNKS > 30u) & (element30 < row_length)) {
+        variance_sum_part += (x30 - mean) * (x30 - mean);
+        dscale_part += dy30 * gain30 * (x30 - mean);
+        mean_along_part += dy30 * gain30;
+    }
+    if ((CHUNKS > 31u) & (element31 < row_length)) {
+        variance_sum_part += (x31 - mean) * (x31 - mean);
+        dscale_part += dy31 * gain31 * (x31 - mean);
+        mean_along_part += dy31 * gain31;
+    }
+    let variance_sum = row_sum_upto(variance_sum_part, lane);
+    let dscale = row_sum_upto(dscale_part, lane);
+    let mean_along = row_sum_upto(mean_along_part, lane);
+    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    if (element0 < row_length) {
+        let dx_new = scale * (dy0 * gain0 - dscale * (x0 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0] = dx_new;
+    }
+    if (element1 < row_length) {
+        let dx_new = scale * (dy1 * gain1 - dscale * (x1 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1] = dx_new;
+    }
+    if (element2 < row_length) {
+        let dx_new = scale * (dy2 * gain2 - dscale * (x2 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2] = dx_new;
+    }
+    if (element3 < row_length) {
+        let dx_new = scale * (dy3 * gain3 - dscale * (x3 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3] = dx_new;
+    }
+    if (element4 < row_length) {
+        let dx_new = scale * (dy4 * gain4 - dscale * (x4 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4] = dx_new;
+    }
+    if (element5 < row_length) {
+        let dx_new = scale * (dy5 * gain5 - dscale * (x5 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5] = dx_new;
+    }
+    if (element6 < row_length) {
+        let dx_new = scale * (dy6 * gain6 - dscale * (x6 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6] = dx_new;
+    }
+    if (element7 < row_length) {
+        let dx_new = scale * (dy7 * gain7 - dscale * (x7 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7] = dx_new;
+    }
+    if (element8 < row_length) {
+        let dx_new = scale * (dy8 * gain8 - dscale * (x8 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k8) * u.n + p8] = dx_new;
+    }
+    if (element9 < row_length) {
+        let dx_new = scale * (dy9 * gain9 - dscale * (x9 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k9) * u.n + p9] = dx_new;
+    }
+    if (element10 < row_length) {
+        let dx_new = scale * (dy10 * gain10 - dscale * (x10 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k10) * u.n + p10] = dx_new;
+    }
+    if (element11 < row_length) {
+        let dx_new = scale * (dy11 * gain11 - dscale * (x11 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k11) * u.n + p11] = dx_new;
+    }
+    if (element12 < row_length) {
+        let dx_new = scale * (dy12 * gain12 - dscale * (x12 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k12) * u.n + p12] = dx_new;
+    }
+    if (element13 < row_length) {
+        let dx_new = scale * (dy13 * gain13 - dscale * (x13 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k13) * u.n + p13] = dx_new;
+    }
+    if (element14 < row_length) {
+        let dx_new = scale * (dy14 * gain14 - dscale * (x14 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k14) * u.n + p14] = dx_new;
+    }
+    if (element15 < row_length) {
+        let dx_new = scale * (dy15 * gain15 - dscale * (x15 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k15) * u.n + p15] = dx_new;
+    }
+    if ((CHUNKS > 16u) & (element16 < row_length)) {
+        let dx_new = scale * (dy16 * gain16 - dscale * (x16 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k16) * u.n + p16] = dx_new;
+    }
+    if ((CHUNKS > 17u) & (element17 < row_length)) {
+        let dx_new = scale * (dy17 * gain17 - dscale * (x17 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k17) * u.n + p17] = dx_new;
+    }
+    if ((CHUNKS > 18u) & (element18 < row_length)) {
+        let dx_new = scale * (dy18 * gain18 - dscale * (x18 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k18) * u.n + p18] = dx_new;
+    }
+    if ((CHUNKS > 19u) & (element19 < row_length)) {
+        let dx_new = scale * (dy19 * gain19 - dscale * (x19 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k19) * u.n + p19] = dx_new;
+    }
+    if ((CHUNKS > 20u) & (element20 < row_length)) {
+        let dx_new = scale * (dy20 * gain20 - dscale * (x20 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k20) * u.n + p20] = dx_new;
+    }
+    if ((CHUNKS > 21u) & (element21 < row_length)) {
+        let dx_new = scale * (dy21 * gain21 - dscale * (x21 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k21) * u.n + p21] = dx_new;
+    }
+    if ((CHUNKS > 22u) & (element22 < row_length)) {
+        let dx_new = scale * (dy22 * gain22 - dscale * (x22 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k22) * u.n + p22] = dx_new;
+    }
+    if ((CHUNKS > 23u) & (element23 < row_length)) {
+        let dx_new = scale * (dy23 * gain23 - dscale * (x23 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k23) * u.n + p23] = dx_new;
+    }
+    if ((CHUNKS > 24u) & (element24 < row_length)) {
+        let dx_new = scale * (dy24 * gain24 - dscale * (x24 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k24) * u.n + p24] = dx_new;
+    }
+    if ((CHUNKS > 25u) & (element25 < row_length)) {
+        let dx_new = scale * (dy25 * gain25 - dscale * (x25 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k25) * u.n + p25] = dx_new;
+    }
+    if ((CHUNKS > 26u) & (element26 < row_length)) {
+        let dx_new = scale * (dy26 * gain26 - dscale * (x26 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k26) * u.n + p26] = dx_new;
+    }
+    if ((CHUNKS > 27u) & (element27 < row_length)) {
+        let dx_new = scale * (dy27 * gain27 - dscale * (x27 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k27) * u.n + p27] = dx_new;
+    }
+    if ((CHUNKS > 28u) & (element28 < row_length)) {
+        let dx_new = scale * (dy28 * gain28 - dscale * (x28 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k28) * u.n + p28] = dx_new;
+    }
+    if ((CHUNKS > 29u) & (element29 < row_length)) {
+        let dx_new = scale * (dy29 * gain29 - dscale * (x29 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k29) * u.n + p29] = dx_new;
+    }
+    if ((CHUNKS > 30u) & (element30 < row_length)) {
+        let dx_new = scale * (dy30 * gain30 - dscale * (x30 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k30) * u.n + p30] = dx_new;
+    }
+    if ((CHUNKS > 31u) & (element31 < row_length)) {
+        let dx_new = scale * (dy31 * gain31 - dscale * (x31 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k31) * u.n + p31] = dx_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn edge(

@@ -653,6 +653,680 @@ fn edge_upto(
     }
 }
 
+// One row per workgroup, of up to 4096 elements, read once.
+@compute @workgroup_size(256)
+fn edge_upto4096(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.g * u.c) {
+        return;
+    }
+    let q = row / u.c;
+    let k = row % u.c;
+    let element0 = lane;
+    let i0 = element0 / u.n;
+    let p0 = element0 % u.n;
+    let element1 = lane + 256u;
+    let i1 = element1 / u.n;
+    let p1 = element1 % u.n;
+    let element2 = lane + 512u;
+    let i2 = element2 / u.n;
+    let p2 = element2 % u.n;
+    let element3 = lane + 768u;
+    let i3 = element3 / u.n;
+    let p3 = element3 % u.n;
+    let element4 = lane + 1024u;
+    let i4 = element4 / u.n;
+    let p4 = element4 % u.n;
+    let element5 = lane + 1280u;
+    let i5 = element5 / u.n;
+    let p5 = element5 % u.n;
+    let element6 = lane + 1536u;
+    let i6 = element6 / u.n;
+    let p6 = element6 % u.n;
+    let element7 = lane + 1792u;
+    let i7 = element7 / u.n;
+    let p7 = element7 % u.n;
+    let element8 = lane + 2048u;
+    let i8 = element8 / u.n;
+    let p8 = element8 % u.n;
+    let element9 = lane + 2304u;
+    let i9 = element9 / u.n;
+    let p9 = element9 % u.n;
+    let element10 = lane + 2560u;
+    let i10 = element10 / u.n;
+    let p10 = element10 % u.n;
+    let element11 = lane + 2816u;
+    let i11 = element11 / u.n;
+    let p11 = element11 % u.n;
+    let element12 = lane + 3072u;
+    let i12 = element12 / u.n;
+    let p12 = element12 % u.n;
+    let element13 = lane + 3328u;
+    let i13 = element13 / u.n;
+    let p13 = element13 % u.n;
+    let element14 = lane + 3584u;
+    let i14 = element14 / u.n;
+    let p14 = element14 % u.n;
+    let element15 = lane + 3840u;
+    let i15 = element15 / u.n;
+    let p15 = element15 % u.n;
+    var dy0: f32;
+    var x0: f32;
+    var mean0: f32;
+    var scale0: f32;
+    if (element0 < u.b * u.n) {
+        dy0 = dy_edge_upto16[((i0 * u.g + q) * u.c + k) * u.n + p0];
+        x0 = x_edge_upto16[((i0 * u.g + q) * u.c + k) * u.n + p0];
+        mean0 = mean[i0 * u.g + q];
+        scale0 = scale[i0 * u.g + q];
+    }
+    var dy1: f32;
+    var x1: f32;
+    var mean1: f32;
+    var scale1: f32;
+    if (element1 < u.b * u.n) {
+        dy1 = dy_edge_upto16[((i1 * u.g + q) * u.c + k) * u.n + p1];
+        x1 = x_edge_upto16[((i1 * u.g + q) * u.c + k) * u.n + p1];
+        mean1 = mean[i1 * u.g + q];
+        scale1 = scale[i1 * u.g + q];
+    }
+    var dy2: f32;
+    var x2: f32;
+    var mean2: f32;
+    var scale2: f32;
+    if (element2 < u.b * u.n) {
+        dy2 = dy_edge_upto16[((i2 * u.g + q) * u.c + k) * u.n + p2];
+        x2 = x_edge_upto16[((i2 * u.g + q) * u.c + k) * u.n + p2];
+        mean2 = mean[i2 * u.g + q];
+        scale2 = scale[i2 * u.g + q];
+    }
+    var dy3: f32;
+    var x3: f32;
+    var mean3: f32;
+    var scale3: f32;
+    if (element3 < u.b * u.n) {
+        dy3 = dy_edge_upto16[((i3 * u.g + q) * u.c + k) * u.n + p3];
+        x3 = x_edge_upto16[((i3 * u.g + q) * u.c + k) * u.n + p3];
+        mean3 = mean[i3 * u.g + q];
+        scale3 = scale[i3 * u.g + q];
+    }
+    var dy4: f32;
+    var x4: f32;
+    var mean4: f32;
+    var scale4: f32;
+    if (element4 < u.b * u.n) {
+        dy4 = dy_edge_upto16[((i4 * u.g + q) * u.c + k) * u.n + p4];
+        x4 = x_edge_upto16[((i4 * u.g + q) * u.c + k) * u.n + p4];
+        mean4 = mean[i4 * u.g + q];
+        scale4 = scale[i4 * u.g + q];
+    }
+    var dy5: f32;
+    var x5: f32;
+    var mean5: f32;
+    var scale5: f32;
+    if (element5 < u.b * u.n) {
+        dy5 = dy_edge_upto16[((i5 * u.g + q) * u.c + k) * u.n + p5];
+        x5 = x_edge_upto16[((i5 * u.g + q) * u.c + k) * u.n + p5];
+        mean5 = mean[i5 * u.g + q];
+        scale5 = scale[i5 * u.g + q];
+    }
+    var dy6: f32;
+    var x6: f32;
+    var mean6: f32;
+    var scale6: f32;
+    if (element6 < u.b * u.n) {
+        dy6 = dy_edge_upto16[((i6 * u.g + q) * u.c + k) * u.n + p6];
+        x6 = x_edge_upto16[((i6 * u.g + q) * u.c + k) * u.n + p6];
+        mean6 = mean[i6 * u.g + q];
+        scale6 = scale[i6 * u.g + q];
+    }
+    var dy7: f32;
+    var x7: f32;
+    var mean7: f32;
+    var scale7: f32;
+    if (element7 < u.b * u.n) {
+        dy7 = dy_edge_upto16[((i7 * u.g + q) * u.c + k) * u.n + p7];
+        x7 = x_edge_upto16[((i7 * u.g + q) * u.c + k) * u.n + p7];
+        mean7 = mean[i7 * u.g + q];
+        scale7 = scale[i7 * u.g + q];
+    }
+    var dy8: f32;
+    var x8: f32;
+    var mean8: f32;
+    var scale8: f32;
+    if (element8 < u.b * u.n) {
+        dy8 = dy_edge_upto16[((i8 * u.g + q) * u.c + k) * u.n + p8];
+        x8 = x_edge_upto16[((i8 * u.g + q) * u.c + k) * u.n + p8];
+        mean8 = mean[i8 * u.g + q];
+        scale8 = scale[i8 * u.g + q];
+    }
+    var dy9: f32;
+    var x9: f32;
+    var mean9: f32;
+    var scale9: f32;
+    if (element9 < u.b * u.n) {
+        dy9 = dy_edge_upto16[((i9 * u.g + q) * u.c + k) * u.n + p9];
+        x9 = x_edge_upto16[((i9 * u.g + q) * u.c + k) * u.n + p9];
+        mean9 = mean[i9 * u.g + q];
+        scale9 = scale[i9 * u.g + q];
+    }
+    var dy10: f32;
+    var x10: f32;
+    var mean10: f32;
+    var scale10: f32;
+    if (element10 < u.b * u.n) {
+        dy10 = dy_edge_upto16[((i10 * u.g + q) * u.c + k) * u.n + p10];
+        x10 = x_edge_upto16[((i10 * u.g + q) * u.c + k) * u.n + p10];
+        mean10 = mean[i10 * u.g + q];
+        scale10 = scale[i10 * u.g + q];
+    }
+    var dy11: f32;
+    var x11: f32;
+    var mean11: f32;
+    var scale11: f32;
+    if (element11 < u.b * u.n) {
+        dy11 = dy_edge_upto16[((i11 * u.g + q) * u.c + k) * u.n + p11];
+        x11 = x_edge_upto16[((i11 * u.g + q) * u.c + k) * u.n + p11];
+        mean11 = mean[i11 * u.g + q];
+        scale11 = scale[i11 * u.g + q];
+    }
+    var dy12: f32;
+    var x12: f32;
+    var mean12: f32;
+    var scale12: f32;
+    if (element12 < u.b * u.n) {
+        dy12 = dy_edge_upto16[((i12 * u.g + q) * u.c + k) * u.n + p12];
+        x12 = x_edge_upto16[((i12 * u.g + q) * u.c + k) * u.n + p12];
+        mean12 = mean[i12 * u.g + q];
+        scale12 = scale[i12 * u.g + q];
+    }
+    var dy13: f32;
+    var x13: f32;
+    var mean13: f32;
+    var scale13: f32;
+    if (element13 < u.b * u.n) {
+        dy13 = dy_edge_upto16[((i13 * u.g + q) * u.c + k) * u.n + p13];
+        x13 = x_edge_upto16[((i13 * u.g + q) * u.c + k) * u.n + p13];
+        mean13 = mean[i13 * u.g + q];
+        scale13 = scale[i13 * u.g + q];
+    }
+    var dy14: f32;
+    var x14: f32;
+    var mean14: f32;
+    var scale14: f32;
+    if (element14 < u.b * u.n) {
+        dy14 = dy_edge_upto16[((i14 * u.g + q) * u.c + k) * u.n + p14];
+        x14 = x_edge_upto16[((i14 * u.g + q) * u.c + k) * u.n + p14];
+        mean14 = mean[i14 * u.g + q];
+        scale14 = scale[i14 * u.g + q];
+    }
+    var dy15: f32;
+    var x15: f32;
+    var mean15: f32;
+    var scale15: f32;
+    if (element15 < u.b * u.n) {
+        dy15 = dy_edge_upto16[((i15 * u.g + q) * u.c + k) * u.n + p15];
+        x15 = x_edge_upto16[((i15 * u.g + q) * u.c + k) * u.n + p15];
+        mean15 = mean[i15 * u.g + q];
+        scale15 = scale[i15 * u.g + q];
+    }
+    var dgain_new_part = 0.0;
+    var dbias_new_part = 0.0;
+    if (element0 < u.b * u.n) {
+        dgain_new_part += dy0 * (x0 - mean0) * scale0;
+        dbias_new_part += dy0;
+    }
+    if (element1 < u.b * u.n) {
+        dgain_new_part += dy1 * (x1 - mean1) * scale1;
+        dbias_new_part += dy1;
+    }
+    if (element2 < u.b * u.n) {
+        dgain_new_part += dy2 * (x2 - mean2) * scale2;
+        dbias_new_part += dy2;
+    }
+    if (element3 < u.b * u.n) {
+        dgain_new_part += dy3 * (x3 - mean3) * scale3;
+        dbias_new_part += dy3;
+    }
+    if (element4 < u.b * u.n) {
+        dgain_new_part += dy4 * (x4 - mean4) * scale4;
+        dbias_new_part += dy4;
+    }
+    if (element5 < u.b * u.n) {
+        dgain_new_part += dy5 * (x5 - mean5) * scale5;
+        dbias_new_part += dy5;
+    }
+    if (element6 < u.b * u.n) {
+        dgain_new_part += dy6 * (x6 - mean6) * scale6;
+        dbias_new_part += dy6;
+    }
+    if (element7 < u.b * u.n) {
+        dgain_new_part += dy7 * (x7 - mean7) * scale7;
+        dbias_new_part += dy7;
+    }
+    if (element8 < u.b * u.n) {
+        dgain_new_part += dy8 * (x8 - mean8) * scale8;
+        dbias_new_part += dy8;
+    }
+    if (element9 < u.b * u.n) {
+        dgain_new_part += dy9 * (x9 - mean9) * scale9;
+        dbias_new_part += dy9;
+    }
+    if (element10 < u.b * u.n) {
+        dgain_new_part += dy10 * (x10 - mean10) * scale10;
+        dbias_new_part += dy10;
+    }
+    if (element11 < u.b * u.n) {
+        dgain_new_part += dy11 * (x11 - mean11) * scale11;
+        dbias_new_part += dy11;
+    }
+    if (element12 < u.b * u.n) {
+        dgain_new_part += dy12 * (x12 - mean12) * scale12;
+        dbias_new_part += dy12;
+    }
+    if (element13 < u.b * u.n) {
+        dgain_new_part += dy13 * (x13 - mean13) * scale13;
+        dbias_new_part += dy13;
+    }
+    if (element14 < u.b * u.n) {
+        dgain_new_part += dy14 * (x14 - mean14) * scale14;
+        dbias_new_part += dy14;
+    }
+    if (element15 < u.b * u.n) {
+        dgain_new_part += dy15 * (x15 - mean15) * scale15;
+        dbias_new_part += dy15;
+    }
+    let dgain_new = row_sum(dgain_new_part, lane);
+    let dbias_new = row_sum(dbias_new_part, lane);
+    if (lane == 0u) {
+        dgain[q * u.c + k] = dgain_new;
+        dbias[q * u.c + k] = dbias_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.g * u.c) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.g * u.c - 1u);
+    let row_length = select(0u, u.b * u.n, own < u.g * u.c);
+    let q = row / u.c;
+    let k = row % u.c;
+    let element0 = place;
+    let i0 = element0 / u.n;
+    let p0 = element0 % u.n;
+    let element1 = place + LANES;
+    let i1 = element1 / u.n;
+    let p1 = element1 % u.n;
+    let element2 = place + LANES * 2u;
+    let i2 = element2 / u.n;
+    let p2 = element2 % u.n;
+    let element3 = place + LANES * 3u;
+    let i3 = element3 / u.n;
+    let p3 = element3 % u.n;
+    let element4 = place + LANES * 4u;
+    let i4 = element4 / u.n;
+    let p4 = element4 % u.n;
+    let element5 = place + LANES * 5u;
+    let i5 = element5 / u.n;
+    let p5 = element5 % u.n;
+    let element6 = place + LANES * 6u;
+    let i6 = element6 / u.n;
+    let p6 = element6 % u.n;
+    let element7 = place + LANES * 7u;
+    let i7 = element7 / u.n;
+    let p7 = element7 % u.n;
+    let element8 = place + LANES * 8u;
+    let i8 = element8 / u.n;
+    let p8 = element8 % u.n;
+    let element9 = place + LANES * 9u;
+    let i9 = element9 / u.n;
+    let p9 = element9 % u.n;
+    let element10 = place + LANES * 10u;
+    let i10 = element10 / u.n;
+    let p10 = element10 % u.n;
+    let element11 = place + LANES * 11u;
+    let i11 = element11 / u.n;
+    let p11 = element11 % u.n;
+    let element12 = place + LANES * 12u;
+    let i12 = element12 / u.n;
+    let p12 = element12 % u.n;
+    let element13 = place + LANES * 13u;
+    let i13 = element13 / u.n;
+    let p13 = element13 % u.n;
+    let element14 = place + LANES * 14u;
+    let i14 = element14 / u.n;
+    let p14 = element14 % u.n;
+    let element15 = place + LANES * 15u;
+    let i15 = element15 / u.n;
+    let p15 = element15 % u.n;
+    let element16 = place + LANES * 16u;
+    let i16 = element16 / u.n;
+    let p16 = element16 % u.n;
+    let element17 = place + LANES * 17u;
+    let i17 = element17 / u.n;
+    let p17 = element17 % u.n;
+    let element18 = place + LANES * 18u;
+    let i18 = element18 / u.n;
+    let p18 = element18 % u.n;
+    let element19 = place + LANES * 19u;
+    let i19 = element19 / u.n;
+    let p19 = element19 % u.n;
+    let element20 = place + LANES * 20u;
+    let i20 = element20 / u.n;
+    let p20 = element20 % u.n;
+    let element21 = place + LANES * 21u;
+    let i21 = element21 / u.n;
+    let p21 = element21 % u.n;
+    let element22 = place + LANES * 22u;
+    let i22 = element22 / u.n;
+    let p22 = element22 % u.n;
+    let element23 = place + LANES * 23u;
+    let i23 = element23 / u.n;
+    let p23 = element23 % u.n;
+    let element24 = place + LANES * 24u;
+    let i24 = element24 / u.n;
+    let p24 = element24 % u.n;
+    let element25 = place + LANES * 25u;
+    let i25 = element25 / u.n;
+    let p25 = element25 % u.n;
+    let element26 = place + LANES * 26u;
+    let i26 = element26 / u.n;
+    let p26 = element26 % u.n;
+    let element27 = place + LANES * 27u;
+    let i27 = element27 / u.n;
+    let p27 = element27 % u.n;
+    let element28 = place + LANES * 28u;
+    let i28 = element28 / u.n;
+    let p28 = element28 % u.n;
+    let element29 = place + LANES * 29u;
+    let i29 = element29 / u.n;
+    let p29 = element29 % u.n;
+    let element30 = place + LANES * 30u;
+    let i30 = element30 / u.n;
+    let p30 = element30 % u.n;
+    let element31 = place + LANES * 31u;
+    let i31 = element31 / u.n;
+    let p31 = element31 % u.n;
+    var dy0: f32;
+    if (element0 < row_length) {
+        dy0 = dy_edge_upto16[((i0 * u.g + q) * u.c + k) * u.n + p0];
+    }
+    var dy1: f32;
+    if (element1 < row_length) {
+        dy1 = dy_edge_upto16[((i1 * u.g + q) * u.c + k) * u.n + p1];
+    }
+    var dy2: f32;
+    if (element2 < row_length) {
+        dy2 = dy_edge_upto16[((i2 * u.g + q) * u.c + k) * u.n + p2];
+    }
+    var dy3: f32;
+    if (element3 < row_length) {
+        dy3 = dy_edge_upto16[((i3 * u.g + q) * u.c + k) * u.n + p3];
+    }
+    var dy4: f32;
+    if (element4 < row_length) {
+        dy4 = dy_edge_upto16[((i4 * u.g + q) * u.c + k) * u.n + p4];
+    }
+    var dy5: f32;
+    if (element5 < row_length) {
+        dy5 = dy_edge_upto16[((i5 * u.g + q) * u.c + k) * u.n + p5];
+    }
+    var dy6: f32;
+    if (element6 < row_length) {
+        dy6 = dy_edge_upto16[((i6 * u.g + q) * u.c + k) * u.n + p6];
+    }
+    var dy7: f32;
+    if (element7 < row_length) {
+        dy7 = dy_edge_upto16[((i7 * u.g + q) * u.c + k) * u.n + p7];
+    }
+    var dy8: f32;
+    if (element8 < row_length) {
+        dy8 = dy_edge_upto16[((i8 * u.g + q) * u.c + k) * u.n + p8];
+    }
+    var dy9: f32;
+    if (element9 < row_length) {
+        dy9 = dy_edge_upto16[((i9 * u.g + q) * u.c + k) * u.n + p9];
+    }
+    var dy10: f32;
+    if (element10 < row_length) {
+        dy10 = dy_edge_upto16[((i10 * u.g + q) * u.c + k) * u.n + p10];
+    }
+    var dy11: f32;
+    if (element11 < row_length) {
+        dy11 = dy_edge_upto16[((i11 * u.g + q) * u.c + k) * u.n + p11];
+    }
+    var dy12: f32;
+    if (element12 < row_length) {
+        dy12 = dy_edge_upto16[((i12 * u.g + q) * u.c + k) * u.n + p12];
+    }
+    var dy13: f32;
+    if (element13 < row_length) {
+        dy13 = dy_edge_upto16[((i13 * u.g + q) * u.c + k) * u.n + p13];
+    }
+    var dy14: f32;
+    if (element14 < row_length) {
+        dy14 = dy_edge_upto16[((i14 * u.g + q) * u.c + k) * u.n + p14];
+    }
+    var dy15: f32;
+    if (element15 < row_length) {
+        dy15 = dy_edge_upto16[((i15 * u.g + q) * u.c + k) * u.n + p15];
+    }
+    var dy16: f32;
+    if ((CHUNKS > 16u) & (element16 < row_length)) {
+        dy16 = dy_edge_upto16[((i16 * u.g + q) * u.c + k) * u.n + p16];
+    }
+    var dy17: f32;
+    if ((CHUNKS > 17u) & (element17 < row_length)) {
+        dy17 = dy_edge_upto16[((i17 * u.g + q) * u.c + k) * u.n + p17];
+    }
+    var dy18: f32;
+    if ((CHUNKS > 18u) & (element18 < row_length)) {
+        dy18 = dy_edge_upto16[((i18 * u.g + q) * u.c + k) * u.n + p18];
+    }
+    var dy19: f32;
+    if ((CHUNKS > 19u) & (element19 < row_length)) {
+        dy19 = dy_edge_upto16[((i19 * u.g + q) * u.c + k) * u.n + p19];
+    }
+    var dy20: f32;
+    if ((CHUNKS > 20u) & (element20 < row_length)) {
+        dy20 = dy_edge_upto16[((i20 * u.g + q) * u.c + k) * u.n + p20];
+    }
+    var dy21: f32;
+    if ((CHUNKS > 21u) & (element21 < row_length)) {
+        dy21 = dy_edge_upto16[((i21 * u.g + q) * u.c + k) * u.n + p21];
+    }
+    var dy22: f32;
+    if ((CHUNKS > 22u) & (element22 < row_length)) {
+        dy22 = dy_edge_upto16[((i22 * u.g + q) * u.c + k) * u.n + p22];
+    }
+    var dy23: f32;
+    if ((CHUNKS > 23u) & (element23 < row_length)) {
+        dy23 = dy_edge_upto16[((i23 * u.g + q) * u.c + k) * u.n + p23];
+    }
+    var dy24: f32;
+    if ((CHUNKS > 24u) & (element24 < row_length)) {
+        dy24 = dy_edge_upto16[((i24 * u.g + q) * u.c + k) * u.n + p24];
+    }
+    var dy25: f32;
+    if ((CHUNKS > 25u) & (element25 < row_length)) {
+        dy25 = dy_edge_upto16[((i25 * u.g + q) * u.c + k) * u.n + p25];
+    }
+    var dy26: f32;
+    if ((CHUNKS > 26u) & (element26 < row_length)) {
+        dy26 = dy_edge_upto16[((i26 * u.g + q) * u.c + k) * u.n + p26];
+    }
+    var dy27: f32;
+    if ((CHUNKS > 27u) & (element27 < row_length)) {
+        dy27 = dy_edge_upto16[((i27 * u.g + q) * u.c + k) * u.n + p27];
+    }
+    var dy28: f32;
+    if ((CHUNKS > 28u) & (element28 < row_length)) {
+        dy28 = dy_edge_upto16[((i28 * u.g + q) * u.c + k) * u.n + p28];
+    }
+    var dy29: f32;
+    if ((CHUNKS > 29u) & (element29 < row_length)) {
+        dy29 = dy_edge_upto16[((i29 * u.g + q) * u.c + k) * u.n + p29];
+    }
+    var dy30: f32;
+    if ((CHUNKS > 30u) & (element30 < row_length)) {
+        dy30 = dy_edge_upto16[((i30 * u.g + q) * u.c + k) * u.n + p30];
+    }
+    var dy31: f32;
+    if ((CHUNKS > 31u) & (element31 < row_length)) {
+        dy31 = dy_edge_upto16[((i31 * u.g + q) * u.c + k) * u.n + p31];
+    }
+    var dgain_new_part = 0.0;
+    var dbias_new_part = 0.0;
+    if (element0 < row_length) {
+        dgain_new_part += dy0 * (x_edge_upto16[((i0 * u.g + q) * u.c + k) * u.n + p0] - mean[i0 * u.g + q]) * scale[i0 * u.g + q];
+        dbias_new_part += dy0;
+    }
+    if (element1 < row_length) {
+        dgain_new_part += dy1 * (x_edge_upto16[((i1 * u.g + q) * u.c + k) * u.n + p1] - mean[i1 * u.g + q]) * scale[i1 * u.g + q];
+        dbias_new_part += dy1;
+    }
+    if (element2 < row_length) {
+        dgain_new_part += dy2 * (x_edge_upto16[((i2 * u.g + q) * u.c + k) * u.n + p2] - mean[i2 * u.g + q]) * scale[i2 * u.g + q];
+        dbias_new_part += dy2;
+    }
+    if (element3 < row_length) {
+        dgain_new_part += dy3 * (x_edge_upto16[((i3 * u.g + q) * u.c + k) * u.n + p3] - mean[i3 * u.g + q]) * scale[i3 * u.g + q];
+        dbias_new_part += dy3;
+    }
+    if (element4 < row_length) {
+        dgain_new_part += dy4 * (x_edge_upto16[((i4 * u.g + q) * u.c + k) * u.n + p4] - mean[i4 * u.g + q]) * scale[i4 * u.g + q];
+        dbias_new_part += dy4;
+    }
+    if (element5 < row_length) {
+        dgain_new_part += dy5 * (x_edge_upto16[((i5 * u.g + q) * u.c + k) * u.n + p5] - mean[i5 * u.g + q]) * scale[i5 * u.g + q];
+        dbias_new_part += dy5;
+    }
+    if (element6 < row_length) {
+        dgain_new_part += dy6 * (x_edge_upto16[((i6 * u.g + q) * u.c + k) * u.n + p6] - mean[i6 * u.g + q]) * scale[i6 * u.g + q];
+        dbias_new_part += dy6;
+    }
+    if (element7 < row_length) {
+        dgain_new_part += dy7 * (x_edge_upto16[((i7 * u.g + q) * u.c + k) * u.n + p7] - mean[i7 * u.g + q]) * scale[i7 * u.g + q];
+        dbias_new_part += dy7;
+    }
+    if (element8 < row_length) {
+        dgain_new_part += dy8 * (x_edge_upto16[((i8 * u.g + q) * u.c + k) * u.n + p8] - mean[i8 * u.g + q]) * scale[i8 * u.g + q];
+        dbias_new_part += dy8;
+    }
+    if (element9 < row_length) {
+        dgain_new_part += dy9 * (x_edge_upto16[((i9 * u.g + q) * u.c + k) * u.n + p9] - mean[i9 * u.g + q]) * scale[i9 * u.g + q];
+        dbias_new_part += dy9;
+    }
+    if (element10 < row_length) {
+        dgain_new_part += dy10 * (x_edge_upto16[((i10 * u.g + q) * u.c + k) * u.n + p10] - mean[i10 * u.g + q]) * scale[i10 * u.g + q];
+        dbias_new_part += dy10;
+    }
+    if (element11 < row_length) {
+        dgain_new_part += dy11 * (x_edge_upto16[((i11 * u.g + q) * u.c + k) * u.n + p11] - mean[i11 * u.g + q]) * scale[i11 * u.g + q];
+        dbias_new_part += dy11;
+    }
+    if (element12 < row_length) {
+        dgain_new_part += dy12 * (x_edge_upto16[((i12 * u.g + q) * u.c + k) * u.n + p12] - mean[i12 * u.g + q]) * scale[i12 * u.g + q];
+        dbias_new_part += dy12;
+    }
+    if (element13 < row_length) {
+        dgain_new_part += dy13 * (x_edge_upto16[((i13 * u.g + q) * u.c + k) * u.n + p13] - mean[i13 * u.g + q]) * scale[i13 * u.g + q];
+        dbias_new_part += dy13;
+    }
+    if (element14 < row_length) {
+        dgain_new_part += dy14 * (x_edge_upto16[((i14 * u.g + q) * u.c + k) * u.n + p14] - mean[i14 * u.g + q]) * scale[i14 * u.g + q];
+        dbias_new_part += dy14;
+    }
+    if (element15 < row_length) {
+        dgain_new_part += dy15 * (x_edge_upto16[((i15 * u.g + q) * u.c + k) * u.n + p15] - mean[i15 * u.g + q]) * scale[i15 * u.g + q];
+        dbias_new_part += dy15;
+    }
+    if ((CHUNKS > 16u) & (element16 < row_length)) {
+        dgain_new_part += dy16 * (x_edge_upto16[((i16 * u.g + q) * u.c + k) * u.n + p16] - mean[i16 * u.g + q]) * scale[i16 * u.g + q];
+        dbias_new_part += dy16;
+    }
+    if ((CHUNKS > 17u) & (element17 < row_length)) {
+        dgain_new_part += dy17 * (x_edge_upto16[((i17 * u.g + q) * u.c + k) * u.n + p17] - mean[i17 * u.g + q]) * scale[i17 * u.g + q];
+        dbias_new_part += dy17;
+    }
+    if ((CHUNKS > 18u) & (element18 < row_length)) {
+        dgain_new_part += dy18 * (x_edge_upto16[((i18 * u.g + q) * u.c + k) * u.n + p18] - mean[i18 * u.g + q]) * scale[i18 * u.g + q];
+        dbias_new_part += dy18;
+    }
+    if ((CHUNKS > 19u) & (element19 < row_length)) {
+        dgain_new_part += dy19 * (x_edge_upto16[((i19 * u.g + q) * u.c + k) * u.n + p19] - mean[i19 * u.g + q]) * scale[i19 * u.g + q];
+        dbias_new_part += dy19;
+    }
+    if ((CHUNKS > 20u) & (element20 < row_length)) {
+        dgain_new_part += dy20 * (x_edge_upto16[((i20 * u.g + q) * u.c + k) * u.n + p20] - mean[i20 * u.g + q]) * scale[i20 * u.g + q];
+        dbias_new_part += dy20;
+    }
+    if ((CHUNKS > 21u) & (element21 < row_length)) {
+        dgain_new_part += dy21 * (x_edge_upto16[((i21 * u.g + q) * u.c + k) * u.n + p21] - mean[i21 * u.g + q]) * scale[i21 * u.g + q];
+        dbias_new_part += dy21;
+    }
+    if ((CHUNKS > 22u) & (element22 < row_length)) {
+        dgain_new_part += dy22 * (x_edge_upto16[((i22 * u.g + q) * u.c + k) * u.n + p22] - mean[i22 * u.g + q]) * scale[i22 * u.g + q];
+        dbias_new_part += dy22;
+    }
+    if ((CHUNKS > 23u) & (element23 < row_length)) {
+        dgain_new_part += dy23 * (x_edge_upto16[((i23 * u.g + q) * u.c + k) * u.n + p23] - mean[i23 * u.g + q]) * scale[i23 * u.g + q];
+        dbias_new_part += dy23;
+    }
+    if ((CHUNKS > 24u) & (element24 < row_length)) {
+        dgain_new_part += dy24 * (x_edge_upto16[((i24 * u.g + q) * u.c + k) * u.n + p24] - mean[i24 * u.g + q]) * scale[i24 * u.g + q];
+        dbias_new_part += dy24;
+    }
+    if ((CHUNKS > 25u) & (element25 < row_length)) {
+        dgain_new_part += dy25 * (x_edge_upto16[((i25 * u.g + q) * u.c + k) * u.n + p25] - mean[i25 * u.g + q]) * scale[i25 * u.g + q];
+        dbias_new_part += dy25;
+    }
+    if ((CHUNKS > 26u) & (element26 < row_length)) {
+        dgain_new_part += dy26 * (x_edge_upto16[((i26 * u.g + q) * u.c + k) * u.n + p26] - mean[i26 * u.g + q]) * scale[i26 * u.g + q];
+        dbias_new_part += dy26;
+    }
+    if ((CHUNKS > 27u) & (element27 < row_length)) {
+        dgain_new_part += dy27 * (x_edge_upto16[((i27 * u.g + q) * u.c + k) * u.n + p27] - mean[i27 * u.g + q]) * scale[i27 * u.g + q];
+        dbias_new_part += dy27;
+    }
+    if ((CHUNKS > 28u) & (element28 < row_length)) {
+        dgain_new_part += dy28 * (x_edge_upto16[((i28 * u.g + q) * u.c + k) * u.n + p28] - mean[i28 * u.g + q]) * scale[i28 * u.g + q];
+        dbias_new_part += dy28;
+    }
+    if ((CHUNKS > 29u) & (element29 < row_length)) {
+        dgain_new_part += dy29 * (x_edge_upto16[((i29 * u.g + q) * u.c + k) * u.n + p29] - mean[i29 * u.g + q]) * scale[i29 * u.g + q];
+        dbias_new_part += dy29;
+    }
+    if ((CHUNKS > 30u) & (element30 < row_length)) {
+        dgain_new_part += dy30 * (x_edge_upto16[((i30 * u.g + q) * u.c + k) * u.n + p30] - mean[i30 * u.g + q]) * scale[i30 * u.g + q];
+        dbias_new_part += dy30;
+    }
+    if ((CHUNKS > 31u) & (element31 < row_length)) {
+        dgain_new_part += dy31 * (x_edge_upto16[((i31 * u.g + q) * u.c + k) * u.n + p31] - mean[i31 * u.g + q]) * scale[i31 * u.g + q];
+        dbias_new_part += dy31;
+    }
+    let dgain_new = row_sum_upto(dgain_new_part, lane);
+    let dbias_new = row_sum_upto(dbias_new_part, lane);
+    if (place == 0u && own < u.g * u.c) {
+        dgain[q * u.c + k] = dgain_new;
+        dbias[q * u.c + k] = dbias_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn edge(

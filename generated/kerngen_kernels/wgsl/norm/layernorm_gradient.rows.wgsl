@@ -579,6 +579,706 @@ fn edge_upto(
     }
 }
 
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    let j8 = place + LANES * 8u;
+    let j9 = place + LANES * 9u;
+    let j10 = place + LANES * 10u;
+    let j11 = place + LANES * 11u;
+    let j12 = place + LANES * 12u;
+    let j13 = place + LANES * 13u;
+    let j14 = place + LANES * 14u;
+    let j15 = place + LANES * 15u;
+    let j16 = place + LANES * 16u;
+    let j17 = place + LANES * 17u;
+    let j18 = place + LANES * 18u;
+    let j19 = place + LANES * 19u;
+    let j20 = place + LANES * 20u;
+    let j21 = place + LANES * 21u;
+    let j22 = place + LANES * 22u;
+    let j23 = place + LANES * 23u;
+    let j24 = place + LANES * 24u;
+    let j25 = place + LANES * 25u;
+    let j26 = place + LANES * 26u;
+    let j27 = place + LANES * 27u;
+    let j28 = place + LANES * 28u;
+    let j29 = place + LANES * 29u;
+    let j30 = place + LANES * 30u;
+    let j31 = place + LANES * 31u;
+    var x0: f32;
+    var dy0: f32;
+    var gain0: f32;
+    if (j0 < row_length) {
+        x0 = x_edge_upto16[i * u.n + j0];
+        dy0 = dy_edge_upto16[i * u.n + j0];
+        gain0 = gain_edge_upto16[j0];
+    }
+    var x1: f32;
+    var dy1: f32;
+    var gain1: f32;
+    if (j1 < row_length) {
+        x1 = x_edge_upto16[i * u.n + j1];
+        dy1 = dy_edge_upto16[i * u.n + j1];
+        gain1 = gain_edge_upto16[j1];
+    }
+    var x2: f32;
+    var dy2: f32;
+    var gain2: f32;
+    if (j2 < row_length) {
+        x2 = x_edge_upto16[i * u.n + j2];
+        dy2 = dy_edge_upto16[i * u.n + j2];
+        gain2 = gain_edge_upto16[j2];
+    }
+    var x3: f32;
+    var dy3: f32;
+    var gain3: f32;
+    if (j3 < row_length) {
+        x3 = x_edge_upto16[i * u.n + j3];
+        dy3 = dy_edge_upto16[i * u.n + j3];
+        gain3 = gain_edge_upto16[j3];
+    }
+    var x4: f32;
+    var dy4: f32;
+    var gain4: f32;
+    if (j4 < row_length) {
+        x4 = x_edge_upto16[i * u.n + j4];
+        dy4 = dy_edge_upto16[i * u.n + j4];
+        gain4 = gain_edge_upto16[j4];
+    }
+    var x5: f32;
+    var dy5: f32;
+    var gain5: f32;
+    if (j5 < row_length) {
+        x5 = x_edge_upto16[i * u.n + j5];
+        dy5 = dy_edge_upto16[i * u.n + j5];
+        gain5 = gain_edge_upto16[j5];
+    }
+    var x6: f32;
+    var dy6: f32;
+    var gain6: f32;
+    if (j6 < row_length) {
+        x6 = x_edge_upto16[i * u.n + j6];
+        dy6 = dy_edge_upto16[i * u.n + j6];
+        gain6 = gain_edge_upto16[j6];
+    }
+    var x7: f32;
+    var dy7: f32;
+    var gain7: f32;
+    if (j7 < row_length) {
+        x7 = x_edge_upto16[i * u.n + j7];
+        dy7 = dy_edge_upto16[i * u.n + j7];
+        gain7 = gain_edge_upto16[j7];
+    }
+    var x8: f32;
+    var dy8: f32;
+    var gain8: f32;
+    if (j8 < row_length) {
+        x8 = x_edge_upto16[i * u.n + j8];
+        dy8 = dy_edge_upto16[i * u.n + j8];
+        gain8 = gain_edge_upto16[j8];
+    }
+    var x9: f32;
+    var dy9: f32;
+    var gain9: f32;
+    if (j9 < row_length) {
+        x9 = x_edge_upto16[i * u.n + j9];
+        dy9 = dy_edge_upto16[i * u.n + j9];
+        gain9 = gain_edge_upto16[j9];
+    }
+    var x10: f32;
+    var dy10: f32;
+    var gain10: f32;
+    if (j10 < row_length) {
+        x10 = x_edge_upto16[i * u.n + j10];
+        dy10 = dy_edge_upto16[i * u.n + j10];
+        gain10 = gain_edge_upto16[j10];
+    }
+    var x11: f32;
+    var dy11: f32;
+    var gain11: f32;
+    if (j11 < row_length) {
+        x11 = x_edge_upto16[i * u.n + j11];
+        dy11 = dy_edge_upto16[i * u.n + j11];
+        gain11 = gain_edge_upto16[j11];
+    }
+    var x12: f32;
+    var dy12: f32;
+    var gain12: f32;
+    if (j12 < row_length) {
+        x12 = x_edge_upto16[i * u.n + j12];
+        dy12 = dy_edge_upto16[i * u.n + j12];
+        gain12 = gain_edge_upto16[j12];
+    }
+    var x13: f32;
+    var dy13: f32;
+    var gain13: f32;
+    if (j13 < row_length) {
+        x13 = x_edge_upto16[i * u.n + j13];
+        dy13 = dy_edge_upto16[i * u.n + j13];
+        gain13 = gain_edge_upto16[j13];
+    }
+    var x14: f32;
+    var dy14: f32;
+    var gain14: f32;
+    if (j14 < row_length) {
+        x14 = x_edge_upto16[i * u.n + j14];
+        dy14 = dy_edge_upto16[i * u.n + j14];
+        gain14 = gain_edge_upto16[j14];
+    }
+    var x15: f32;
+    var dy15: f32;
+    var gain15: f32;
+    if (j15 < row_length) {
+        x15 = x_edge_upto16[i * u.n + j15];
+        dy15 = dy_edge_upto16[i * u.n + j15];
+        gain15 = gain_edge_upto16[j15];
+    }
+    var x16: f32;
+    var dy16: f32;
+    var gain16: f32;
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        x16 = x_edge_upto16[i * u.n + j16];
+        dy16 = dy_edge_upto16[i * u.n + j16];
+        gain16 = gain_edge_upto16[j16];
+    }
+    var x17: f32;
+    var dy17: f32;
+    var gain17: f32;
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        x17 = x_edge_upto16[i * u.n + j17];
+        dy17 = dy_edge_upto16[i * u.n + j17];
+        gain17 = gain_edge_upto16[j17];
+    }
+    var x18: f32;
+    var dy18: f32;
+    var gain18: f32;
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        x18 = x_edge_upto16[i * u.n + j18];
+        dy18 = dy_edge_upto16[i * u.n + j18];
+        gain18 = gain_edge_upto16[j18];
+    }
+    var x19: f32;
+    var dy19: f32;
+    var gain19: f32;
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        x19 = x_edge_upto16[i * u.n + j19];
+        dy19 = dy_edge_upto16[i * u.n + j19];
+        gain19 = gain_edge_upto16[j19];
+    }
+    var x20: f32;
+    var dy20: f32;
+    var gain20: f32;
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        x20 = x_edge_upto16[i * u.n + j20];
+        dy20 = dy_edge_upto16[i * u.n + j20];
+        gain20 = gain_edge_upto16[j20];
+    }
+    var x21: f32;
+    var dy21: f32;
+    var gain21: f32;
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        x21 = x_edge_upto16[i * u.n + j21];
+        dy21 = dy_edge_upto16[i * u.n + j21];
+        gain21 = gain_edge_upto16[j21];
+    }
+    var x22: f32;
+    var dy22: f32;
+    var gain22: f32;
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        x22 = x_edge_upto16[i * u.n + j22];
+        dy22 = dy_edge_upto16[i * u.n + j22];
+        gain22 = gain_edge_upto16[j22];
+    }
+    var x23: f32;
+    var dy23: f32;
+    var gain23: f32;
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        x23 = x_edge_upto16[i * u.n + j23];
+        dy23 = dy_edge_upto16[i * u.n + j23];
+        gain23 = gain_edge_upto16[j23];
+    }
+    var x24: f32;
+    var dy24: f32;
+    var gain24: f32;
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        x24 = x_edge_upto16[i * u.n + j24];
+        dy24 = dy_edge_upto16[i * u.n + j24];
+        gain24 = gain_edge_upto16[j24];
+    }
+    var x25: f32;
+    var dy25: f32;
+    var gain25: f32;
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        x25 = x_edge_upto16[i * u.n + j25];
+        dy25 = dy_edge_upto16[i * u.n + j25];
+        gain25 = gain_edge_upto16[j25];
+    }
+    var x26: f32;
+    var dy26: f32;
+    var gain26: f32;
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        x26 = x_edge_upto16[i * u.n + j26];
+        dy26 = dy_edge_upto16[i * u.n + j26];
+        gain26 = gain_edge_upto16[j26];
+    }
+    var x27: f32;
+    var dy27: f32;
+    var gain27: f32;
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        x27 = x_edge_upto16[i * u.n + j27];
+        dy27 = dy_edge_upto16[i * u.n + j27];
+        gain27 = gain_edge_upto16[j27];
+    }
+    var x28: f32;
+    var dy28: f32;
+    var gain28: f32;
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        x28 = x_edge_upto16[i * u.n + j28];
+        dy28 = dy_edge_upto16[i * u.n + j28];
+        gain28 = gain_edge_upto16[j28];
+    }
+    var x29: f32;
+    var dy29: f32;
+    var gain29: f32;
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        x29 = x_edge_upto16[i * u.n + j29];
+        dy29 = dy_edge_upto16[i * u.n + j29];
+        gain29 = gain_edge_upto16[j29];
+    }
+    var x30: f32;
+    var dy30: f32;
+    var gain30: f32;
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        x30 = x_edge_upto16[i * u.n + j30];
+        dy30 = dy_edge_upto16[i * u.n + j30];
+        gain30 = gain_edge_upto16[j30];
+    }
+    var x31: f32;
+    var dy31: f32;
+    var gain31: f32;
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        x31 = x_edge_upto16[i * u.n + j31];
+        dy31 = dy_edge_upto16[i * u.n + j31];
+        gain31 = gain_edge_upto16[j31];
+    }
+    var mean_sum_part = 0.0;
+    if (j0 < row_length) {
+        mean_sum_part += x0;
+    }
+    if (j1 < row_length) {
+        mean_sum_part += x1;
+    }
+    if (j2 < row_length) {
+        mean_sum_part += x2;
+    }
+    if (j3 < row_length) {
+        mean_sum_part += x3;
+    }
+    if (j4 < row_length) {
+        mean_sum_part += x4;
+    }
+    if (j5 < row_length) {
+        mean_sum_part += x5;
+    }
+    if (j6 < row_length) {
+        mean_sum_part += x6;
+    }
+    if (j7 < row_length) {
+        mean_sum_part += x7;
+    }
+    if (j8 < row_length) {
+        mean_sum_part += x8;
+    }
+    if (j9 < row_length) {
+        mean_sum_part += x9;
+    }
+    if (j10 < row_length) {
+        mean_sum_part += x10;
+    }
+    if (j11 < row_length) {
+        mean_sum_part += x11;
+    }
+    if (j12 < row_length) {
+        mean_sum_part += x12;
+    }
+    if (j13 < row_length) {
+        mean_sum_part += x13;
+    }
+    if (j14 < row_length) {
+        mean_sum_part += x14;
+    }
+    if (j15 < row_length) {
+        mean_sum_part += x15;
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        mean_sum_part += x16;
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        mean_sum_part += x17;
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        mean_sum_part += x18;
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        mean_sum_part += x19;
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        mean_sum_part += x20;
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        mean_sum_part += x21;
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        mean_sum_part += x22;
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        mean_sum_part += x23;
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        mean_sum_part += x24;
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        mean_sum_part += x25;
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        mean_sum_part += x26;
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        mean_sum_part += x27;
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        mean_sum_part += x28;
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        mean_sum_part += x29;
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        mean_sum_part += x30;
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        mean_sum_part += x31;
+    }
+    let mean_sum = row_sum_upto(mean_sum_part, lane);
+    let mean = mean_sum / f32(i32(u.n));
+    var variance_sum_part = 0.0;
+    var dscale_part = 0.0;
+    var mean_along_part = 0.0;
+    if (j0 < row_length) {
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        dscale_part += dy0 * gain0 * (x0 - mean);
+        mean_along_part += dy0 * gain0;
+    }
+    if (j1 < row_length) {
+        variance_sum_part += (x1 - mean) * (x1 - mean);
+        dscale_part += dy1 * gain1 * (x1 - mean);
+        mean_along_part += dy1 * gain1;
+    }
+    if (j2 < row_length) {
+        variance_sum_part += (x2 - mean) * (x2 - mean);
+        dscale_part += dy2 * gain2 * (x2 - mean);
+        mean_along_part += dy2 * gain2;
+    }
+    if (j3 < row_length) {
+        variance_sum_part += (x3 - mean) * (x3 - mean);
+        dscale_part += dy3 * gain3 * (x3 - mean);
+        mean_along_part += dy3 * gain3;
+    }
+    if (j4 < row_length) {
+        variance_sum_part += (x4 - mean) * (x4 - mean);
+        dscale_part += dy4 * gain4 * (x4 - mean);
+        mean_along_part += dy4 * gain4;
+    }
+    if (j5 < row_length) {
+        variance_sum_part += (x5 - mean) * (x5 - mean);
+        dscale_part += dy5 * gain5 * (x5 - mean);
+        mean_along_part += dy5 * gain5;
+    }
+    if (j6 < row_length) {
+        variance_sum_part += (x6 - mean) * (x6 - mean);
+        dscale_part += dy6 * gain6 * (x6 - mean);
+        mean_along_part += dy6 * gain6;
+    }
+    if (j7 < row_length) {
+        variance_sum_part += (x7 - mean) * (x7 - mean);
+        dscale_part += dy7 * gain7 * (x7 - mean);
+        mean_along_part += dy7 * gain7;
+    }
+    if (j8 < row_length) {
+        variance_sum_part += (x8 - mean) * (x8 - mean);
+        dscale_part += dy8 * gain8 * (x8 - mean);
+        mean_along_part += dy8 * gain8;
+    }
+    if (j9 < row_length) {
+        variance_sum_part += (x9 - mean) * (x9 - mean);
+        dscale_part += dy9 * gain9 * (x9 - mean);
+        mean_along_part += dy9 * gain9;
+    }
+    if (j10 < row_length) {
+        variance_sum_part += (x10 - mean) * (x10 - mean);
+        dscale_part += dy10 * gain10 * (x10 - mean);
+        mean_along_part += dy10 * gain10;
+    }
+    if (j11 < row_length) {
+        variance_sum_part += (x11 - mean) * (x11 - mean);
+        dscale_part += dy11 * gain11 * (x11 - mean);
+        mean_along_part += dy11 * gain11;
+    }
+    if (j12 < row_length) {
+        variance_sum_part += (x12 - mean) * (x12 - mean);
+        dscale_part += dy12 * gain12 * (x12 - mean);
+        mean_along_part += dy12 * gain12;
+    }
+    if (j13 < row_length) {
+        variance_sum_part += (x13 - mean) * (x13 - mean);
+        dscale_part += dy13 * gain13 * (x13 - mean);
+        mean_along_part += dy13 * gain13;
+    }
+    if (j14 < row_length) {
+        variance_sum_part += (x14 - mean) * (x14 - mean);
+        dscale_part += dy14 * gain14 * (x14 - mean);
+        mean_along_part += dy14 * gain14;
+    }
+    if (j15 < row_length) {
+        variance_sum_part += (x15 - mean) * (x15 - mean);
+        dscale_part += dy15 * gain15 * (x15 - mean);
+        mean_along_part += dy15 * gain15;
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        variance_sum_part += (x16 - mean) * (x16 - mean);
+        dscale_part += dy16 * gain16 * (x16 - mean);
+        mean_along_part += dy16 * gain16;
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        variance_sum_part += (x17 - mean) * (x17 - mean);
+        dscale_part += dy17 * gain17 * (x17 - mean);
+        mean_along_part += dy17 * gain17;
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        variance_sum_part += (x18 - mean) * (x18 - mean);
+        dscale_part += dy18 * gain18 * (x18 - mean);
+        mean_along_part += dy18 * gain18;
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        variance_sum_part += (x19 - mean) * (x19 - mean);
+        dscale_part += dy19 * gain19 * (x19 - mean);
+        mean_along_part += dy19 * gain19;
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        variance_sum_part += (x20 - mean) * (x20 - mean);
+        dscale_part += dy20 * gain20 * (x20 - mean);
+        mean_along_part += dy20 * gain20;
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        variance_sum_part += (x21 - mean) * (x21 - mean);
+        dscale_part += dy21 * gain21 * (x21 - mean);
+        mean_along_part += dy21 * gain21;
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        variance_sum_part += (x22 - mean) * (x22 - mean);
+        dscale_part += dy22 * gain22 * (x22 - mean);
+        mean_along_part += dy22 * gain22;
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        variance_sum_part += (x23 - mean) * (x23 - mean);
+        dscale_part += dy23 * gain23 * (x23 - mean);
+        mean_along_part += dy23 * gain23;
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        variance_sum_part += (x24 - mean) * (x24 - mean);
+        dscale_part += dy24 * gain24 * (x24 - mean);
+        mean_along_part += dy24 * gain24;
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        variance_sum_part += (x25 - mean) * (x25 - mean);
+        dscale_part += dy25 * gain25 * (x25 - mean);
+        mean_along_part += dy25 * gain25;
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        variance_sum_part += (x26 - mean) * (x26 - mean);
+        dscale_part += dy26 * gain26 * (x26 - mean);
+        mean_along_part += dy26 * gain26;
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        variance_sum_part += (x27 - mean) * (x27 - mean);
+        dscale_part += dy27 * gain27 * (x27 - mean);
+        mean_along_part += dy27 * gain27;
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        variance_sum_part += (x28 - mean) * (x28 - mean);
+        dscale_part += dy28 * gain28 * (x28 - mean);
+        mean_along_part += dy28 * gain28;
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        variance_sum_part += (x29 - mean) * (x29 - mean);
+        dscale_part += dy29 * gain29 * (x29 - mean);
+        mean_along_part += dy29 * gain29;
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        variance_sum_part += (x30 - mean) * (x30 - mean);
+        dscale_part += dy30 * gain30 * (x30 - mean);
+        mean_along_part += dy30 * gain30;
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        variance_sum_part += (x31 - mean) * (x31 - mean);
+        dscale_part += dy31 * gain31 * (x31 - mean);
+        mean_along_part += dy31 * gain31;
+    }
+    let variance_sum = row_sum_upto(variance_sum_part, lane);
+    let dscale = row_sum_upto(dscale_part, lane);
+    let mean_along = row_sum_upto(mean_along_part, lane);
+    let variance = variance_sum / f32(i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    if (j0 < row_length) {
+        let dx_new = scale * (dy0 * gain0 - dscale * (x0 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j0] = dx_new;
+    }
+    if (j1 < row_length) {
+        let dx_new = scale * (dy1 * gain1 - dscale * (x1 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j1] = dx_new;
+    }
+    if (j2 < row_length) {
+        let dx_new = scale * (dy2 * gain2 - dscale * (x2 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j2] = dx_new;
+    }
+    if (j3 < row_length) {
+        let dx_new = scale * (dy3 * gain3 - dscale * (x3 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j3] = dx_new;
+    }
+    if (j4 < row_length) {
+        let dx_new = scale * (dy4 * gain4 - dscale * (x4 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j4] = dx_new;
+    }
+    if (j5 < row_length) {
+        let dx_new = scale * (dy5 * gain5 - dscale * (x5 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j5] = dx_new;
+    }
+    if (j6 < row_length) {
+        let dx_new = scale * (dy6 * gain6 - dscale * (x6 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j6] = dx_new;
+    }
+    if (j7 < row_length) {
+        let dx_new = scale * (dy7 * gain7 - dscale * (x7 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j7] = dx_new;
+    }
+    if (j8 < row_length) {
+        let dx_new = scale * (dy8 * gain8 - dscale * (x8 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j8] = dx_new;
+    }
+    if (j9 < row_length) {
+        let dx_new = scale * (dy9 * gain9 - dscale * (x9 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j9] = dx_new;
+    }
+    if (j10 < row_length) {
+        let dx_new = scale * (dy10 * gain10 - dscale * (x10 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j10] = dx_new;
+    }
+    if (j11 < row_length) {
+        let dx_new = scale * (dy11 * gain11 - dscale * (x11 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j11] = dx_new;
+    }
+    if (j12 < row_length) {
+        let dx_new = scale * (dy12 * gain12 - dscale * (x12 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j12] = dx_new;
+    }
+    if (j13 < row_length) {
+        let dx_new = scale * (dy13 * gain13 - dscale * (x13 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j13] = dx_new;
+    }
+    if (j14 < row_length) {
+        let dx_new = scale * (dy14 * gain14 - dscale * (x14 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j14] = dx_new;
+    }
+    if (j15 < row_length) {
+        let dx_new = scale * (dy15 * gain15 - dscale * (x15 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j15] = dx_new;
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        let dx_new = scale * (dy16 * gain16 - dscale * (x16 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j16] = dx_new;
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        let dx_new = scale * (dy17 * gain17 - dscale * (x17 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j17] = dx_new;
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        let dx_new = scale * (dy18 * gain18 - dscale * (x18 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j18] = dx_new;
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        let dx_new = scale * (dy19 * gain19 - dscale * (x19 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j19] = dx_new;
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        let dx_new = scale * (dy20 * gain20 - dscale * (x20 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j20] = dx_new;
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        let dx_new = scale * (dy21 * gain21 - dscale * (x21 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j21] = dx_new;
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        let dx_new = scale * (dy22 * gain22 - dscale * (x22 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j22] = dx_new;
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        let dx_new = scale * (dy23 * gain23 - dscale * (x23 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j23] = dx_new;
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        let dx_new = scale * (dy24 * gain24 - dscale * (x24 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j24] = dx_new;
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        let dx_new = scale * (dy25 * gain25 - dscale * (x25 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j25] = dx_new;
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        let dx_new = scale * (dy26 * gain26 - dscale * (x26 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j26] = dx_new;
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        let dx_new = scale * (dy27 * gain27 - dscale * (x27 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j27] = dx_new;
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        let dx_new = scale * (dy28 * gain28 - dscale * (x28 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j28] = dx_new;
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        let dx_new = scale * (dy29 * gain29 - dscale * (x29 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j29] = dx_new;
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        let dx_new = scale * (dy30 * gain30 - dscale * (x30 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j30] = dx_new;
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        let dx_new = scale * (dy31 * gain31 - dscale * (x31 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j31] = dx_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn edge(

@@ -440,6 +440,286 @@ fn edge_upto(
     }
 }
 
+// LANES of a workgroup per row, which is read once.
+// Also run for norm_linear_i8, stage size: rows.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.s) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.s - 1u);
+    let row_length = select(0u, u.d, own < u.s);
+    let p0 = place;
+    let p1 = place + LANES;
+    let p2 = place + LANES * 2u;
+    let p3 = place + LANES * 3u;
+    let p4 = place + LANES * 4u;
+    let p5 = place + LANES * 5u;
+    let p6 = place + LANES * 6u;
+    let p7 = place + LANES * 7u;
+    let p8 = place + LANES * 8u;
+    let p9 = place + LANES * 9u;
+    let p10 = place + LANES * 10u;
+    let p11 = place + LANES * 11u;
+    let p12 = place + LANES * 12u;
+    let p13 = place + LANES * 13u;
+    let p14 = place + LANES * 14u;
+    let p15 = place + LANES * 15u;
+    let p16 = place + LANES * 16u;
+    let p17 = place + LANES * 17u;
+    let p18 = place + LANES * 18u;
+    let p19 = place + LANES * 19u;
+    let p20 = place + LANES * 20u;
+    let p21 = place + LANES * 21u;
+    let p22 = place + LANES * 22u;
+    let p23 = place + LANES * 23u;
+    let p24 = place + LANES * 24u;
+    let p25 = place + LANES * 25u;
+    let p26 = place + LANES * 26u;
+    let p27 = place + LANES * 27u;
+    let p28 = place + LANES * 28u;
+    let p29 = place + LANES * 29u;
+    let p30 = place + LANES * 30u;
+    let p31 = place + LANES * 31u;
+    var x0: f32;
+    if (p0 < row_length) {
+        x0 = x_edge_upto16[i * u.d + p0];
+    }
+    var x1: f32;
+    if (p1 < row_length) {
+        x1 = x_edge_upto16[i * u.d + p1];
+    }
+    var x2: f32;
+    if (p2 < row_length) {
+        x2 = x_edge_upto16[i * u.d + p2];
+    }
+    var x3: f32;
+    if (p3 < row_length) {
+        x3 = x_edge_upto16[i * u.d + p3];
+    }
+    var x4: f32;
+    if (p4 < row_length) {
+        x4 = x_edge_upto16[i * u.d + p4];
+    }
+    var x5: f32;
+    if (p5 < row_length) {
+        x5 = x_edge_upto16[i * u.d + p5];
+    }
+    var x6: f32;
+    if (p6 < row_length) {
+        x6 = x_edge_upto16[i * u.d + p6];
+    }
+    var x7: f32;
+    if (p7 < row_length) {
+        x7 = x_edge_upto16[i * u.d + p7];
+    }
+    var x8: f32;
+    if (p8 < row_length) {
+        x8 = x_edge_upto16[i * u.d + p8];
+    }
+    var x9: f32;
+    if (p9 < row_length) {
+        x9 = x_edge_upto16[i * u.d + p9];
+    }
+    var x10: f32;
+    if (p10 < row_length) {
+        x10 = x_edge_upto16[i * u.d + p10];
+    }
+    var x11: f32;
+    if (p11 < row_length) {
+        x11 = x_edge_upto16[i * u.d + p11];
+    }
+    var x12: f32;
+    if (p12 < row_length) {
+        x12 = x_edge_upto16[i * u.d + p12];
+    }
+    var x13: f32;
+    if (p13 < row_length) {
+        x13 = x_edge_upto16[i * u.d + p13];
+    }
+    var x14: f32;
+    if (p14 < row_length) {
+        x14 = x_edge_upto16[i * u.d + p14];
+    }
+    var x15: f32;
+    if (p15 < row_length) {
+        x15 = x_edge_upto16[i * u.d + p15];
+    }
+    var x16: f32;
+    if ((CHUNKS > 16u) & (p16 < row_length)) {
+        x16 = x_edge_upto16[i * u.d + p16];
+    }
+    var x17: f32;
+    if ((CHUNKS > 17u) & (p17 < row_length)) {
+        x17 = x_edge_upto16[i * u.d + p17];
+    }
+    var x18: f32;
+    if ((CHUNKS > 18u) & (p18 < row_length)) {
+        x18 = x_edge_upto16[i * u.d + p18];
+    }
+    var x19: f32;
+    if ((CHUNKS > 19u) & (p19 < row_length)) {
+        x19 = x_edge_upto16[i * u.d + p19];
+    }
+    var x20: f32;
+    if ((CHUNKS > 20u) & (p20 < row_length)) {
+        x20 = x_edge_upto16[i * u.d + p20];
+    }
+    var x21: f32;
+    if ((CHUNKS > 21u) & (p21 < row_length)) {
+        x21 = x_edge_upto16[i * u.d + p21];
+    }
+    var x22: f32;
+    if ((CHUNKS > 22u) & (p22 < row_length)) {
+        x22 = x_edge_upto16[i * u.d + p22];
+    }
+    var x23: f32;
+    if ((CHUNKS > 23u) & (p23 < row_length)) {
+        x23 = x_edge_upto16[i * u.d + p23];
+    }
+    var x24: f32;
+    if ((CHUNKS > 24u) & (p24 < row_length)) {
+        x24 = x_edge_upto16[i * u.d + p24];
+    }
+    var x25: f32;
+    if ((CHUNKS > 25u) & (p25 < row_length)) {
+        x25 = x_edge_upto16[i * u.d + p25];
+    }
+    var x26: f32;
+    if ((CHUNKS > 26u) & (p26 < row_length)) {
+        x26 = x_edge_upto16[i * u.d + p26];
+    }
+    var x27: f32;
+    if ((CHUNKS > 27u) & (p27 < row_length)) {
+        x27 = x_edge_upto16[i * u.d + p27];
+    }
+    var x28: f32;
+    if ((CHUNKS > 28u) & (p28 < row_length)) {
+        x28 = x_edge_upto16[i * u.d + p28];
+    }
+    var x29: f32;
+    if ((CHUNKS > 29u) & (p29 < row_length)) {
+        x29 = x_edge_upto16[i * u.d + p29];
+    }
+    var x30: f32;
+    if ((CHUNKS > 30u) & (p30 < row_length)) {
+        x30 = x_edge_upto16[i * u.d + p30];
+    }
+    var x31: f32;
+    if ((CHUNKS > 31u) & (p31 < row_length)) {
+        x31 = x_edge_upto16[i * u.d + p31];
+    }
+    var size_new_sum_part = 0.0;
+    if (p0 < row_length) {
+        size_new_sum_part += x0 * x0;
+    }
+    if (p1 < row_length) {
+        size_new_sum_part += x1 * x1;
+    }
+    if (p2 < row_length) {
+        size_new_sum_part += x2 * x2;
+    }
+    if (p3 < row_length) {
+        size_new_sum_part += x3 * x3;
+    }
+    if (p4 < row_length) {
+        size_new_sum_part += x4 * x4;
+    }
+    if (p5 < row_length) {
+        size_new_sum_part += x5 * x5;
+    }
+    if (p6 < row_length) {
+        size_new_sum_part += x6 * x6;
+    }
+    if (p7 < row_length) {
+        size_new_sum_part += x7 * x7;
+    }
+    if (p8 < row_length) {
+        size_new_sum_part += x8 * x8;
+    }
+    if (p9 < row_length) {
+        size_new_sum_part += x9 * x9;
+    }
+    if (p10 < row_length) {
+        size_new_sum_part += x10 * x10;
+    }
+    if (p11 < row_length) {
+        size_new_sum_part += x11 * x11;
+    }
+    if (p12 < row_length) {
+        size_new_sum_part += x12 * x12;
+    }
+    if (p13 < row_length) {
+        size_new_sum_part += x13 * x13;
+    }
+    if (p14 < row_length) {
+        size_new_sum_part += x14 * x14;
+    }
+    if (p15 < row_length) {
+        size_new_sum_part += x15 * x15;
+    }
+    if ((CHUNKS > 16u) & (p16 < row_length)) {
+        size_new_sum_part += x16 * x16;
+    }
+    if ((CHUNKS > 17u) & (p17 < row_length)) {
+        size_new_sum_part += x17 * x17;
+    }
+    if ((CHUNKS > 18u) & (p18 < row_length)) {
+        size_new_sum_part += x18 * x18;
+    }
+    if ((CHUNKS > 19u) & (p19 < row_length)) {
+        size_new_sum_part += x19 * x19;
+    }
+    if ((CHUNKS > 20u) & (p20 < row_length)) {
+        size_new_sum_part += x20 * x20;
+    }
+    if ((CHUNKS > 21u) & (p21 < row_length)) {
+        size_new_sum_part += x21 * x21;
+    }
+    if ((CHUNKS > 22u) & (p22 < row_length)) {
+        size_new_sum_part += x22 * x22;
+    }
+    if ((CHUNKS > 23u) & (p23 < row_length)) {
+        size_new_sum_part += x23 * x23;
+    }
+    if ((CHUNKS > 24u) & (p24 < row_length)) {
+        size_new_sum_part += x24 * x24;
+    }
+    if ((CHUNKS > 25u) & (p25 < row_length)) {
+        size_new_sum_part += x25 * x25;
+    }
+    if ((CHUNKS > 26u) & (p26 < row_length)) {
+        size_new_sum_part += x26 * x26;
+    }
+    if ((CHUNKS > 27u) & (p27 < row_length)) {
+        size_new_sum_part += x27 * x27;
+    }
+    if ((CHUNKS > 28u) & (p28 < row_length)) {
+        size_new_sum_part += x28 * x28;
+    }
+    if ((CHUNKS > 29u) & (p29 < row_length)) {
+        size_new_sum_part += x29 * x29;
+    }
+    if ((CHUNKS > 30u) & (p30 < row_length)) {
+        size_new_sum_part += x30 * x30;
+    }
+    if ((CHUNKS > 31u) & (p31 < row_length)) {
+        size_new_sum_part += x31 * x31;
+    }
+    let size_new_sum = row_sum_upto(size_new_sum_part, lane);
+    let size_new = 1.0 / sqrt(size_new_sum / f32(i32(u.d)) + u.eps);
+    if (place == 0u && own < u.s) {
+        size[i] = size_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 // Also run for norm_linear_i8, stage size: rows.
 @compute @workgroup_size(256)

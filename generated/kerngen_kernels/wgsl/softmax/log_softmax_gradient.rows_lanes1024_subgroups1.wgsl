@@ -230,9 +230,410 @@ fn upto32768(
     }
 }
 
-@group(0) @binding(1) var<storage, read> y_edge: array<f32>;
-@group(0) @binding(2) var<storage, read> dy_edge: array<f32>;
-@group(0) @binding(3) var<storage, read_write> dx_edge: array<f32>;
+@group(0) @binding(1) var<storage, read> y_edge_upto32768: array<f32>;
+@group(0) @binding(2) var<storage, read> dy_edge_upto32768: array<f32>;
+@group(0) @binding(3) var<storage, read_write> dx_edge_upto32768: array<f32>;
+
+// One row per workgroup, of up to 32768 elements, read once.
+@compute @workgroup_size(1024)
+fn edge_upto32768(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    let j0 = lane;
+    let j1 = lane + 1024u;
+    let j2 = lane + 2048u;
+    let j3 = lane + 3072u;
+    let j4 = lane + 4096u;
+    let j5 = lane + 5120u;
+    let j6 = lane + 6144u;
+    let j7 = lane + 7168u;
+    let j8 = lane + 8192u;
+    let j9 = lane + 9216u;
+    let j10 = lane + 10240u;
+    let j11 = lane + 11264u;
+    let j12 = lane + 12288u;
+    let j13 = lane + 13312u;
+    let j14 = lane + 14336u;
+    let j15 = lane + 15360u;
+    let j16 = lane + 16384u;
+    let j17 = lane + 17408u;
+    let j18 = lane + 18432u;
+    let j19 = lane + 19456u;
+    let j20 = lane + 20480u;
+    let j21 = lane + 21504u;
+    let j22 = lane + 22528u;
+    let j23 = lane + 23552u;
+    let j24 = lane + 24576u;
+    let j25 = lane + 25600u;
+    let j26 = lane + 26624u;
+    let j27 = lane + 27648u;
+    let j28 = lane + 28672u;
+    let j29 = lane + 29696u;
+    let j30 = lane + 30720u;
+    let j31 = lane + 31744u;
+    var dy0: f32;
+    if (j0 < u.n) {
+        dy0 = dy_edge_upto32768[i * u.n + j0];
+    }
+    var dy1: f32;
+    if (j1 < u.n) {
+        dy1 = dy_edge_upto32768[i * u.n + j1];
+    }
+    var dy2: f32;
+    if (j2 < u.n) {
+        dy2 = dy_edge_upto32768[i * u.n + j2];
+    }
+    var dy3: f32;
+    if (j3 < u.n) {
+        dy3 = dy_edge_upto32768[i * u.n + j3];
+    }
+    var dy4: f32;
+    if (j4 < u.n) {
+        dy4 = dy_edge_upto32768[i * u.n + j4];
+    }
+    var dy5: f32;
+    if (j5 < u.n) {
+        dy5 = dy_edge_upto32768[i * u.n + j5];
+    }
+    var dy6: f32;
+    if (j6 < u.n) {
+        dy6 = dy_edge_upto32768[i * u.n + j6];
+    }
+    var dy7: f32;
+    if (j7 < u.n) {
+        dy7 = dy_edge_upto32768[i * u.n + j7];
+    }
+    var dy8: f32;
+    if (j8 < u.n) {
+        dy8 = dy_edge_upto32768[i * u.n + j8];
+    }
+    var dy9: f32;
+    if (j9 < u.n) {
+        dy9 = dy_edge_upto32768[i * u.n + j9];
+    }
+    var dy10: f32;
+    if (j10 < u.n) {
+        dy10 = dy_edge_upto32768[i * u.n + j10];
+    }
+    var dy11: f32;
+    if (j11 < u.n) {
+        dy11 = dy_edge_upto32768[i * u.n + j11];
+    }
+    var dy12: f32;
+    if (j12 < u.n) {
+        dy12 = dy_edge_upto32768[i * u.n + j12];
+    }
+    var dy13: f32;
+    if (j13 < u.n) {
+        dy13 = dy_edge_upto32768[i * u.n + j13];
+    }
+    var dy14: f32;
+    if (j14 < u.n) {
+        dy14 = dy_edge_upto32768[i * u.n + j14];
+    }
+    var dy15: f32;
+    if (j15 < u.n) {
+        dy15 = dy_edge_upto32768[i * u.n + j15];
+    }
+    var dy16: f32;
+    if (j16 < u.n) {
+        dy16 = dy_edge_upto32768[i * u.n + j16];
+    }
+    var dy17: f32;
+    if (j17 < u.n) {
+        dy17 = dy_edge_upto32768[i * u.n + j17];
+    }
+    var dy18: f32;
+    if (j18 < u.n) {
+        dy18 = dy_edge_upto32768[i * u.n + j18];
+    }
+    var dy19: f32;
+    if (j19 < u.n) {
+        dy19 = dy_edge_upto32768[i * u.n + j19];
+    }
+    var dy20: f32;
+    if (j20 < u.n) {
+        dy20 = dy_edge_upto32768[i * u.n + j20];
+    }
+    var dy21: f32;
+    if (j21 < u.n) {
+        dy21 = dy_edge_upto32768[i * u.n + j21];
+    }
+    var dy22: f32;
+    if (j22 < u.n) {
+        dy22 = dy_edge_upto32768[i * u.n + j22];
+    }
+    var dy23: f32;
+    if (j23 < u.n) {
+        dy23 = dy_edge_upto32768[i * u.n + j23];
+    }
+    var dy24: f32;
+    if (j24 < u.n) {
+        dy24 = dy_edge_upto32768[i * u.n + j24];
+    }
+    var dy25: f32;
+    if (j25 < u.n) {
+        dy25 = dy_edge_upto32768[i * u.n + j25];
+    }
+    var dy26: f32;
+    if (j26 < u.n) {
+        dy26 = dy_edge_upto32768[i * u.n + j26];
+    }
+    var dy27: f32;
+    if (j27 < u.n) {
+        dy27 = dy_edge_upto32768[i * u.n + j27];
+    }
+    var dy28: f32;
+    if (j28 < u.n) {
+        dy28 = dy_edge_upto32768[i * u.n + j28];
+    }
+    var dy29: f32;
+    if (j29 < u.n) {
+        dy29 = dy_edge_upto32768[i * u.n + j29];
+    }
+    var dy30: f32;
+    if (j30 < u.n) {
+        dy30 = dy_edge_upto32768[i * u.n + j30];
+    }
+    var dy31: f32;
+    if (j31 < u.n) {
+        dy31 = dy_edge_upto32768[i * u.n + j31];
+    }
+    var total_along_part = 0.0;
+    if (j0 < u.n) {
+        total_along_part += dy0;
+    }
+    if (j1 < u.n) {
+        total_along_part += dy1;
+    }
+    if (j2 < u.n) {
+        total_along_part += dy2;
+    }
+    if (j3 < u.n) {
+        total_along_part += dy3;
+    }
+    if (j4 < u.n) {
+        total_along_part += dy4;
+    }
+    if (j5 < u.n) {
+        total_along_part += dy5;
+    }
+    if (j6 < u.n) {
+        total_along_part += dy6;
+    }
+    if (j7 < u.n) {
+        total_along_part += dy7;
+    }
+    if (j8 < u.n) {
+        total_along_part += dy8;
+    }
+    if (j9 < u.n) {
+        total_along_part += dy9;
+    }
+    if (j10 < u.n) {
+        total_along_part += dy10;
+    }
+    if (j11 < u.n) {
+        total_along_part += dy11;
+    }
+    if (j12 < u.n) {
+        total_along_part += dy12;
+    }
+    if (j13 < u.n) {
+        total_along_part += dy13;
+    }
+    if (j14 < u.n) {
+        total_along_part += dy14;
+    }
+    if (j15 < u.n) {
+        total_along_part += dy15;
+    }
+    if (j16 < u.n) {
+        total_along_part += dy16;
+    }
+    if (j17 < u.n) {
+        total_along_part += dy17;
+    }
+    if (j18 < u.n) {
+        total_along_part += dy18;
+    }
+    if (j19 < u.n) {
+        total_along_part += dy19;
+    }
+    if (j20 < u.n) {
+        total_along_part += dy20;
+    }
+    if (j21 < u.n) {
+        total_along_part += dy21;
+    }
+    if (j22 < u.n) {
+        total_along_part += dy22;
+    }
+    if (j23 < u.n) {
+        total_along_part += dy23;
+    }
+    if (j24 < u.n) {
+        total_along_part += dy24;
+    }
+    if (j25 < u.n) {
+        total_along_part += dy25;
+    }
+    if (j26 < u.n) {
+        total_along_part += dy26;
+    }
+    if (j27 < u.n) {
+        total_along_part += dy27;
+    }
+    if (j28 < u.n) {
+        total_along_part += dy28;
+    }
+    if (j29 < u.n) {
+        total_along_part += dy29;
+    }
+    if (j30 < u.n) {
+        total_along_part += dy30;
+    }
+    if (j31 < u.n) {
+        total_along_part += dy31;
+    }
+    let total_along = row_sum(total_along_part, lane, subgroup_size, subgroup_lane);
+    if (j0 < u.n) {
+        let dx_new = dy0 - total_along * exp(y_edge_upto32768[i * u.n + j0]);
+        dx_edge_upto32768[i * u.n + j0] = dx_new;
+    }
+    if (j1 < u.n) {
+        let dx_new = dy1 - total_along * exp(y_edge_upto32768[i * u.n + j1]);
+        dx_edge_upto32768[i * u.n + j1] = dx_new;
+    }
+    if (j2 < u.n) {
+        let dx_new = dy2 - total_along * exp(y_edge_upto32768[i * u.n + j2]);
+        dx_edge_upto32768[i * u.n + j2] = dx_new;
+    }
+    if (j3 < u.n) {
+        let dx_new = dy3 - total_along * exp(y_edge_upto32768[i * u.n + j3]);
+        dx_edge_upto32768[i * u.n + j3] = dx_new;
+    }
+    if (j4 < u.n) {
+        let dx_new = dy4 - total_along * exp(y_edge_upto32768[i * u.n + j4]);
+        dx_edge_upto32768[i * u.n + j4] = dx_new;
+    }
+    if (j5 < u.n) {
+        let dx_new = dy5 - total_along * exp(y_edge_upto32768[i * u.n + j5]);
+        dx_edge_upto32768[i * u.n + j5] = dx_new;
+    }
+    if (j6 < u.n) {
+        let dx_new = dy6 - total_along * exp(y_edge_upto32768[i * u.n + j6]);
+        dx_edge_upto32768[i * u.n + j6] = dx_new;
+    }
+    if (j7 < u.n) {
+        let dx_new = dy7 - total_along * exp(y_edge_upto32768[i * u.n + j7]);
+        dx_edge_upto32768[i * u.n + j7] = dx_new;
+    }
+    if (j8 < u.n) {
+        let dx_new = dy8 - total_along * exp(y_edge_upto32768[i * u.n + j8]);
+        dx_edge_upto32768[i * u.n + j8] = dx_new;
+    }
+    if (j9 < u.n) {
+        let dx_new = dy9 - total_along * exp(y_edge_upto32768[i * u.n + j9]);
+        dx_edge_upto32768[i * u.n + j9] = dx_new;
+    }
+    if (j10 < u.n) {
+        let dx_new = dy10 - total_along * exp(y_edge_upto32768[i * u.n + j10]);
+        dx_edge_upto32768[i * u.n + j10] = dx_new;
+    }
+    if (j11 < u.n) {
+        let dx_new = dy11 - total_along * exp(y_edge_upto32768[i * u.n + j11]);
+        dx_edge_upto32768[i * u.n + j11] = dx_new;
+    }
+    if (j12 < u.n) {
+        let dx_new = dy12 - total_along * exp(y_edge_upto32768[i * u.n + j12]);
+        dx_edge_upto32768[i * u.n + j12] = dx_new;
+    }
+    if (j13 < u.n) {
+        let dx_new = dy13 - total_along * exp(y_edge_upto32768[i * u.n + j13]);
+        dx_edge_upto32768[i * u.n + j13] = dx_new;
+    }
+    if (j14 < u.n) {
+        let dx_new = dy14 - total_along * exp(y_edge_upto32768[i * u.n + j14]);
+        dx_edge_upto32768[i * u.n + j14] = dx_new;
+    }
+    if (j15 < u.n) {
+        let dx_new = dy15 - total_along * exp(y_edge_upto32768[i * u.n + j15]);
+        dx_edge_upto32768[i * u.n + j15] = dx_new;
+    }
+    if (j16 < u.n) {
+        let dx_new = dy16 - total_along * exp(y_edge_upto32768[i * u.n + j16]);
+        dx_edge_upto32768[i * u.n + j16] = dx_new;
+    }
+    if (j17 < u.n) {
+        let dx_new = dy17 - total_along * exp(y_edge_upto32768[i * u.n + j17]);
+        dx_edge_upto32768[i * u.n + j17] = dx_new;
+    }
+    if (j18 < u.n) {
+        let dx_new = dy18 - total_along * exp(y_edge_upto32768[i * u.n + j18]);
+        dx_edge_upto32768[i * u.n + j18] = dx_new;
+    }
+    if (j19 < u.n) {
+        let dx_new = dy19 - total_along * exp(y_edge_upto32768[i * u.n + j19]);
+        dx_edge_upto32768[i * u.n + j19] = dx_new;
+    }
+    if (j20 < u.n) {
+        let dx_new = dy20 - total_along * exp(y_edge_upto32768[i * u.n + j20]);
+        dx_edge_upto32768[i * u.n + j20] = dx_new;
+    }
+    if (j21 < u.n) {
+        let dx_new = dy21 - total_along * exp(y_edge_upto32768[i * u.n + j21]);
+        dx_edge_upto32768[i * u.n + j21] = dx_new;
+    }
+    if (j22 < u.n) {
+        let dx_new = dy22 - total_along * exp(y_edge_upto32768[i * u.n + j22]);
+        dx_edge_upto32768[i * u.n + j22] = dx_new;
+    }
+    if (j23 < u.n) {
+        let dx_new = dy23 - total_along * exp(y_edge_upto32768[i * u.n + j23]);
+        dx_edge_upto32768[i * u.n + j23] = dx_new;
+    }
+    if (j24 < u.n) {
+        let dx_new = dy24 - total_along * exp(y_edge_upto32768[i * u.n + j24]);
+        dx_edge_upto32768[i * u.n + j24] = dx_new;
+    }
+    if (j25 < u.n) {
+        let dx_new = dy25 - total_along * exp(y_edge_upto32768[i * u.n + j25]);
+        dx_edge_upto32768[i * u.n + j25] = dx_new;
+    }
+    if (j26 < u.n) {
+        let dx_new = dy26 - total_along * exp(y_edge_upto32768[i * u.n + j26]);
+        dx_edge_upto32768[i * u.n + j26] = dx_new;
+    }
+    if (j27 < u.n) {
+        let dx_new = dy27 - total_along * exp(y_edge_upto32768[i * u.n + j27]);
+        dx_edge_upto32768[i * u.n + j27] = dx_new;
+    }
+    if (j28 < u.n) {
+        let dx_new = dy28 - total_along * exp(y_edge_upto32768[i * u.n + j28]);
+        dx_edge_upto32768[i * u.n + j28] = dx_new;
+    }
+    if (j29 < u.n) {
+        let dx_new = dy29 - total_along * exp(y_edge_upto32768[i * u.n + j29]);
+        dx_edge_upto32768[i * u.n + j29] = dx_new;
+    }
+    if (j30 < u.n) {
+        let dx_new = dy30 - total_along * exp(y_edge_upto32768[i * u.n + j30]);
+        dx_edge_upto32768[i * u.n + j30] = dx_new;
+    }
+    if (j31 < u.n) {
+        let dx_new = dy31 - total_along * exp(y_edge_upto32768[i * u.n + j31]);
+        dx_edge_upto32768[i * u.n + j31] = dx_new;
+    }
+}
 
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
@@ -256,34 +657,34 @@ fn edge(
         let j5 = j + 5120u;
         let j6 = j + 6144u;
         let j7 = j + 7168u;
-        let dy0 = dy_edge[i * u.n + j];
+        let dy0 = dy_edge_upto32768[i * u.n + j];
         var dy1: f32;
         if (j1 < u.n) {
-            dy1 = dy_edge[i * u.n + j1];
+            dy1 = dy_edge_upto32768[i * u.n + j1];
         }
         var dy2: f32;
         if (j2 < u.n) {
-            dy2 = dy_edge[i * u.n + j2];
+            dy2 = dy_edge_upto32768[i * u.n + j2];
         }
         var dy3: f32;
         if (j3 < u.n) {
-            dy3 = dy_edge[i * u.n + j3];
+            dy3 = dy_edge_upto32768[i * u.n + j3];
         }
         var dy4: f32;
         if (j4 < u.n) {
-            dy4 = dy_edge[i * u.n + j4];
+            dy4 = dy_edge_upto32768[i * u.n + j4];
         }
         var dy5: f32;
         if (j5 < u.n) {
-            dy5 = dy_edge[i * u.n + j5];
+            dy5 = dy_edge_upto32768[i * u.n + j5];
         }
         var dy6: f32;
         if (j6 < u.n) {
-            dy6 = dy_edge[i * u.n + j6];
+            dy6 = dy_edge_upto32768[i * u.n + j6];
         }
         var dy7: f32;
         if (j7 < u.n) {
-            dy7 = dy_edge[i * u.n + j7];
+            dy7 = dy_edge_upto32768[i * u.n + j7];
         }
         total_along_part += dy0;
         if (j1 < u.n) {
@@ -317,79 +718,79 @@ fn edge(
         let j5 = j + 5120u;
         let j6 = j + 6144u;
         let j7 = j + 7168u;
-        let dy0 = dy_edge[i * u.n + j];
-        let y0 = y_edge[i * u.n + j];
+        let dy0 = dy_edge_upto32768[i * u.n + j];
+        let y0 = y_edge_upto32768[i * u.n + j];
         var dy1: f32;
         var y1: f32;
         if (j1 < u.n) {
-            dy1 = dy_edge[i * u.n + j1];
-            y1 = y_edge[i * u.n + j1];
+            dy1 = dy_edge_upto32768[i * u.n + j1];
+            y1 = y_edge_upto32768[i * u.n + j1];
         }
         var dy2: f32;
         var y2: f32;
         if (j2 < u.n) {
-            dy2 = dy_edge[i * u.n + j2];
-            y2 = y_edge[i * u.n + j2];
+            dy2 = dy_edge_upto32768[i * u.n + j2];
+            y2 = y_edge_upto32768[i * u.n + j2];
         }
         var dy3: f32;
         var y3: f32;
         if (j3 < u.n) {
-            dy3 = dy_edge[i * u.n + j3];
-            y3 = y_edge[i * u.n + j3];
+            dy3 = dy_edge_upto32768[i * u.n + j3];
+            y3 = y_edge_upto32768[i * u.n + j3];
         }
         var dy4: f32;
         var y4: f32;
         if (j4 < u.n) {
-            dy4 = dy_edge[i * u.n + j4];
-            y4 = y_edge[i * u.n + j4];
+            dy4 = dy_edge_upto32768[i * u.n + j4];
+            y4 = y_edge_upto32768[i * u.n + j4];
         }
         var dy5: f32;
         var y5: f32;
         if (j5 < u.n) {
-            dy5 = dy_edge[i * u.n + j5];
-            y5 = y_edge[i * u.n + j5];
+            dy5 = dy_edge_upto32768[i * u.n + j5];
+            y5 = y_edge_upto32768[i * u.n + j5];
         }
         var dy6: f32;
         var y6: f32;
         if (j6 < u.n) {
-            dy6 = dy_edge[i * u.n + j6];
-            y6 = y_edge[i * u.n + j6];
+            dy6 = dy_edge_upto32768[i * u.n + j6];
+            y6 = y_edge_upto32768[i * u.n + j6];
         }
         var dy7: f32;
         var y7: f32;
         if (j7 < u.n) {
-            dy7 = dy_edge[i * u.n + j7];
-            y7 = y_edge[i * u.n + j7];
+            dy7 = dy_edge_upto32768[i * u.n + j7];
+            y7 = y_edge_upto32768[i * u.n + j7];
         }
         let dx_new = dy0 - total_along * exp(y0);
-        dx_edge[i * u.n + j] = dx_new;
+        dx_edge_upto32768[i * u.n + j] = dx_new;
         if (j1 < u.n) {
             let dx_new = dy1 - total_along * exp(y1);
-            dx_edge[i * u.n + j1] = dx_new;
+            dx_edge_upto32768[i * u.n + j1] = dx_new;
         }
         if (j2 < u.n) {
             let dx_new = dy2 - total_along * exp(y2);
-            dx_edge[i * u.n + j2] = dx_new;
+            dx_edge_upto32768[i * u.n + j2] = dx_new;
         }
         if (j3 < u.n) {
             let dx_new = dy3 - total_along * exp(y3);
-            dx_edge[i * u.n + j3] = dx_new;
+            dx_edge_upto32768[i * u.n + j3] = dx_new;
         }
         if (j4 < u.n) {
             let dx_new = dy4 - total_along * exp(y4);
-            dx_edge[i * u.n + j4] = dx_new;
+            dx_edge_upto32768[i * u.n + j4] = dx_new;
         }
         if (j5 < u.n) {
             let dx_new = dy5 - total_along * exp(y5);
-            dx_edge[i * u.n + j5] = dx_new;
+            dx_edge_upto32768[i * u.n + j5] = dx_new;
         }
         if (j6 < u.n) {
             let dx_new = dy6 - total_along * exp(y6);
-            dx_edge[i * u.n + j6] = dx_new;
+            dx_edge_upto32768[i * u.n + j6] = dx_new;
         }
         if (j7 < u.n) {
             let dx_new = dy7 - total_along * exp(y7);
-            dx_edge[i * u.n + j7] = dx_new;
+            dx_edge_upto32768[i * u.n + j7] = dx_new;
         }
     }
 }

@@ -643,6 +643,384 @@ fn edge_upto(
     }
 }
 
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    let j8 = place + LANES * 8u;
+    let j9 = place + LANES * 9u;
+    let j10 = place + LANES * 10u;
+    let j11 = place + LANES * 11u;
+    let j12 = place + LANES * 12u;
+    let j13 = place + LANES * 13u;
+    let j14 = place + LANES * 14u;
+    let j15 = place + LANES * 15u;
+    let j16 = place + LANES * 16u;
+    let j17 = place + LANES * 17u;
+    let j18 = place + LANES * 18u;
+    let j19 = place + LANES * 19u;
+    let j20 = place + LANES * 20u;
+    let j21 = place + LANES * 21u;
+    let j22 = place + LANES * 22u;
+    let j23 = place + LANES * 23u;
+    let j24 = place + LANES * 24u;
+    let j25 = place + LANES * 25u;
+    let j26 = place + LANES * 26u;
+    let j27 = place + LANES * 27u;
+    let j28 = place + LANES * 28u;
+    let j29 = place + LANES * 29u;
+    let j30 = place + LANES * 30u;
+    let j31 = place + LANES * 31u;
+    var x0: f32;
+    if (j0 < row_length) {
+        x0 = x_edge_upto16[i * u.n + j0];
+    }
+    var x1: f32;
+    if (j1 < row_length) {
+        x1 = x_edge_upto16[i * u.n + j1];
+    }
+    var x2: f32;
+    if (j2 < row_length) {
+        x2 = x_edge_upto16[i * u.n + j2];
+    }
+    var x3: f32;
+    if (j3 < row_length) {
+        x3 = x_edge_upto16[i * u.n + j3];
+    }
+    var x4: f32;
+    if (j4 < row_length) {
+        x4 = x_edge_upto16[i * u.n + j4];
+    }
+    var x5: f32;
+    if (j5 < row_length) {
+        x5 = x_edge_upto16[i * u.n + j5];
+    }
+    var x6: f32;
+    if (j6 < row_length) {
+        x6 = x_edge_upto16[i * u.n + j6];
+    }
+    var x7: f32;
+    if (j7 < row_length) {
+        x7 = x_edge_upto16[i * u.n + j7];
+    }
+    var x8: f32;
+    if (j8 < row_length) {
+        x8 = x_edge_upto16[i * u.n + j8];
+    }
+    var x9: f32;
+    if (j9 < row_length) {
+        x9 = x_edge_upto16[i * u.n + j9];
+    }
+    var x10: f32;
+    if (j10 < row_length) {
+        x10 = x_edge_upto16[i * u.n + j10];
+    }
+    var x11: f32;
+    if (j11 < row_length) {
+        x11 = x_edge_upto16[i * u.n + j11];
+    }
+    var x12: f32;
+    if (j12 < row_length) {
+        x12 = x_edge_upto16[i * u.n + j12];
+    }
+    var x13: f32;
+    if (j13 < row_length) {
+        x13 = x_edge_upto16[i * u.n + j13];
+    }
+    var x14: f32;
+    if (j14 < row_length) {
+        x14 = x_edge_upto16[i * u.n + j14];
+    }
+    var x15: f32;
+    if (j15 < row_length) {
+        x15 = x_edge_upto16[i * u.n + j15];
+    }
+    var x16: f32;
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        x16 = x_edge_upto16[i * u.n + j16];
+    }
+    var x17: f32;
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        x17 = x_edge_upto16[i * u.n + j17];
+    }
+    var x18: f32;
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        x18 = x_edge_upto16[i * u.n + j18];
+    }
+    var x19: f32;
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        x19 = x_edge_upto16[i * u.n + j19];
+    }
+    var x20: f32;
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        x20 = x_edge_upto16[i * u.n + j20];
+    }
+    var x21: f32;
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        x21 = x_edge_upto16[i * u.n + j21];
+    }
+    var x22: f32;
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        x22 = x_edge_upto16[i * u.n + j22];
+    }
+    var x23: f32;
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        x23 = x_edge_upto16[i * u.n + j23];
+    }
+    var x24: f32;
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        x24 = x_edge_upto16[i * u.n + j24];
+    }
+    var x25: f32;
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        x25 = x_edge_upto16[i * u.n + j25];
+    }
+    var x26: f32;
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        x26 = x_edge_upto16[i * u.n + j26];
+    }
+    var x27: f32;
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        x27 = x_edge_upto16[i * u.n + j27];
+    }
+    var x28: f32;
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        x28 = x_edge_upto16[i * u.n + j28];
+    }
+    var x29: f32;
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        x29 = x_edge_upto16[i * u.n + j29];
+    }
+    var x30: f32;
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        x30 = x_edge_upto16[i * u.n + j30];
+    }
+    var x31: f32;
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        x31 = x_edge_upto16[i * u.n + j31];
+    }
+    var top_max_part = i32(-2147483648);
+    if (j0 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x0));
+    }
+    if (j1 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x1));
+    }
+    if (j2 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x2));
+    }
+    if (j3 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x3));
+    }
+    if (j4 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x4));
+    }
+    if (j5 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x5));
+    }
+    if (j6 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x6));
+    }
+    if (j7 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x7));
+    }
+    if (j8 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x8));
+    }
+    if (j9 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x9));
+    }
+    if (j10 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x10));
+    }
+    if (j11 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x11));
+    }
+    if (j12 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x12));
+    }
+    if (j13 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x13));
+    }
+    if (j14 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x14));
+    }
+    if (j15 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x15));
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x16));
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x17));
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x18));
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x19));
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x20));
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x21));
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x22));
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x23));
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x24));
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x25));
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x26));
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x27));
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x28));
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x29));
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x30));
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x31));
+    }
+    let top_max = row_max_upto(top_max_part, lane);
+    let top = max_value(top_max);
+    var y_new_sum_part = 0.0;
+    if (j0 < row_length) {
+        y_new_sum_part += exp(x0 - top);
+    }
+    if (j1 < row_length) {
+        y_new_sum_part += exp(x1 - top);
+    }
+    if (j2 < row_length) {
+        y_new_sum_part += exp(x2 - top);
+    }
+    if (j3 < row_length) {
+        y_new_sum_part += exp(x3 - top);
+    }
+    if (j4 < row_length) {
+        y_new_sum_part += exp(x4 - top);
+    }
+    if (j5 < row_length) {
+        y_new_sum_part += exp(x5 - top);
+    }
+    if (j6 < row_length) {
+        y_new_sum_part += exp(x6 - top);
+    }
+    if (j7 < row_length) {
+        y_new_sum_part += exp(x7 - top);
+    }
+    if (j8 < row_length) {
+        y_new_sum_part += exp(x8 - top);
+    }
+    if (j9 < row_length) {
+        y_new_sum_part += exp(x9 - top);
+    }
+    if (j10 < row_length) {
+        y_new_sum_part += exp(x10 - top);
+    }
+    if (j11 < row_length) {
+        y_new_sum_part += exp(x11 - top);
+    }
+    if (j12 < row_length) {
+        y_new_sum_part += exp(x12 - top);
+    }
+    if (j13 < row_length) {
+        y_new_sum_part += exp(x13 - top);
+    }
+    if (j14 < row_length) {
+        y_new_sum_part += exp(x14 - top);
+    }
+    if (j15 < row_length) {
+        y_new_sum_part += exp(x15 - top);
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        y_new_sum_part += exp(x16 - top);
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        y_new_sum_part += exp(x17 - top);
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        y_new_sum_part += exp(x18 - top);
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        y_new_sum_part += exp(x19 - top);
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        y_new_sum_part += exp(x20 - top);
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        y_new_sum_part += exp(x21 - top);
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        y_new_sum_part += exp(x22 - top);
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        y_new_sum_part += exp(x23 - top);
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        y_new_sum_part += exp(x24 - top);
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        y_new_sum_part += exp(x25 - top);
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        y_new_sum_part += exp(x26 - top);
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        y_new_sum_part += exp(x27 - top);
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        y_new_sum_part += exp(x28 - top);
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        y_new_sum_part += exp(x29 - top);
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        y_new_sum_part += exp(x30 - top);
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        y_new_sum_part += exp(x31 - top);
+    }
+    let y_new_sum = row_sum_upto(y_new_sum_part, lane);
+    let y_new = top + log(y_new_sum);
+    if (place == 0u && own < u.m) {
+        y[i] = y_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn edge(

@@ -313,8 +313,8 @@ fn upto32768(
     }
 }
 
-@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
-@group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
+@group(0) @binding(1) var<storage, read> x_edge_upto32768: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y_edge_upto32768: array<f32>;
 
 // An integer in the order of floats, and beyond all others what is not a number.
 fn max_rank(x: f32) -> i32 {
@@ -322,6 +322,506 @@ fn max_rank(x: f32) -> i32 {
     let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
     let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
     return select(rank, i32(0x7fffffff), nan);
+}
+
+// One row per workgroup, of up to 32768 elements, read once.
+@compute @workgroup_size(1024)
+fn edge_upto32768(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    let j0 = lane;
+    let j1 = lane + 1024u;
+    let j2 = lane + 2048u;
+    let j3 = lane + 3072u;
+    let j4 = lane + 4096u;
+    let j5 = lane + 5120u;
+    let j6 = lane + 6144u;
+    let j7 = lane + 7168u;
+    let j8 = lane + 8192u;
+    let j9 = lane + 9216u;
+    let j10 = lane + 10240u;
+    let j11 = lane + 11264u;
+    let j12 = lane + 12288u;
+    let j13 = lane + 13312u;
+    let j14 = lane + 14336u;
+    let j15 = lane + 15360u;
+    let j16 = lane + 16384u;
+    let j17 = lane + 17408u;
+    let j18 = lane + 18432u;
+    let j19 = lane + 19456u;
+    let j20 = lane + 20480u;
+    let j21 = lane + 21504u;
+    let j22 = lane + 22528u;
+    let j23 = lane + 23552u;
+    let j24 = lane + 24576u;
+    let j25 = lane + 25600u;
+    let j26 = lane + 26624u;
+    let j27 = lane + 27648u;
+    let j28 = lane + 28672u;
+    let j29 = lane + 29696u;
+    let j30 = lane + 30720u;
+    let j31 = lane + 31744u;
+    var x0: f32;
+    if (j0 < u.n) {
+        x0 = x_edge_upto32768[i * u.n + j0];
+    }
+    var x1: f32;
+    if (j1 < u.n) {
+        x1 = x_edge_upto32768[i * u.n + j1];
+    }
+    var x2: f32;
+    if (j2 < u.n) {
+        x2 = x_edge_upto32768[i * u.n + j2];
+    }
+    var x3: f32;
+    if (j3 < u.n) {
+        x3 = x_edge_upto32768[i * u.n + j3];
+    }
+    var x4: f32;
+    if (j4 < u.n) {
+        x4 = x_edge_upto32768[i * u.n + j4];
+    }
+    var x5: f32;
+    if (j5 < u.n) {
+        x5 = x_edge_upto32768[i * u.n + j5];
+    }
+    var x6: f32;
+    if (j6 < u.n) {
+        x6 = x_edge_upto32768[i * u.n + j6];
+    }
+    var x7: f32;
+    if (j7 < u.n) {
+        x7 = x_edge_upto32768[i * u.n + j7];
+    }
+    var x8: f32;
+    if (j8 < u.n) {
+        x8 = x_edge_upto32768[i * u.n + j8];
+    }
+    var x9: f32;
+    if (j9 < u.n) {
+        x9 = x_edge_upto32768[i * u.n + j9];
+    }
+    var x10: f32;
+    if (j10 < u.n) {
+        x10 = x_edge_upto32768[i * u.n + j10];
+    }
+    var x11: f32;
+    if (j11 < u.n) {
+        x11 = x_edge_upto32768[i * u.n + j11];
+    }
+    var x12: f32;
+    if (j12 < u.n) {
+        x12 = x_edge_upto32768[i * u.n + j12];
+    }
+    var x13: f32;
+    if (j13 < u.n) {
+        x13 = x_edge_upto32768[i * u.n + j13];
+    }
+    var x14: f32;
+    if (j14 < u.n) {
+        x14 = x_edge_upto32768[i * u.n + j14];
+    }
+    var x15: f32;
+    if (j15 < u.n) {
+        x15 = x_edge_upto32768[i * u.n + j15];
+    }
+    var x16: f32;
+    if (j16 < u.n) {
+        x16 = x_edge_upto32768[i * u.n + j16];
+    }
+    var x17: f32;
+    if (j17 < u.n) {
+        x17 = x_edge_upto32768[i * u.n + j17];
+    }
+    var x18: f32;
+    if (j18 < u.n) {
+        x18 = x_edge_upto32768[i * u.n + j18];
+    }
+    var x19: f32;
+    if (j19 < u.n) {
+        x19 = x_edge_upto32768[i * u.n + j19];
+    }
+    var x20: f32;
+    if (j20 < u.n) {
+        x20 = x_edge_upto32768[i * u.n + j20];
+    }
+    var x21: f32;
+    if (j21 < u.n) {
+        x21 = x_edge_upto32768[i * u.n + j21];
+    }
+    var x22: f32;
+    if (j22 < u.n) {
+        x22 = x_edge_upto32768[i * u.n + j22];
+    }
+    var x23: f32;
+    if (j23 < u.n) {
+        x23 = x_edge_upto32768[i * u.n + j23];
+    }
+    var x24: f32;
+    if (j24 < u.n) {
+        x24 = x_edge_upto32768[i * u.n + j24];
+    }
+    var x25: f32;
+    if (j25 < u.n) {
+        x25 = x_edge_upto32768[i * u.n + j25];
+    }
+    var x26: f32;
+    if (j26 < u.n) {
+        x26 = x_edge_upto32768[i * u.n + j26];
+    }
+    var x27: f32;
+    if (j27 < u.n) {
+        x27 = x_edge_upto32768[i * u.n + j27];
+    }
+    var x28: f32;
+    if (j28 < u.n) {
+        x28 = x_edge_upto32768[i * u.n + j28];
+    }
+    var x29: f32;
+    if (j29 < u.n) {
+        x29 = x_edge_upto32768[i * u.n + j29];
+    }
+    var x30: f32;
+    if (j30 < u.n) {
+        x30 = x_edge_upto32768[i * u.n + j30];
+    }
+    var x31: f32;
+    if (j31 < u.n) {
+        x31 = x_edge_upto32768[i * u.n + j31];
+    }
+    var top_max_part = i32(-2147483648);
+    if (j0 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x0));
+    }
+    if (j1 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x1));
+    }
+    if (j2 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x2));
+    }
+    if (j3 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x3));
+    }
+    if (j4 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x4));
+    }
+    if (j5 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x5));
+    }
+    if (j6 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x6));
+    }
+    if (j7 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x7));
+    }
+    if (j8 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x8));
+    }
+    if (j9 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x9));
+    }
+    if (j10 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x10));
+    }
+    if (j11 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x11));
+    }
+    if (j12 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x12));
+    }
+    if (j13 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x13));
+    }
+    if (j14 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x14));
+    }
+    if (j15 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x15));
+    }
+    if (j16 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x16));
+    }
+    if (j17 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x17));
+    }
+    if (j18 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x18));
+    }
+    if (j19 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x19));
+    }
+    if (j20 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x20));
+    }
+    if (j21 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x21));
+    }
+    if (j22 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x22));
+    }
+    if (j23 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x23));
+    }
+    if (j24 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x24));
+    }
+    if (j25 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x25));
+    }
+    if (j26 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x26));
+    }
+    if (j27 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x27));
+    }
+    if (j28 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x28));
+    }
+    if (j29 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x29));
+    }
+    if (j30 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x30));
+    }
+    if (j31 < u.n) {
+        top_max_part = max(top_max_part, max_rank(x31));
+    }
+    let top_max = row_max(top_max_part, lane, subgroup_size, subgroup_lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    if (j0 < u.n) {
+        total_part += exp(x0 - top);
+    }
+    if (j1 < u.n) {
+        total_part += exp(x1 - top);
+    }
+    if (j2 < u.n) {
+        total_part += exp(x2 - top);
+    }
+    if (j3 < u.n) {
+        total_part += exp(x3 - top);
+    }
+    if (j4 < u.n) {
+        total_part += exp(x4 - top);
+    }
+    if (j5 < u.n) {
+        total_part += exp(x5 - top);
+    }
+    if (j6 < u.n) {
+        total_part += exp(x6 - top);
+    }
+    if (j7 < u.n) {
+        total_part += exp(x7 - top);
+    }
+    if (j8 < u.n) {
+        total_part += exp(x8 - top);
+    }
+    if (j9 < u.n) {
+        total_part += exp(x9 - top);
+    }
+    if (j10 < u.n) {
+        total_part += exp(x10 - top);
+    }
+    if (j11 < u.n) {
+        total_part += exp(x11 - top);
+    }
+    if (j12 < u.n) {
+        total_part += exp(x12 - top);
+    }
+    if (j13 < u.n) {
+        total_part += exp(x13 - top);
+    }
+    if (j14 < u.n) {
+        total_part += exp(x14 - top);
+    }
+    if (j15 < u.n) {
+        total_part += exp(x15 - top);
+    }
+    if (j16 < u.n) {
+        total_part += exp(x16 - top);
+    }
+    if (j17 < u.n) {
+        total_part += exp(x17 - top);
+    }
+    if (j18 < u.n) {
+        total_part += exp(x18 - top);
+    }
+    if (j19 < u.n) {
+        total_part += exp(x19 - top);
+    }
+    if (j20 < u.n) {
+        total_part += exp(x20 - top);
+    }
+    if (j21 < u.n) {
+        total_part += exp(x21 - top);
+    }
+    if (j22 < u.n) {
+        total_part += exp(x22 - top);
+    }
+    if (j23 < u.n) {
+        total_part += exp(x23 - top);
+    }
+    if (j24 < u.n) {
+        total_part += exp(x24 - top);
+    }
+    if (j25 < u.n) {
+        total_part += exp(x25 - top);
+    }
+    if (j26 < u.n) {
+        total_part += exp(x26 - top);
+    }
+    if (j27 < u.n) {
+        total_part += exp(x27 - top);
+    }
+    if (j28 < u.n) {
+        total_part += exp(x28 - top);
+    }
+    if (j29 < u.n) {
+        total_part += exp(x29 - top);
+    }
+    if (j30 < u.n) {
+        total_part += exp(x30 - top);
+    }
+    if (j31 < u.n) {
+        total_part += exp(x31 - top);
+    }
+    let total = row_sum(total_part, lane, subgroup_size, subgroup_lane);
+    if (j0 < u.n) {
+        let y_new = exp(x0 - top) / total;
+        y_edge_upto32768[i * u.n + j0] = y_new;
+    }
+    if (j1 < u.n) {
+        let y_new = exp(x1 - top) / total;
+        y_edge_upto32768[i * u.n + j1] = y_new;
+    }
+    if (j2 < u.n) {
+        let y_new = exp(x2 - top) / total;
+        y_edge_upto32768[i * u.n + j2] = y_new;
+    }
+    if (j3 < u.n) {
+        let y_new = exp(x3 - top) / total;
+        y_edge_upto32768[i * u.n + j3] = y_new;
+    }
+    if (j4 < u.n) {
+        let y_new = exp(x4 - top) / total;
+        y_edge_upto32768[i * u.n + j4] = y_new;
+    }
+    if (j5 < u.n) {
+        let y_new = exp(x5 - top) / total;
+        y_edge_upto32768[i * u.n + j5] = y_new;
+    }
+    if (j6 < u.n) {
+        let y_new = exp(x6 - top) / total;
+        y_edge_upto32768[i * u.n + j6] = y_new;
+    }
+    if (j7 < u.n) {
+        let y_new = exp(x7 - top) / total;
+        y_edge_upto32768[i * u.n + j7] = y_new;
+    }
+    if (j8 < u.n) {
+        let y_new = exp(x8 - top) / total;
+        y_edge_upto32768[i * u.n + j8] = y_new;
+    }
+    if (j9 < u.n) {
+        let y_new = exp(x9 - top) / total;
+        y_edge_upto32768[i * u.n + j9] = y_new;
+    }
+    if (j10 < u.n) {
+        let y_new = exp(x10 - top) / total;
+        y_edge_upto32768[i * u.n + j10] = y_new;
+    }
+    if (j11 < u.n) {
+        let y_new = exp(x11 - top) / total;
+        y_edge_upto32768[i * u.n + j11] = y_new;
+    }
+    if (j12 < u.n) {
+        let y_new = exp(x12 - top) / total;
+        y_edge_upto32768[i * u.n + j12] = y_new;
+    }
+    if (j13 < u.n) {
+        let y_new = exp(x13 - top) / total;
+        y_edge_upto32768[i * u.n + j13] = y_new;
+    }
+    if (j14 < u.n) {
+        let y_new = exp(x14 - top) / total;
+        y_edge_upto32768[i * u.n + j14] = y_new;
+    }
+    if (j15 < u.n) {
+        let y_new = exp(x15 - top) / total;
+        y_edge_upto32768[i * u.n + j15] = y_new;
+    }
+    if (j16 < u.n) {
+        let y_new = exp(x16 - top) / total;
+        y_edge_upto32768[i * u.n + j16] = y_new;
+    }
+    if (j17 < u.n) {
+        let y_new = exp(x17 - top) / total;
+        y_edge_upto32768[i * u.n + j17] = y_new;
+    }
+    if (j18 < u.n) {
+        let y_new = exp(x18 - top) / total;
+        y_edge_upto32768[i * u.n + j18] = y_new;
+    }
+    if (j19 < u.n) {
+        let y_new = exp(x19 - top) / total;
+        y_edge_upto32768[i * u.n + j19] = y_new;
+    }
+    if (j20 < u.n) {
+        let y_new = exp(x20 - top) / total;
+        y_edge_upto32768[i * u.n + j20] = y_new;
+    }
+    if (j21 < u.n) {
+        let y_new = exp(x21 - top) / total;
+        y_edge_upto32768[i * u.n + j21] = y_new;
+    }
+    if (j22 < u.n) {
+        let y_new = exp(x22 - top) / total;
+        y_edge_upto32768[i * u.n + j22] = y_new;
+    }
+    if (j23 < u.n) {
+        let y_new = exp(x23 - top) / total;
+        y_edge_upto32768[i * u.n + j23] = y_new;
+    }
+    if (j24 < u.n) {
+        let y_new = exp(x24 - top) / total;
+        y_edge_upto32768[i * u.n + j24] = y_new;
+    }
+    if (j25 < u.n) {
+        let y_new = exp(x25 - top) / total;
+        y_edge_upto32768[i * u.n + j25] = y_new;
+    }
+    if (j26 < u.n) {
+        let y_new = exp(x26 - top) / total;
+        y_edge_upto32768[i * u.n + j26] = y_new;
+    }
+    if (j27 < u.n) {
+        let y_new = exp(x27 - top) / total;
+        y_edge_upto32768[i * u.n + j27] = y_new;
+    }
+    if (j28 < u.n) {
+        let y_new = exp(x28 - top) / total;
+        y_edge_upto32768[i * u.n + j28] = y_new;
+    }
+    if (j29 < u.n) {
+        let y_new = exp(x29 - top) / total;
+        y_edge_upto32768[i * u.n + j29] = y_new;
+    }
+    if (j30 < u.n) {
+        let y_new = exp(x30 - top) / total;
+        y_edge_upto32768[i * u.n + j30] = y_new;
+    }
+    if (j31 < u.n) {
+        let y_new = exp(x31 - top) / total;
+        y_edge_upto32768[i * u.n + j31] = y_new;
+    }
 }
 
 // One row per workgroup, read by each pass.
@@ -346,34 +846,34 @@ fn edge(
         let j5 = j + 5120u;
         let j6 = j + 6144u;
         let j7 = j + 7168u;
-        let x0 = x_edge[i * u.n + j];
+        let x0 = x_edge_upto32768[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge[i * u.n + j1];
+            x1 = x_edge_upto32768[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge[i * u.n + j2];
+            x2 = x_edge_upto32768[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge[i * u.n + j3];
+            x3 = x_edge_upto32768[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge[i * u.n + j4];
+            x4 = x_edge_upto32768[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge[i * u.n + j5];
+            x5 = x_edge_upto32768[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge[i * u.n + j6];
+            x6 = x_edge_upto32768[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge[i * u.n + j7];
+            x7 = x_edge_upto32768[i * u.n + j7];
         }
         top_max_part = max(top_max_part, max_rank(x0));
         if (j1 < u.n) {
@@ -409,34 +909,34 @@ fn edge(
         let j5 = j + 5120u;
         let j6 = j + 6144u;
         let j7 = j + 7168u;
-        let x0 = x_edge[i * u.n + j];
+        let x0 = x_edge_upto32768[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge[i * u.n + j1];
+            x1 = x_edge_upto32768[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge[i * u.n + j2];
+            x2 = x_edge_upto32768[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge[i * u.n + j3];
+            x3 = x_edge_upto32768[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge[i * u.n + j4];
+            x4 = x_edge_upto32768[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge[i * u.n + j5];
+            x5 = x_edge_upto32768[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge[i * u.n + j6];
+            x6 = x_edge_upto32768[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge[i * u.n + j7];
+            x7 = x_edge_upto32768[i * u.n + j7];
         }
         total_part += exp(x0 - top);
         if (j1 < u.n) {
@@ -470,64 +970,64 @@ fn edge(
         let j5 = j + 5120u;
         let j6 = j + 6144u;
         let j7 = j + 7168u;
-        let x0 = x_edge[i * u.n + j];
+        let x0 = x_edge_upto32768[i * u.n + j];
         var x1: f32;
         if (j1 < u.n) {
-            x1 = x_edge[i * u.n + j1];
+            x1 = x_edge_upto32768[i * u.n + j1];
         }
         var x2: f32;
         if (j2 < u.n) {
-            x2 = x_edge[i * u.n + j2];
+            x2 = x_edge_upto32768[i * u.n + j2];
         }
         var x3: f32;
         if (j3 < u.n) {
-            x3 = x_edge[i * u.n + j3];
+            x3 = x_edge_upto32768[i * u.n + j3];
         }
         var x4: f32;
         if (j4 < u.n) {
-            x4 = x_edge[i * u.n + j4];
+            x4 = x_edge_upto32768[i * u.n + j4];
         }
         var x5: f32;
         if (j5 < u.n) {
-            x5 = x_edge[i * u.n + j5];
+            x5 = x_edge_upto32768[i * u.n + j5];
         }
         var x6: f32;
         if (j6 < u.n) {
-            x6 = x_edge[i * u.n + j6];
+            x6 = x_edge_upto32768[i * u.n + j6];
         }
         var x7: f32;
         if (j7 < u.n) {
-            x7 = x_edge[i * u.n + j7];
+            x7 = x_edge_upto32768[i * u.n + j7];
         }
         let y_new = exp(x0 - top) / total;
-        y_edge[i * u.n + j] = y_new;
+        y_edge_upto32768[i * u.n + j] = y_new;
         if (j1 < u.n) {
             let y_new = exp(x1 - top) / total;
-            y_edge[i * u.n + j1] = y_new;
+            y_edge_upto32768[i * u.n + j1] = y_new;
         }
         if (j2 < u.n) {
             let y_new = exp(x2 - top) / total;
-            y_edge[i * u.n + j2] = y_new;
+            y_edge_upto32768[i * u.n + j2] = y_new;
         }
         if (j3 < u.n) {
             let y_new = exp(x3 - top) / total;
-            y_edge[i * u.n + j3] = y_new;
+            y_edge_upto32768[i * u.n + j3] = y_new;
         }
         if (j4 < u.n) {
             let y_new = exp(x4 - top) / total;
-            y_edge[i * u.n + j4] = y_new;
+            y_edge_upto32768[i * u.n + j4] = y_new;
         }
         if (j5 < u.n) {
             let y_new = exp(x5 - top) / total;
-            y_edge[i * u.n + j5] = y_new;
+            y_edge_upto32768[i * u.n + j5] = y_new;
         }
         if (j6 < u.n) {
             let y_new = exp(x6 - top) / total;
-            y_edge[i * u.n + j6] = y_new;
+            y_edge_upto32768[i * u.n + j6] = y_new;
         }
         if (j7 < u.n) {
             let y_new = exp(x7 - top) / total;
-            y_edge[i * u.n + j7] = y_new;
+            y_edge_upto32768[i * u.n + j7] = y_new;
         }
     }
 }

@@ -475,6 +475,284 @@ fn edge_upto(
     }
 }
 
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.n) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place_ = lane % LANES;
+    let i = min(own, u.n - 1u);
+    let row_length = select(0u, u.n, own < u.n);
+    let j0 = place_;
+    let j1 = place_ + LANES;
+    let j2 = place_ + LANES * 2u;
+    let j3 = place_ + LANES * 3u;
+    let j4 = place_ + LANES * 4u;
+    let j5 = place_ + LANES * 5u;
+    let j6 = place_ + LANES * 6u;
+    let j7 = place_ + LANES * 7u;
+    let j8 = place_ + LANES * 8u;
+    let j9 = place_ + LANES * 9u;
+    let j10 = place_ + LANES * 10u;
+    let j11 = place_ + LANES * 11u;
+    let j12 = place_ + LANES * 12u;
+    let j13 = place_ + LANES * 13u;
+    let j14 = place_ + LANES * 14u;
+    let j15 = place_ + LANES * 15u;
+    let j16 = place_ + LANES * 16u;
+    let j17 = place_ + LANES * 17u;
+    let j18 = place_ + LANES * 18u;
+    let j19 = place_ + LANES * 19u;
+    let j20 = place_ + LANES * 20u;
+    let j21 = place_ + LANES * 21u;
+    let j22 = place_ + LANES * 22u;
+    let j23 = place_ + LANES * 23u;
+    let j24 = place_ + LANES * 24u;
+    let j25 = place_ + LANES * 25u;
+    let j26 = place_ + LANES * 26u;
+    let j27 = place_ + LANES * 27u;
+    let j28 = place_ + LANES * 28u;
+    let j29 = place_ + LANES * 29u;
+    let j30 = place_ + LANES * 30u;
+    let j31 = place_ + LANES * 31u;
+    var order0: u32;
+    if (j0 < row_length) {
+        order0 = order_edge_upto16[j0];
+    }
+    var order1: u32;
+    if (j1 < row_length) {
+        order1 = order_edge_upto16[j1];
+    }
+    var order2: u32;
+    if (j2 < row_length) {
+        order2 = order_edge_upto16[j2];
+    }
+    var order3: u32;
+    if (j3 < row_length) {
+        order3 = order_edge_upto16[j3];
+    }
+    var order4: u32;
+    if (j4 < row_length) {
+        order4 = order_edge_upto16[j4];
+    }
+    var order5: u32;
+    if (j5 < row_length) {
+        order5 = order_edge_upto16[j5];
+    }
+    var order6: u32;
+    if (j6 < row_length) {
+        order6 = order_edge_upto16[j6];
+    }
+    var order7: u32;
+    if (j7 < row_length) {
+        order7 = order_edge_upto16[j7];
+    }
+    var order8: u32;
+    if (j8 < row_length) {
+        order8 = order_edge_upto16[j8];
+    }
+    var order9: u32;
+    if (j9 < row_length) {
+        order9 = order_edge_upto16[j9];
+    }
+    var order10: u32;
+    if (j10 < row_length) {
+        order10 = order_edge_upto16[j10];
+    }
+    var order11: u32;
+    if (j11 < row_length) {
+        order11 = order_edge_upto16[j11];
+    }
+    var order12: u32;
+    if (j12 < row_length) {
+        order12 = order_edge_upto16[j12];
+    }
+    var order13: u32;
+    if (j13 < row_length) {
+        order13 = order_edge_upto16[j13];
+    }
+    var order14: u32;
+    if (j14 < row_length) {
+        order14 = order_edge_upto16[j14];
+    }
+    var order15: u32;
+    if (j15 < row_length) {
+        order15 = order_edge_upto16[j15];
+    }
+    var order16: u32;
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        order16 = order_edge_upto16[j16];
+    }
+    var order17: u32;
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        order17 = order_edge_upto16[j17];
+    }
+    var order18: u32;
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        order18 = order_edge_upto16[j18];
+    }
+    var order19: u32;
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        order19 = order_edge_upto16[j19];
+    }
+    var order20: u32;
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        order20 = order_edge_upto16[j20];
+    }
+    var order21: u32;
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        order21 = order_edge_upto16[j21];
+    }
+    var order22: u32;
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        order22 = order_edge_upto16[j22];
+    }
+    var order23: u32;
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        order23 = order_edge_upto16[j23];
+    }
+    var order24: u32;
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        order24 = order_edge_upto16[j24];
+    }
+    var order25: u32;
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        order25 = order_edge_upto16[j25];
+    }
+    var order26: u32;
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        order26 = order_edge_upto16[j26];
+    }
+    var order27: u32;
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        order27 = order_edge_upto16[j27];
+    }
+    var order28: u32;
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        order28 = order_edge_upto16[j28];
+    }
+    var order29: u32;
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        order29 = order_edge_upto16[j29];
+    }
+    var order30: u32;
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        order30 = order_edge_upto16[j30];
+    }
+    var order31: u32;
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        order31 = order_edge_upto16[j31];
+    }
+    var place_new_part = 0i;
+    if (j0 < row_length) {
+        place_new_part += select(0, 1, order0 / u.length < order_edge_upto16[i] / u.length || (order0 / u.length == order_edge_upto16[i] / u.length && i32(j0) < i32(i)));
+    }
+    if (j1 < row_length) {
+        place_new_part += select(0, 1, order1 / u.length < order_edge_upto16[i] / u.length || (order1 / u.length == order_edge_upto16[i] / u.length && i32(j1) < i32(i)));
+    }
+    if (j2 < row_length) {
+        place_new_part += select(0, 1, order2 / u.length < order_edge_upto16[i] / u.length || (order2 / u.length == order_edge_upto16[i] / u.length && i32(j2) < i32(i)));
+    }
+    if (j3 < row_length) {
+        place_new_part += select(0, 1, order3 / u.length < order_edge_upto16[i] / u.length || (order3 / u.length == order_edge_upto16[i] / u.length && i32(j3) < i32(i)));
+    }
+    if (j4 < row_length) {
+        place_new_part += select(0, 1, order4 / u.length < order_edge_upto16[i] / u.length || (order4 / u.length == order_edge_upto16[i] / u.length && i32(j4) < i32(i)));
+    }
+    if (j5 < row_length) {
+        place_new_part += select(0, 1, order5 / u.length < order_edge_upto16[i] / u.length || (order5 / u.length == order_edge_upto16[i] / u.length && i32(j5) < i32(i)));
+    }
+    if (j6 < row_length) {
+        place_new_part += select(0, 1, order6 / u.length < order_edge_upto16[i] / u.length || (order6 / u.length == order_edge_upto16[i] / u.length && i32(j6) < i32(i)));
+    }
+    if (j7 < row_length) {
+        place_new_part += select(0, 1, order7 / u.length < order_edge_upto16[i] / u.length || (order7 / u.length == order_edge_upto16[i] / u.length && i32(j7) < i32(i)));
+    }
+    if (j8 < row_length) {
+        place_new_part += select(0, 1, order8 / u.length < order_edge_upto16[i] / u.length || (order8 / u.length == order_edge_upto16[i] / u.length && i32(j8) < i32(i)));
+    }
+    if (j9 < row_length) {
+        place_new_part += select(0, 1, order9 / u.length < order_edge_upto16[i] / u.length || (order9 / u.length == order_edge_upto16[i] / u.length && i32(j9) < i32(i)));
+    }
+    if (j10 < row_length) {
+        place_new_part += select(0, 1, order10 / u.length < order_edge_upto16[i] / u.length || (order10 / u.length == order_edge_upto16[i] / u.length && i32(j10) < i32(i)));
+    }
+    if (j11 < row_length) {
+        place_new_part += select(0, 1, order11 / u.length < order_edge_upto16[i] / u.length || (order11 / u.length == order_edge_upto16[i] / u.length && i32(j11) < i32(i)));
+    }
+    if (j12 < row_length) {
+        place_new_part += select(0, 1, order12 / u.length < order_edge_upto16[i] / u.length || (order12 / u.length == order_edge_upto16[i] / u.length && i32(j12) < i32(i)));
+    }
+    if (j13 < row_length) {
+        place_new_part += select(0, 1, order13 / u.length < order_edge_upto16[i] / u.length || (order13 / u.length == order_edge_upto16[i] / u.length && i32(j13) < i32(i)));
+    }
+    if (j14 < row_length) {
+        place_new_part += select(0, 1, order14 / u.length < order_edge_upto16[i] / u.length || (order14 / u.length == order_edge_upto16[i] / u.length && i32(j14) < i32(i)));
+    }
+    if (j15 < row_length) {
+        place_new_part += select(0, 1, order15 / u.length < order_edge_upto16[i] / u.length || (order15 / u.length == order_edge_upto16[i] / u.length && i32(j15) < i32(i)));
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        place_new_part += select(0, 1, order16 / u.length < order_edge_upto16[i] / u.length || (order16 / u.length == order_edge_upto16[i] / u.length && i32(j16) < i32(i)));
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        place_new_part += select(0, 1, order17 / u.length < order_edge_upto16[i] / u.length || (order17 / u.length == order_edge_upto16[i] / u.length && i32(j17) < i32(i)));
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        place_new_part += select(0, 1, order18 / u.length < order_edge_upto16[i] / u.length || (order18 / u.length == order_edge_upto16[i] / u.length && i32(j18) < i32(i)));
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        place_new_part += select(0, 1, order19 / u.length < order_edge_upto16[i] / u.length || (order19 / u.length == order_edge_upto16[i] / u.length && i32(j19) < i32(i)));
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        place_new_part += select(0, 1, order20 / u.length < order_edge_upto16[i] / u.length || (order20 / u.length == order_edge_upto16[i] / u.length && i32(j20) < i32(i)));
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        place_new_part += select(0, 1, order21 / u.length < order_edge_upto16[i] / u.length || (order21 / u.length == order_edge_upto16[i] / u.length && i32(j21) < i32(i)));
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        place_new_part += select(0, 1, order22 / u.length < order_edge_upto16[i] / u.length || (order22 / u.length == order_edge_upto16[i] / u.length && i32(j22) < i32(i)));
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        place_new_part += select(0, 1, order23 / u.length < order_edge_upto16[i] / u.length || (order23 / u.length == order_edge_upto16[i] / u.length && i32(j23) < i32(i)));
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        place_new_part += select(0, 1, order24 / u.length < order_edge_upto16[i] / u.length || (order24 / u.length == order_edge_upto16[i] / u.length && i32(j24) < i32(i)));
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        place_new_part += select(0, 1, order25 / u.length < order_edge_upto16[i] / u.length || (order25 / u.length == order_edge_upto16[i] / u.length && i32(j25) < i32(i)));
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        place_new_part += select(0, 1, order26 / u.length < order_edge_upto16[i] / u.length || (order26 / u.length == order_edge_upto16[i] / u.length && i32(j26) < i32(i)));
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        place_new_part += select(0, 1, order27 / u.length < order_edge_upto16[i] / u.length || (order27 / u.length == order_edge_upto16[i] / u.length && i32(j27) < i32(i)));
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        place_new_part += select(0, 1, order28 / u.length < order_edge_upto16[i] / u.length || (order28 / u.length == order_edge_upto16[i] / u.length && i32(j28) < i32(i)));
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        place_new_part += select(0, 1, order29 / u.length < order_edge_upto16[i] / u.length || (order29 / u.length == order_edge_upto16[i] / u.length && i32(j29) < i32(i)));
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        place_new_part += select(0, 1, order30 / u.length < order_edge_upto16[i] / u.length || (order30 / u.length == order_edge_upto16[i] / u.length && i32(j30) < i32(i)));
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        place_new_part += select(0, 1, order31 / u.length < order_edge_upto16[i] / u.length || (order31 / u.length == order_edge_upto16[i] / u.length && i32(j31) < i32(i)));
+    }
+    let place_new = row_sum_upto(place_new_part, lane);
+    if (place_ == 0u && own < u.n) {
+        place[i] = place_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn edge(

@@ -479,6 +479,285 @@ fn edge_upto(
     }
 }
 
+// LANES of a workgroup per row, which is read once.
+// Also run for argsort_i32, stage place: rows.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.n) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place_ = lane % LANES;
+    let i = min(own, u.n - 1u);
+    let row_length = select(0u, u.n, own < u.n);
+    let j0 = place_;
+    let j1 = place_ + LANES;
+    let j2 = place_ + LANES * 2u;
+    let j3 = place_ + LANES * 3u;
+    let j4 = place_ + LANES * 4u;
+    let j5 = place_ + LANES * 5u;
+    let j6 = place_ + LANES * 6u;
+    let j7 = place_ + LANES * 7u;
+    let j8 = place_ + LANES * 8u;
+    let j9 = place_ + LANES * 9u;
+    let j10 = place_ + LANES * 10u;
+    let j11 = place_ + LANES * 11u;
+    let j12 = place_ + LANES * 12u;
+    let j13 = place_ + LANES * 13u;
+    let j14 = place_ + LANES * 14u;
+    let j15 = place_ + LANES * 15u;
+    let j16 = place_ + LANES * 16u;
+    let j17 = place_ + LANES * 17u;
+    let j18 = place_ + LANES * 18u;
+    let j19 = place_ + LANES * 19u;
+    let j20 = place_ + LANES * 20u;
+    let j21 = place_ + LANES * 21u;
+    let j22 = place_ + LANES * 22u;
+    let j23 = place_ + LANES * 23u;
+    let j24 = place_ + LANES * 24u;
+    let j25 = place_ + LANES * 25u;
+    let j26 = place_ + LANES * 26u;
+    let j27 = place_ + LANES * 27u;
+    let j28 = place_ + LANES * 28u;
+    let j29 = place_ + LANES * 29u;
+    let j30 = place_ + LANES * 30u;
+    let j31 = place_ + LANES * 31u;
+    var x0: i32;
+    if (j0 < row_length) {
+        x0 = x_edge_upto16[j0];
+    }
+    var x1: i32;
+    if (j1 < row_length) {
+        x1 = x_edge_upto16[j1];
+    }
+    var x2: i32;
+    if (j2 < row_length) {
+        x2 = x_edge_upto16[j2];
+    }
+    var x3: i32;
+    if (j3 < row_length) {
+        x3 = x_edge_upto16[j3];
+    }
+    var x4: i32;
+    if (j4 < row_length) {
+        x4 = x_edge_upto16[j4];
+    }
+    var x5: i32;
+    if (j5 < row_length) {
+        x5 = x_edge_upto16[j5];
+    }
+    var x6: i32;
+    if (j6 < row_length) {
+        x6 = x_edge_upto16[j6];
+    }
+    var x7: i32;
+    if (j7 < row_length) {
+        x7 = x_edge_upto16[j7];
+    }
+    var x8: i32;
+    if (j8 < row_length) {
+        x8 = x_edge_upto16[j8];
+    }
+    var x9: i32;
+    if (j9 < row_length) {
+        x9 = x_edge_upto16[j9];
+    }
+    var x10: i32;
+    if (j10 < row_length) {
+        x10 = x_edge_upto16[j10];
+    }
+    var x11: i32;
+    if (j11 < row_length) {
+        x11 = x_edge_upto16[j11];
+    }
+    var x12: i32;
+    if (j12 < row_length) {
+        x12 = x_edge_upto16[j12];
+    }
+    var x13: i32;
+    if (j13 < row_length) {
+        x13 = x_edge_upto16[j13];
+    }
+    var x14: i32;
+    if (j14 < row_length) {
+        x14 = x_edge_upto16[j14];
+    }
+    var x15: i32;
+    if (j15 < row_length) {
+        x15 = x_edge_upto16[j15];
+    }
+    var x16: i32;
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        x16 = x_edge_upto16[j16];
+    }
+    var x17: i32;
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        x17 = x_edge_upto16[j17];
+    }
+    var x18: i32;
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        x18 = x_edge_upto16[j18];
+    }
+    var x19: i32;
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        x19 = x_edge_upto16[j19];
+    }
+    var x20: i32;
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        x20 = x_edge_upto16[j20];
+    }
+    var x21: i32;
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        x21 = x_edge_upto16[j21];
+    }
+    var x22: i32;
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        x22 = x_edge_upto16[j22];
+    }
+    var x23: i32;
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        x23 = x_edge_upto16[j23];
+    }
+    var x24: i32;
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        x24 = x_edge_upto16[j24];
+    }
+    var x25: i32;
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        x25 = x_edge_upto16[j25];
+    }
+    var x26: i32;
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        x26 = x_edge_upto16[j26];
+    }
+    var x27: i32;
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        x27 = x_edge_upto16[j27];
+    }
+    var x28: i32;
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        x28 = x_edge_upto16[j28];
+    }
+    var x29: i32;
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        x29 = x_edge_upto16[j29];
+    }
+    var x30: i32;
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        x30 = x_edge_upto16[j30];
+    }
+    var x31: i32;
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        x31 = x_edge_upto16[j31];
+    }
+    var place_new_part = 0i;
+    if (j0 < row_length) {
+        place_new_part += select(0, 1, x0 < x_edge_upto16[i] || (x0 == x_edge_upto16[i] && i32(j0) < i32(i)));
+    }
+    if (j1 < row_length) {
+        place_new_part += select(0, 1, x1 < x_edge_upto16[i] || (x1 == x_edge_upto16[i] && i32(j1) < i32(i)));
+    }
+    if (j2 < row_length) {
+        place_new_part += select(0, 1, x2 < x_edge_upto16[i] || (x2 == x_edge_upto16[i] && i32(j2) < i32(i)));
+    }
+    if (j3 < row_length) {
+        place_new_part += select(0, 1, x3 < x_edge_upto16[i] || (x3 == x_edge_upto16[i] && i32(j3) < i32(i)));
+    }
+    if (j4 < row_length) {
+        place_new_part += select(0, 1, x4 < x_edge_upto16[i] || (x4 == x_edge_upto16[i] && i32(j4) < i32(i)));
+    }
+    if (j5 < row_length) {
+        place_new_part += select(0, 1, x5 < x_edge_upto16[i] || (x5 == x_edge_upto16[i] && i32(j5) < i32(i)));
+    }
+    if (j6 < row_length) {
+        place_new_part += select(0, 1, x6 < x_edge_upto16[i] || (x6 == x_edge_upto16[i] && i32(j6) < i32(i)));
+    }
+    if (j7 < row_length) {
+        place_new_part += select(0, 1, x7 < x_edge_upto16[i] || (x7 == x_edge_upto16[i] && i32(j7) < i32(i)));
+    }
+    if (j8 < row_length) {
+        place_new_part += select(0, 1, x8 < x_edge_upto16[i] || (x8 == x_edge_upto16[i] && i32(j8) < i32(i)));
+    }
+    if (j9 < row_length) {
+        place_new_part += select(0, 1, x9 < x_edge_upto16[i] || (x9 == x_edge_upto16[i] && i32(j9) < i32(i)));
+    }
+    if (j10 < row_length) {
+        place_new_part += select(0, 1, x10 < x_edge_upto16[i] || (x10 == x_edge_upto16[i] && i32(j10) < i32(i)));
+    }
+    if (j11 < row_length) {
+        place_new_part += select(0, 1, x11 < x_edge_upto16[i] || (x11 == x_edge_upto16[i] && i32(j11) < i32(i)));
+    }
+    if (j12 < row_length) {
+        place_new_part += select(0, 1, x12 < x_edge_upto16[i] || (x12 == x_edge_upto16[i] && i32(j12) < i32(i)));
+    }
+    if (j13 < row_length) {
+        place_new_part += select(0, 1, x13 < x_edge_upto16[i] || (x13 == x_edge_upto16[i] && i32(j13) < i32(i)));
+    }
+    if (j14 < row_length) {
+        place_new_part += select(0, 1, x14 < x_edge_upto16[i] || (x14 == x_edge_upto16[i] && i32(j14) < i32(i)));
+    }
+    if (j15 < row_length) {
+        place_new_part += select(0, 1, x15 < x_edge_upto16[i] || (x15 == x_edge_upto16[i] && i32(j15) < i32(i)));
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        place_new_part += select(0, 1, x16 < x_edge_upto16[i] || (x16 == x_edge_upto16[i] && i32(j16) < i32(i)));
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        place_new_part += select(0, 1, x17 < x_edge_upto16[i] || (x17 == x_edge_upto16[i] && i32(j17) < i32(i)));
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        place_new_part += select(0, 1, x18 < x_edge_upto16[i] || (x18 == x_edge_upto16[i] && i32(j18) < i32(i)));
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        place_new_part += select(0, 1, x19 < x_edge_upto16[i] || (x19 == x_edge_upto16[i] && i32(j19) < i32(i)));
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        place_new_part += select(0, 1, x20 < x_edge_upto16[i] || (x20 == x_edge_upto16[i] && i32(j20) < i32(i)));
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        place_new_part += select(0, 1, x21 < x_edge_upto16[i] || (x21 == x_edge_upto16[i] && i32(j21) < i32(i)));
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        place_new_part += select(0, 1, x22 < x_edge_upto16[i] || (x22 == x_edge_upto16[i] && i32(j22) < i32(i)));
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        place_new_part += select(0, 1, x23 < x_edge_upto16[i] || (x23 == x_edge_upto16[i] && i32(j23) < i32(i)));
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        place_new_part += select(0, 1, x24 < x_edge_upto16[i] || (x24 == x_edge_upto16[i] && i32(j24) < i32(i)));
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        place_new_part += select(0, 1, x25 < x_edge_upto16[i] || (x25 == x_edge_upto16[i] && i32(j25) < i32(i)));
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        place_new_part += select(0, 1, x26 < x_edge_upto16[i] || (x26 == x_edge_upto16[i] && i32(j26) < i32(i)));
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        place_new_part += select(0, 1, x27 < x_edge_upto16[i] || (x27 == x_edge_upto16[i] && i32(j27) < i32(i)));
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        place_new_part += select(0, 1, x28 < x_edge_upto16[i] || (x28 == x_edge_upto16[i] && i32(j28) < i32(i)));
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        place_new_part += select(0, 1, x29 < x_edge_upto16[i] || (x29 == x_edge_upto16[i] && i32(j29) < i32(i)));
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        place_new_part += select(0, 1, x30 < x_edge_upto16[i] || (x30 == x_edge_upto16[i] && i32(j30) < i32(i)));
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        place_new_part += select(0, 1, x31 < x_edge_upto16[i] || (x31 == x_edge_upto16[i] && i32(j31) < i32(i)));
+    }
+    let place_new = row_sum_upto(place_new_part, lane);
+    if (place_ == 0u && own < u.n) {
+        place[i] = place_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 // Also run for argsort_i32, stage place: rows.
 @compute @workgroup_size(256)

@@ -491,6 +491,417 @@ fn edge_upto(
     }
 }
 
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    let j8 = place + LANES * 8u;
+    let j9 = place + LANES * 9u;
+    let j10 = place + LANES * 10u;
+    let j11 = place + LANES * 11u;
+    let j12 = place + LANES * 12u;
+    let j13 = place + LANES * 13u;
+    let j14 = place + LANES * 14u;
+    let j15 = place + LANES * 15u;
+    let j16 = place + LANES * 16u;
+    let j17 = place + LANES * 17u;
+    let j18 = place + LANES * 18u;
+    let j19 = place + LANES * 19u;
+    let j20 = place + LANES * 20u;
+    let j21 = place + LANES * 21u;
+    let j22 = place + LANES * 22u;
+    let j23 = place + LANES * 23u;
+    let j24 = place + LANES * 24u;
+    let j25 = place + LANES * 25u;
+    let j26 = place + LANES * 26u;
+    let j27 = place + LANES * 27u;
+    let j28 = place + LANES * 28u;
+    let j29 = place + LANES * 29u;
+    let j30 = place + LANES * 30u;
+    let j31 = place + LANES * 31u;
+    var a0: f32;
+    var b0: f32;
+    if (j0 < row_length) {
+        a0 = a_edge_upto16[i * u.n + j0];
+        b0 = b_edge_upto16[i * u.n + j0];
+    }
+    var a1: f32;
+    var b1: f32;
+    if (j1 < row_length) {
+        a1 = a_edge_upto16[i * u.n + j1];
+        b1 = b_edge_upto16[i * u.n + j1];
+    }
+    var a2: f32;
+    var b2: f32;
+    if (j2 < row_length) {
+        a2 = a_edge_upto16[i * u.n + j2];
+        b2 = b_edge_upto16[i * u.n + j2];
+    }
+    var a3: f32;
+    var b3: f32;
+    if (j3 < row_length) {
+        a3 = a_edge_upto16[i * u.n + j3];
+        b3 = b_edge_upto16[i * u.n + j3];
+    }
+    var a4: f32;
+    var b4: f32;
+    if (j4 < row_length) {
+        a4 = a_edge_upto16[i * u.n + j4];
+        b4 = b_edge_upto16[i * u.n + j4];
+    }
+    var a5: f32;
+    var b5: f32;
+    if (j5 < row_length) {
+        a5 = a_edge_upto16[i * u.n + j5];
+        b5 = b_edge_upto16[i * u.n + j5];
+    }
+    var a6: f32;
+    var b6: f32;
+    if (j6 < row_length) {
+        a6 = a_edge_upto16[i * u.n + j6];
+        b6 = b_edge_upto16[i * u.n + j6];
+    }
+    var a7: f32;
+    var b7: f32;
+    if (j7 < row_length) {
+        a7 = a_edge_upto16[i * u.n + j7];
+        b7 = b_edge_upto16[i * u.n + j7];
+    }
+    var a8: f32;
+    var b8: f32;
+    if (j8 < row_length) {
+        a8 = a_edge_upto16[i * u.n + j8];
+        b8 = b_edge_upto16[i * u.n + j8];
+    }
+    var a9: f32;
+    var b9: f32;
+    if (j9 < row_length) {
+        a9 = a_edge_upto16[i * u.n + j9];
+        b9 = b_edge_upto16[i * u.n + j9];
+    }
+    var a10: f32;
+    var b10: f32;
+    if (j10 < row_length) {
+        a10 = a_edge_upto16[i * u.n + j10];
+        b10 = b_edge_upto16[i * u.n + j10];
+    }
+    var a11: f32;
+    var b11: f32;
+    if (j11 < row_length) {
+        a11 = a_edge_upto16[i * u.n + j11];
+        b11 = b_edge_upto16[i * u.n + j11];
+    }
+    var a12: f32;
+    var b12: f32;
+    if (j12 < row_length) {
+        a12 = a_edge_upto16[i * u.n + j12];
+        b12 = b_edge_upto16[i * u.n + j12];
+    }
+    var a13: f32;
+    var b13: f32;
+    if (j13 < row_length) {
+        a13 = a_edge_upto16[i * u.n + j13];
+        b13 = b_edge_upto16[i * u.n + j13];
+    }
+    var a14: f32;
+    var b14: f32;
+    if (j14 < row_length) {
+        a14 = a_edge_upto16[i * u.n + j14];
+        b14 = b_edge_upto16[i * u.n + j14];
+    }
+    var a15: f32;
+    var b15: f32;
+    if (j15 < row_length) {
+        a15 = a_edge_upto16[i * u.n + j15];
+        b15 = b_edge_upto16[i * u.n + j15];
+    }
+    var a16: f32;
+    var b16: f32;
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        a16 = a_edge_upto16[i * u.n + j16];
+        b16 = b_edge_upto16[i * u.n + j16];
+    }
+    var a17: f32;
+    var b17: f32;
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        a17 = a_edge_upto16[i * u.n + j17];
+        b17 = b_edge_upto16[i * u.n + j17];
+    }
+    var a18: f32;
+    var b18: f32;
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        a18 = a_edge_upto16[i * u.n + j18];
+        b18 = b_edge_upto16[i * u.n + j18];
+    }
+    var a19: f32;
+    var b19: f32;
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        a19 = a_edge_upto16[i * u.n + j19];
+        b19 = b_edge_upto16[i * u.n + j19];
+    }
+    var a20: f32;
+    var b20: f32;
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        a20 = a_edge_upto16[i * u.n + j20];
+        b20 = b_edge_upto16[i * u.n + j20];
+    }
+    var a21: f32;
+    var b21: f32;
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        a21 = a_edge_upto16[i * u.n + j21];
+        b21 = b_edge_upto16[i * u.n + j21];
+    }
+    var a22: f32;
+    var b22: f32;
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        a22 = a_edge_upto16[i * u.n + j22];
+        b22 = b_edge_upto16[i * u.n + j22];
+    }
+    var a23: f32;
+    var b23: f32;
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        a23 = a_edge_upto16[i * u.n + j23];
+        b23 = b_edge_upto16[i * u.n + j23];
+    }
+    var a24: f32;
+    var b24: f32;
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        a24 = a_edge_upto16[i * u.n + j24];
+        b24 = b_edge_upto16[i * u.n + j24];
+    }
+    var a25: f32;
+    var b25: f32;
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        a25 = a_edge_upto16[i * u.n + j25];
+        b25 = b_edge_upto16[i * u.n + j25];
+    }
+    var a26: f32;
+    var b26: f32;
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        a26 = a_edge_upto16[i * u.n + j26];
+        b26 = b_edge_upto16[i * u.n + j26];
+    }
+    var a27: f32;
+    var b27: f32;
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        a27 = a_edge_upto16[i * u.n + j27];
+        b27 = b_edge_upto16[i * u.n + j27];
+    }
+    var a28: f32;
+    var b28: f32;
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        a28 = a_edge_upto16[i * u.n + j28];
+        b28 = b_edge_upto16[i * u.n + j28];
+    }
+    var a29: f32;
+    var b29: f32;
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        a29 = a_edge_upto16[i * u.n + j29];
+        b29 = b_edge_upto16[i * u.n + j29];
+    }
+    var a30: f32;
+    var b30: f32;
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        a30 = a_edge_upto16[i * u.n + j30];
+        b30 = b_edge_upto16[i * u.n + j30];
+    }
+    var a31: f32;
+    var b31: f32;
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        a31 = a_edge_upto16[i * u.n + j31];
+        b31 = b_edge_upto16[i * u.n + j31];
+    }
+    var product_part = 0.0;
+    var squares_a_part = 0.0;
+    var squares_b_part = 0.0;
+    if (j0 < row_length) {
+        product_part += a0 * b0;
+        squares_a_part += a0 * a0;
+        squares_b_part += b0 * b0;
+    }
+    if (j1 < row_length) {
+        product_part += a1 * b1;
+        squares_a_part += a1 * a1;
+        squares_b_part += b1 * b1;
+    }
+    if (j2 < row_length) {
+        product_part += a2 * b2;
+        squares_a_part += a2 * a2;
+        squares_b_part += b2 * b2;
+    }
+    if (j3 < row_length) {
+        product_part += a3 * b3;
+        squares_a_part += a3 * a3;
+        squares_b_part += b3 * b3;
+    }
+    if (j4 < row_length) {
+        product_part += a4 * b4;
+        squares_a_part += a4 * a4;
+        squares_b_part += b4 * b4;
+    }
+    if (j5 < row_length) {
+        product_part += a5 * b5;
+        squares_a_part += a5 * a5;
+        squares_b_part += b5 * b5;
+    }
+    if (j6 < row_length) {
+        product_part += a6 * b6;
+        squares_a_part += a6 * a6;
+        squares_b_part += b6 * b6;
+    }
+    if (j7 < row_length) {
+        product_part += a7 * b7;
+        squares_a_part += a7 * a7;
+        squares_b_part += b7 * b7;
+    }
+    if (j8 < row_length) {
+        product_part += a8 * b8;
+        squares_a_part += a8 * a8;
+        squares_b_part += b8 * b8;
+    }
+    if (j9 < row_length) {
+        product_part += a9 * b9;
+        squares_a_part += a9 * a9;
+        squares_b_part += b9 * b9;
+    }
+    if (j10 < row_length) {
+        product_part += a10 * b10;
+        squares_a_part += a10 * a10;
+        squares_b_part += b10 * b10;
+    }
+    if (j11 < row_length) {
+        product_part += a11 * b11;
+        squares_a_part += a11 * a11;
+        squares_b_part += b11 * b11;
+    }
+    if (j12 < row_length) {
+        product_part += a12 * b12;
+        squares_a_part += a12 * a12;
+        squares_b_part += b12 * b12;
+    }
+    if (j13 < row_length) {
+        product_part += a13 * b13;
+        squares_a_part += a13 * a13;
+        squares_b_part += b13 * b13;
+    }
+    if (j14 < row_length) {
+        product_part += a14 * b14;
+        squares_a_part += a14 * a14;
+        squares_b_part += b14 * b14;
+    }
+    if (j15 < row_length) {
+        product_part += a15 * b15;
+        squares_a_part += a15 * a15;
+        squares_b_part += b15 * b15;
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        product_part += a16 * b16;
+        squares_a_part += a16 * a16;
+        squares_b_part += b16 * b16;
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        product_part += a17 * b17;
+        squares_a_part += a17 * a17;
+        squares_b_part += b17 * b17;
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        product_part += a18 * b18;
+        squares_a_part += a18 * a18;
+        squares_b_part += b18 * b18;
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        product_part += a19 * b19;
+        squares_a_part += a19 * a19;
+        squares_b_part += b19 * b19;
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        product_part += a20 * b20;
+        squares_a_part += a20 * a20;
+        squares_b_part += b20 * b20;
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        product_part += a21 * b21;
+        squares_a_part += a21 * a21;
+        squares_b_part += b21 * b21;
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        product_part += a22 * b22;
+        squares_a_part += a22 * a22;
+        squares_b_part += b22 * b22;
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        product_part += a23 * b23;
+        squares_a_part += a23 * a23;
+        squares_b_part += b23 * b23;
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        product_part += a24 * b24;
+        squares_a_part += a24 * a24;
+        squares_b_part += b24 * b24;
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        product_part += a25 * b25;
+        squares_a_part += a25 * a25;
+        squares_b_part += b25 * b25;
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        product_part += a26 * b26;
+        squares_a_part += a26 * a26;
+        squares_b_part += b26 * b26;
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        product_part += a27 * b27;
+        squares_a_part += a27 * a27;
+        squares_b_part += b27 * b27;
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        product_part += a28 * b28;
+        squares_a_part += a28 * a28;
+        squares_b_part += b28 * b28;
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        product_part += a29 * b29;
+        squares_a_part += a29 * a29;
+        squares_b_part += b29 * b29;
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        product_part += a30 * b30;
+        squares_a_part += a30 * a30;
+        squares_b_part += b30 * b30;
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        product_part += a31 * b31;
+        squares_a_part += a31 * a31;
+        squares_b_part += b31 * b31;
+    }
+    let product = row_sum_upto(product_part, lane);
+    let squares_a = row_sum_upto(squares_a_part, lane);
+    let squares_b = row_sum_upto(squares_b_part, lane);
+    let y_new = product / max(sqrt(squares_a) * sqrt(squares_b), u.eps);
+    if (place == 0u && own < u.m) {
+        y[i] = y_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn edge(

@@ -423,6 +423,350 @@ fn edge_upto(
     }
 }
 
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m * u.k) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.m * u.k - 1u);
+    let row_length = select(0u, u.n, own < u.m * u.k);
+    let i = row / u.k;
+    let j = row % u.k;
+    let p0 = place;
+    let p1 = place + LANES;
+    let p2 = place + LANES * 2u;
+    let p3 = place + LANES * 3u;
+    let p4 = place + LANES * 4u;
+    let p5 = place + LANES * 5u;
+    let p6 = place + LANES * 6u;
+    let p7 = place + LANES * 7u;
+    let p8 = place + LANES * 8u;
+    let p9 = place + LANES * 9u;
+    let p10 = place + LANES * 10u;
+    let p11 = place + LANES * 11u;
+    let p12 = place + LANES * 12u;
+    let p13 = place + LANES * 13u;
+    let p14 = place + LANES * 14u;
+    let p15 = place + LANES * 15u;
+    let p16 = place + LANES * 16u;
+    let p17 = place + LANES * 17u;
+    let p18 = place + LANES * 18u;
+    let p19 = place + LANES * 19u;
+    let p20 = place + LANES * 20u;
+    let p21 = place + LANES * 21u;
+    let p22 = place + LANES * 22u;
+    let p23 = place + LANES * 23u;
+    let p24 = place + LANES * 24u;
+    let p25 = place + LANES * 25u;
+    let p26 = place + LANES * 26u;
+    let p27 = place + LANES * 27u;
+    let p28 = place + LANES * 28u;
+    let p29 = place + LANES * 29u;
+    let p30 = place + LANES * 30u;
+    let p31 = place + LANES * 31u;
+    var a0: f32;
+    var b0: f32;
+    if (p0 < row_length) {
+        a0 = a_edge_upto16[i * u.n + p0];
+        b0 = b_edge_upto16[j * u.n + p0];
+    }
+    var a1: f32;
+    var b1: f32;
+    if (p1 < row_length) {
+        a1 = a_edge_upto16[i * u.n + p1];
+        b1 = b_edge_upto16[j * u.n + p1];
+    }
+    var a2: f32;
+    var b2: f32;
+    if (p2 < row_length) {
+        a2 = a_edge_upto16[i * u.n + p2];
+        b2 = b_edge_upto16[j * u.n + p2];
+    }
+    var a3: f32;
+    var b3: f32;
+    if (p3 < row_length) {
+        a3 = a_edge_upto16[i * u.n + p3];
+        b3 = b_edge_upto16[j * u.n + p3];
+    }
+    var a4: f32;
+    var b4: f32;
+    if (p4 < row_length) {
+        a4 = a_edge_upto16[i * u.n + p4];
+        b4 = b_edge_upto16[j * u.n + p4];
+    }
+    var a5: f32;
+    var b5: f32;
+    if (p5 < row_length) {
+        a5 = a_edge_upto16[i * u.n + p5];
+        b5 = b_edge_upto16[j * u.n + p5];
+    }
+    var a6: f32;
+    var b6: f32;
+    if (p6 < row_length) {
+        a6 = a_edge_upto16[i * u.n + p6];
+        b6 = b_edge_upto16[j * u.n + p6];
+    }
+    var a7: f32;
+    var b7: f32;
+    if (p7 < row_length) {
+        a7 = a_edge_upto16[i * u.n + p7];
+        b7 = b_edge_upto16[j * u.n + p7];
+    }
+    var a8: f32;
+    var b8: f32;
+    if (p8 < row_length) {
+        a8 = a_edge_upto16[i * u.n + p8];
+        b8 = b_edge_upto16[j * u.n + p8];
+    }
+    var a9: f32;
+    var b9: f32;
+    if (p9 < row_length) {
+        a9 = a_edge_upto16[i * u.n + p9];
+        b9 = b_edge_upto16[j * u.n + p9];
+    }
+    var a10: f32;
+    var b10: f32;
+    if (p10 < row_length) {
+        a10 = a_edge_upto16[i * u.n + p10];
+        b10 = b_edge_upto16[j * u.n + p10];
+    }
+    var a11: f32;
+    var b11: f32;
+    if (p11 < row_length) {
+        a11 = a_edge_upto16[i * u.n + p11];
+        b11 = b_edge_upto16[j * u.n + p11];
+    }
+    var a12: f32;
+    var b12: f32;
+    if (p12 < row_length) {
+        a12 = a_edge_upto16[i * u.n + p12];
+        b12 = b_edge_upto16[j * u.n + p12];
+    }
+    var a13: f32;
+    var b13: f32;
+    if (p13 < row_length) {
+        a13 = a_edge_upto16[i * u.n + p13];
+        b13 = b_edge_upto16[j * u.n + p13];
+    }
+    var a14: f32;
+    var b14: f32;
+    if (p14 < row_length) {
+        a14 = a_edge_upto16[i * u.n + p14];
+        b14 = b_edge_upto16[j * u.n + p14];
+    }
+    var a15: f32;
+    var b15: f32;
+    if (p15 < row_length) {
+        a15 = a_edge_upto16[i * u.n + p15];
+        b15 = b_edge_upto16[j * u.n + p15];
+    }
+    var a16: f32;
+    var b16: f32;
+    if ((CHUNKS > 16u) & (p16 < row_length)) {
+        a16 = a_edge_upto16[i * u.n + p16];
+        b16 = b_edge_upto16[j * u.n + p16];
+    }
+    var a17: f32;
+    var b17: f32;
+    if ((CHUNKS > 17u) & (p17 < row_length)) {
+        a17 = a_edge_upto16[i * u.n + p17];
+        b17 = b_edge_upto16[j * u.n + p17];
+    }
+    var a18: f32;
+    var b18: f32;
+    if ((CHUNKS > 18u) & (p18 < row_length)) {
+        a18 = a_edge_upto16[i * u.n + p18];
+        b18 = b_edge_upto16[j * u.n + p18];
+    }
+    var a19: f32;
+    var b19: f32;
+    if ((CHUNKS > 19u) & (p19 < row_length)) {
+        a19 = a_edge_upto16[i * u.n + p19];
+        b19 = b_edge_upto16[j * u.n + p19];
+    }
+    var a20: f32;
+    var b20: f32;
+    if ((CHUNKS > 20u) & (p20 < row_length)) {
+        a20 = a_edge_upto16[i * u.n + p20];
+        b20 = b_edge_upto16[j * u.n + p20];
+    }
+    var a21: f32;
+    var b21: f32;
+    if ((CHUNKS > 21u) & (p21 < row_length)) {
+        a21 = a_edge_upto16[i * u.n + p21];
+        b21 = b_edge_upto16[j * u.n + p21];
+    }
+    var a22: f32;
+    var b22: f32;
+    if ((CHUNKS > 22u) & (p22 < row_length)) {
+        a22 = a_edge_upto16[i * u.n + p22];
+        b22 = b_edge_upto16[j * u.n + p22];
+    }
+    var a23: f32;
+    var b23: f32;
+    if ((CHUNKS > 23u) & (p23 < row_length)) {
+        a23 = a_edge_upto16[i * u.n + p23];
+        b23 = b_edge_upto16[j * u.n + p23];
+    }
+    var a24: f32;
+    var b24: f32;
+    if ((CHUNKS > 24u) & (p24 < row_length)) {
+        a24 = a_edge_upto16[i * u.n + p24];
+        b24 = b_edge_upto16[j * u.n + p24];
+    }
+    var a25: f32;
+    var b25: f32;
+    if ((CHUNKS > 25u) & (p25 < row_length)) {
+        a25 = a_edge_upto16[i * u.n + p25];
+        b25 = b_edge_upto16[j * u.n + p25];
+    }
+    var a26: f32;
+    var b26: f32;
+    if ((CHUNKS > 26u) & (p26 < row_length)) {
+        a26 = a_edge_upto16[i * u.n + p26];
+        b26 = b_edge_upto16[j * u.n + p26];
+    }
+    var a27: f32;
+    var b27: f32;
+    if ((CHUNKS > 27u) & (p27 < row_length)) {
+        a27 = a_edge_upto16[i * u.n + p27];
+        b27 = b_edge_upto16[j * u.n + p27];
+    }
+    var a28: f32;
+    var b28: f32;
+    if ((CHUNKS > 28u) & (p28 < row_length)) {
+        a28 = a_edge_upto16[i * u.n + p28];
+        b28 = b_edge_upto16[j * u.n + p28];
+    }
+    var a29: f32;
+    var b29: f32;
+    if ((CHUNKS > 29u) & (p29 < row_length)) {
+        a29 = a_edge_upto16[i * u.n + p29];
+        b29 = b_edge_upto16[j * u.n + p29];
+    }
+    var a30: f32;
+    var b30: f32;
+    if ((CHUNKS > 30u) & (p30 < row_length)) {
+        a30 = a_edge_upto16[i * u.n + p30];
+        b30 = b_edge_upto16[j * u.n + p30];
+    }
+    var a31: f32;
+    var b31: f32;
+    if ((CHUNKS > 31u) & (p31 < row_length)) {
+        a31 = a_edge_upto16[i * u.n + p31];
+        b31 = b_edge_upto16[j * u.n + p31];
+    }
+    var d_new_part = 0.0;
+    if (p0 < row_length) {
+        d_new_part += (a0 - b0) * (a0 - b0);
+    }
+    if (p1 < row_length) {
+        d_new_part += (a1 - b1) * (a1 - b1);
+    }
+    if (p2 < row_length) {
+        d_new_part += (a2 - b2) * (a2 - b2);
+    }
+    if (p3 < row_length) {
+        d_new_part += (a3 - b3) * (a3 - b3);
+    }
+    if (p4 < row_length) {
+        d_new_part += (a4 - b4) * (a4 - b4);
+    }
+    if (p5 < row_length) {
+        d_new_part += (a5 - b5) * (a5 - b5);
+    }
+    if (p6 < row_length) {
+        d_new_part += (a6 - b6) * (a6 - b6);
+    }
+    if (p7 < row_length) {
+        d_new_part += (a7 - b7) * (a7 - b7);
+    }
+    if (p8 < row_length) {
+        d_new_part += (a8 - b8) * (a8 - b8);
+    }
+    if (p9 < row_length) {
+        d_new_part += (a9 - b9) * (a9 - b9);
+    }
+    if (p10 < row_length) {
+        d_new_part += (a10 - b10) * (a10 - b10);
+    }
+    if (p11 < row_length) {
+        d_new_part += (a11 - b11) * (a11 - b11);
+    }
+    if (p12 < row_length) {
+        d_new_part += (a12 - b12) * (a12 - b12);
+    }
+    if (p13 < row_length) {
+        d_new_part += (a13 - b13) * (a13 - b13);
+    }
+    if (p14 < row_length) {
+        d_new_part += (a14 - b14) * (a14 - b14);
+    }
+    if (p15 < row_length) {
+        d_new_part += (a15 - b15) * (a15 - b15);
+    }
+    if ((CHUNKS > 16u) & (p16 < row_length)) {
+        d_new_part += (a16 - b16) * (a16 - b16);
+    }
+    if ((CHUNKS > 17u) & (p17 < row_length)) {
+        d_new_part += (a17 - b17) * (a17 - b17);
+    }
+    if ((CHUNKS > 18u) & (p18 < row_length)) {
+        d_new_part += (a18 - b18) * (a18 - b18);
+    }
+    if ((CHUNKS > 19u) & (p19 < row_length)) {
+        d_new_part += (a19 - b19) * (a19 - b19);
+    }
+    if ((CHUNKS > 20u) & (p20 < row_length)) {
+        d_new_part += (a20 - b20) * (a20 - b20);
+    }
+    if ((CHUNKS > 21u) & (p21 < row_length)) {
+        d_new_part += (a21 - b21) * (a21 - b21);
+    }
+    if ((CHUNKS > 22u) & (p22 < row_length)) {
+        d_new_part += (a22 - b22) * (a22 - b22);
+    }
+    if ((CHUNKS > 23u) & (p23 < row_length)) {
+        d_new_part += (a23 - b23) * (a23 - b23);
+    }
+    if ((CHUNKS > 24u) & (p24 < row_length)) {
+        d_new_part += (a24 - b24) * (a24 - b24);
+    }
+    if ((CHUNKS > 25u) & (p25 < row_length)) {
+        d_new_part += (a25 - b25) * (a25 - b25);
+    }
+    if ((CHUNKS > 26u) & (p26 < row_length)) {
+        d_new_part += (a26 - b26) * (a26 - b26);
+    }
+    if ((CHUNKS > 27u) & (p27 < row_length)) {
+        d_new_part += (a27 - b27) * (a27 - b27);
+    }
+    if ((CHUNKS > 28u) & (p28 < row_length)) {
+        d_new_part += (a28 - b28) * (a28 - b28);
+    }
+    if ((CHUNKS > 29u) & (p29 < row_length)) {
+        d_new_part += (a29 - b29) * (a29 - b29);
+    }
+    if ((CHUNKS > 30u) & (p30 < row_length)) {
+        d_new_part += (a30 - b30) * (a30 - b30);
+    }
+    if ((CHUNKS > 31u) & (p31 < row_length)) {
+        d_new_part += (a31 - b31) * (a31 - b31);
+    }
+    let d_new = row_sum_upto(d_new_part, lane);
+    if (place == 0u && own < u.m * u.k) {
+        d[i * u.k + j] = d_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn edge(

@@ -1584,6 +1584,780 @@ fn edge_upto(
     }
 }
 
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    let j8 = place + LANES * 8u;
+    let j9 = place + LANES * 9u;
+    let j10 = place + LANES * 10u;
+    let j11 = place + LANES * 11u;
+    let j12 = place + LANES * 12u;
+    let j13 = place + LANES * 13u;
+    let j14 = place + LANES * 14u;
+    let j15 = place + LANES * 15u;
+    let j16 = place + LANES * 16u;
+    let j17 = place + LANES * 17u;
+    let j18 = place + LANES * 18u;
+    let j19 = place + LANES * 19u;
+    let j20 = place + LANES * 20u;
+    let j21 = place + LANES * 21u;
+    let j22 = place + LANES * 22u;
+    let j23 = place + LANES * 23u;
+    let j24 = place + LANES * 24u;
+    let j25 = place + LANES * 25u;
+    let j26 = place + LANES * 26u;
+    let j27 = place + LANES * 27u;
+    let j28 = place + LANES * 28u;
+    let j29 = place + LANES * 29u;
+    let j30 = place + LANES * 30u;
+    let j31 = place + LANES * 31u;
+    var x0: f32;
+    if (j0 < row_length) {
+        x0 = x_edge_upto16[i * u.n + j0];
+    }
+    var x1: f32;
+    if (j1 < row_length) {
+        x1 = x_edge_upto16[i * u.n + j1];
+    }
+    var x2: f32;
+    if (j2 < row_length) {
+        x2 = x_edge_upto16[i * u.n + j2];
+    }
+    var x3: f32;
+    if (j3 < row_length) {
+        x3 = x_edge_upto16[i * u.n + j3];
+    }
+    var x4: f32;
+    if (j4 < row_length) {
+        x4 = x_edge_upto16[i * u.n + j4];
+    }
+    var x5: f32;
+    if (j5 < row_length) {
+        x5 = x_edge_upto16[i * u.n + j5];
+    }
+    var x6: f32;
+    if (j6 < row_length) {
+        x6 = x_edge_upto16[i * u.n + j6];
+    }
+    var x7: f32;
+    if (j7 < row_length) {
+        x7 = x_edge_upto16[i * u.n + j7];
+    }
+    var x8: f32;
+    if (j8 < row_length) {
+        x8 = x_edge_upto16[i * u.n + j8];
+    }
+    var x9: f32;
+    if (j9 < row_length) {
+        x9 = x_edge_upto16[i * u.n + j9];
+    }
+    var x10: f32;
+    if (j10 < row_length) {
+        x10 = x_edge_upto16[i * u.n + j10];
+    }
+    var x11: f32;
+    if (j11 < row_length) {
+        x11 = x_edge_upto16[i * u.n + j11];
+    }
+    var x12: f32;
+    if (j12 < row_length) {
+        x12 = x_edge_upto16[i * u.n + j12];
+    }
+    var x13: f32;
+    if (j13 < row_length) {
+        x13 = x_edge_upto16[i * u.n + j13];
+    }
+    var x14: f32;
+    if (j14 < row_length) {
+        x14 = x_edge_upto16[i * u.n + j14];
+    }
+    var x15: f32;
+    if (j15 < row_length) {
+        x15 = x_edge_upto16[i * u.n + j15];
+    }
+    var x16: f32;
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        x16 = x_edge_upto16[i * u.n + j16];
+    }
+    var x17: f32;
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        x17 = x_edge_upto16[i * u.n + j17];
+    }
+    var x18: f32;
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        x18 = x_edge_upto16[i * u.n + j18];
+    }
+    var x19: f32;
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        x19 = x_edge_upto16[i * u.n + j19];
+    }
+    var x20: f32;
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        x20 = x_edge_upto16[i * u.n + j20];
+    }
+    var x21: f32;
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        x21 = x_edge_upto16[i * u.n + j21];
+    }
+    var x22: f32;
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        x22 = x_edge_upto16[i * u.n + j22];
+    }
+    var x23: f32;
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        x23 = x_edge_upto16[i * u.n + j23];
+    }
+    var x24: f32;
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        x24 = x_edge_upto16[i * u.n + j24];
+    }
+    var x25: f32;
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        x25 = x_edge_upto16[i * u.n + j25];
+    }
+    var x26: f32;
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        x26 = x_edge_upto16[i * u.n + j26];
+    }
+    var x27: f32;
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        x27 = x_edge_upto16[i * u.n + j27];
+    }
+    var x28: f32;
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        x28 = x_edge_upto16[i * u.n + j28];
+    }
+    var x29: f32;
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        x29 = x_edge_upto16[i * u.n + j29];
+    }
+    var x30: f32;
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        x30 = x_edge_upto16[i * u.n + j30];
+    }
+    var x31: f32;
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        x31 = x_edge_upto16[i * u.n + j31];
+    }
+    let last = select(-1, found[i * u.k + u32(clamp(u.start - 1, 0, i32(u.k) - 1))], u.start > 0);
+    var a_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, last < 0 || comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j0), last < 0 || comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j1 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j1), last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j2 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j2), last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j3 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j3), last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j4 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j4), last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j5 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j5), last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j6 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j6), last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j7 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j7), last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j8 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, last < 0 || comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j8), last < 0 || comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j9 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, last < 0 || comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j9), last < 0 || comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j10 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, last < 0 || comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j10), last < 0 || comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j11 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, last < 0 || comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j11), last < 0 || comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j12 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, last < 0 || comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j12), last < 0 || comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j13 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, last < 0 || comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j13), last < 0 || comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j14 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, last < 0 || comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j14), last < 0 || comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j15 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, last < 0 || comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j15), last < 0 || comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, last < 0 || comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j16), last < 0 || comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, last < 0 || comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j17), last < 0 || comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, last < 0 || comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j18), last < 0 || comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, last < 0 || comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j19), last < 0 || comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, last < 0 || comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j20), last < 0 || comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, last < 0 || comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j21), last < 0 || comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, last < 0 || comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j22), last < 0 || comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, last < 0 || comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j23), last < 0 || comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, last < 0 || comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j24), last < 0 || comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, last < 0 || comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j25), last < 0 || comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, last < 0 || comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j26), last < 0 || comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, last < 0 || comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j27), last < 0 || comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, last < 0 || comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j28), last < 0 || comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, last < 0 || comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j29), last < 0 || comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, last < 0 || comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j30), last < 0 || comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, last < 0 || comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j31), last < 0 || comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    let a_new = row_argmax_upto(a_new_part, lane).y;
+    var b_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j1 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j2 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j3 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j4 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j5 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j6 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j7 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j8 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j8), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j9 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j9), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j10 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j10), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j11 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j11), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j12 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j12), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j13 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j13), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j14 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j14), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j15 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j15), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j16), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j17), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j18), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j19), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j20), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j21), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j22), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j23), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j24), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j25), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j26), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j27), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j28), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j29), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j30), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j31), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    let b_new = row_argmax_upto(b_new_part, lane).y;
+    var c_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j1 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j2 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j3 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j4 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j5 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j6 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j7 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j8 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j8), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j9 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j9), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j10 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j10), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j11 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j11), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j12 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j12), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j13 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j13), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j14 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j14), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j15 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j15), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j16), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j17), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j18), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j19), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j20), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j21), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j22), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j23), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j24), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j25), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j26), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j27), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j28), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j29), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j30), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j31), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    let c_new = row_argmax_upto(c_new_part, lane).y;
+    var d_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j1 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j2 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j3 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j4 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j5 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j6 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j7 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j8 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j8), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j9 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j9), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j10 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j10), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j11 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j11), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j12 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j12), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j13 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j13), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j14 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j14), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j15 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j15), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j16), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j17), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j18), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j19), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j20), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j21), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j22), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j23), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j24), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j25), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j26), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j27), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j28), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j29), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j30), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j31), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    let d_new = row_argmax_upto(d_new_part, lane).y;
+    var e_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j1 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j2 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j3 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j4 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j5 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j6 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j7 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j8 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j8), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j9 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j9), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j10 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j10), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j11 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j11), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j12 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j12), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j13 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j13), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j14 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j14), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j15 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j15), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j16), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j17), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j18), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j19), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j20), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j21), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j22), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j23), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j24), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j25), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j26), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j27), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j28), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j29), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j30), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j31), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    let e_new = row_argmax_upto(e_new_part, lane).y;
+    var f_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j1 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j2 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j3 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j4 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j5 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j6 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j7 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j8 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x8, comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j8), comes_after(x8, i32(j8), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j9 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x9, comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j9), comes_after(x9, i32(j9), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j10 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x10, comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j10), comes_after(x10, i32(j10), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j11 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x11, comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j11), comes_after(x11, i32(j11), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j12 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x12, comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j12), comes_after(x12, i32(j12), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j13 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x13, comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j13), comes_after(x13, i32(j13), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j14 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x14, comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j14), comes_after(x14, i32(j14), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j15 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x15, comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j15), comes_after(x15, i32(j15), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 16u) & (j16 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x16, comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j16), comes_after(x16, i32(j16), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 17u) & (j17 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x17, comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j17), comes_after(x17, i32(j17), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 18u) & (j18 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x18, comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j18), comes_after(x18, i32(j18), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 19u) & (j19 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x19, comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j19), comes_after(x19, i32(j19), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 20u) & (j20 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x20, comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j20), comes_after(x20, i32(j20), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 21u) & (j21 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x21, comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j21), comes_after(x21, i32(j21), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 22u) & (j22 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x22, comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j22), comes_after(x22, i32(j22), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 23u) & (j23 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x23, comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j23), comes_after(x23, i32(j23), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 24u) & (j24 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x24, comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j24), comes_after(x24, i32(j24), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 25u) & (j25 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x25, comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j25), comes_after(x25, i32(j25), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 26u) & (j26 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x26, comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j26), comes_after(x26, i32(j26), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 27u) & (j27 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x27, comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j27), comes_after(x27, i32(j27), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 28u) & (j28 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x28, comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j28), comes_after(x28, i32(j28), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 29u) & (j29 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x29, comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j29), comes_after(x29, i32(j29), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 30u) & (j30 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x30, comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j30), comes_after(x30, i32(j30), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 31u) & (j31 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x31, comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j31), comes_after(x31, i32(j31), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    let f_new = row_argmax_upto(f_new_part, lane).y;
+    if (place == 0u && own < u.m) {
+        a[i] = a_new;
+        b[i] = b_new;
+        c[i] = c_new;
+        d[i] = d_new;
+        e[i] = e_new;
+        f[i] = f_new;
+    }
+}
+
 // One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn edge(
