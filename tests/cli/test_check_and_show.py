@@ -151,7 +151,8 @@ def test_show_explains_the_choice(kerngen: Run) -> None:
     assert "  1. reduce  (few rows, too long for a workgroup each)" in output
     assert "    reduce | when m < 64 and n > 65536 | " in output
     assert "  2. rows_lanes1024_subgroups1, with y  (" in output
-    assert "  3. rows, with y  (2 stages share their rows)" in output
+    assert "  3. rows_lanes512, with y  (" in output
+    assert "  4. rows, with y  (2 stages share their rows)" in output
     together = "together at least 8 m n bytes, 3 m n + m operations; mean not stored"
     assert f"     {together}\n" in output
     assert "stage y, over i < m, j < n" in output
