@@ -300,8 +300,10 @@ class Grammar:
         sources.remove(type_)
         source = self.dice.pick(sources)
         operand = self.of(source, place.self_typed())
-        # The place of a literal in a cast asks for the type of the cast.
-        fixed = source == "i32" and not _VALUE.search(operand.text)
+        # The place of a literal in a cast, and of an `if` whose branches are literals, asks
+        # for the type of the cast.
+        literal = operand.literal or not _VALUE.search(operand.text)
+        fixed = source == "i32" and literal
         if fixed and place.locals is not None:
             operand = self.truth(place.inner)
         elif fixed:
