@@ -190,8 +190,8 @@ _CONV_GRADIENT = Domain(
     },
     scalars=_WINDOWS,
 )
-# Its p and t follow from h and w, which may so be short: then few elements are summed.
-_DEPTHWISE_GRADIENT = replace(
+# Their p and t follow from h and w, which may so be short: then few elements are summed.
+_KERNEL_GRADIENT = replace(
     _CONV_GRADIENT, lengths={**_CONV_GRADIENT.lengths, **_bounded("h w", 8, 20)}
 )
 _HEADS = Domain(
@@ -257,11 +257,8 @@ DOMAINS: Mapping[str, Domain] = {
         " max_pool2d avg_pool2d",
         _CONV,
     ),
-    **_all(
-        "conv2d_kernel_gradient conv1d_gradient",
-        _CONV_GRADIENT,
-    ),
-    "depthwise_conv2d_gradient": _DEPTHWISE_GRADIENT,
+    "conv1d_gradient": _CONV_GRADIENT,
+    **_all("conv2d_kernel_gradient depthwise_conv2d_gradient", _KERNEL_GRADIENT),
     "conv2d_bias_gradient": Domain(lengths=_bounded("b o p t", 0, 12)),
     "avg_pool2d_gradient": Domain(lengths=_bounded("b c p r", 1, 4), scalars=_WINDOWS),
     "max_pool2d_gradient": Domain(

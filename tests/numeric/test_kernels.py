@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 import kerngen_kernels
 from kerngen.compiler import compile_text
 from kerngen.plan.tree import Choice
-from kerngen.runtime import Context, ShapeError, f32, u32
+from kerngen.runtime import Context, LimitError, ShapeError, f32, u32
 from kerngen.runtime.calls.kernel import TensorSpec
 from kerngen.source.diagnostic import CompileError
 from kerngen_kernels import loss
-from tests.budget import phases, tonight
+from tests.budget import phases, sampled, tonight
 from tests.compile import built, with_generic_schedules
 
 from .cases import Case, standard_kernels
 from .domains import Dims
 from .oracles import ORACLES
 from .tolerance import SERIAL, expect, reference_arithmetic, shader_arithmetic
-from .ways import Way, all_ways, run_kernel, run_reference, ways
+from .ways import Way, all_ways, large_ways, run_kernel, run_reference, ways
 
 CASES = standard_kernels()
 WAYS = all_ways()
@@ -167,6 +167,18 @@ def test_as_called(ctx: Context, case: Case) -> None:
 @pytest.mark.parametrize("way", tonight(WAYS), ids=str)
 def test_schedule_at_length(ctx: Context, way: Way) -> None:
     hold_to_oracle(ctx, way, settings(quick, max_examples=100))
+
+
+@pytest.mark.parametrize("way", sampled(large_ways(), 7), ids=str)
+def test_a_schedule_for_large_adapters(ctx: Context, way: Way) -> None:
+    """It is right on an adapter that has the memory; another refuses it, and says why."""
+    has = ctx.device.limits["max-compute-workgroup-storage-size"]
+    if has >= way.workgroup_bytes:
+        hold_to_oracle(ctx, way, quick)
+        return
+    arrays, scalars = way.draw(np.random.default_rng(5), fixed(way.case, 8))
+    with pytest.raises(LimitError, match=f"{has} bytes of workgroup memory"):
+        way.run(ctx, arrays, scalars)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,9 @@ MOST = (5000, 4096, 2048, 1024, 512, 128, 32, 16, 8, 4)
 The least suits rows along two dims, of 16 elements in all.
 """
 
+SMALL_BYTES = 32768
+"""The workgroup memory of Mesa's lavapipe, and of the smallest GPUs: few ways need more."""
+
 TRIES = 20
 FEW = 6
 
@@ -127,6 +130,11 @@ class Way:
     def halves(self) -> bool:
         """Whether the kernel needs an adapter that knows f16."""
         return any(spec.element is f16 for spec in self.case.kernel.tensors)
+
+    @property
+    def workgroup_bytes(self) -> int:
+        """The workgroup memory that the kernel needs this way."""
+        return max((s.needs.workgroup_bytes for s in self.strategies), default=0)
 
     @property
     def summations(self) -> tuple[Summation, ...]:
@@ -232,9 +240,18 @@ def ways(case: Case) -> Iterator[Way]:
         yield Way(case, way)
 
 
-@cache
 def all_ways() -> tuple[Way, ...]:
-    """Every way to run every standard kernel: about 3,000."""
+    """Every way to run every standard kernel but for `large_ways`: about 3,000."""
+    return tuple(way for way in _every_way() if way.workgroup_bytes <= SMALL_BYTES)
+
+
+def large_ways() -> tuple[Way, ...]:
+    """The ways that need more workgroup memory than small adapters have."""
+    return tuple(way for way in _every_way() if way.workgroup_bytes > SMALL_BYTES)
+
+
+@cache
+def _every_way() -> tuple[Way, ...]:
     return tuple(way for case in standard_kernels() for way in ways(case))
 
 

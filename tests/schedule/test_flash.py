@@ -23,6 +23,9 @@ LOWEST = -3.4028234663852886e38
 TILES = "flash tile(16, 32, 32) micro(4, 4) depth(8, 8)"
 """Small ones: they compile in a second, and sizes below are of several."""
 
+DEEP = "flash tile(16, 32, 32) micro(4, 4) depth(32, 8)"
+"""More terms at a time than weights, as the tiles for 128 columns have on large adapters."""
+
 FEW = "flash tile(16, 32, 32) rows(4)"
 
 ATTENTION = """
@@ -179,7 +182,7 @@ EVERY = [
         marks=[] if (number + turn) % 7 == 0 and kind == "some" else [NIGHTLY],
     )
     for number, name in enumerate(CASES)
-    for turn, tiles in enumerate((TILES, FEW))
+    for turn, tiles in enumerate((TILES, FEW, DEEP))
     for kind, sizes in (("some", SIZES), ("more", MORE))
 ]
 """By default few cases are run, each in one of the two ways."""
