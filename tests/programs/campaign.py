@@ -31,7 +31,7 @@ RAREST_TYPED: Final = 0.02
 Of many programs at least 5 in 100 use each; of few, fewer may.
 """
 
-RAREST_ORDERED: Final = 0.01
+RAREST_ORDERED: Final = 0.004
 """The same for each construct of `ORDERED`: `test_ordered` draws programs of nothing else."""
 
 ORDERED: Final = ("argmax", "argmin", "condition by a key")
