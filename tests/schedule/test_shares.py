@@ -64,19 +64,29 @@ def test_tiles_are_those_that_take_least_time(
     assert choice.strategy == tiles
 
 
-def test_the_largest_tiles_of_single_elements_are_not_shared() -> None:
-    text = """kernel f(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] {
-        c[i, j] = sum[p] a[i, p] * b[p, j];
-    }"""
-    dispatches = {
-        options: {
-            variant.name: len(variant.shaders)
-            for variant in variants_of(f"{text} schedule f {{ gemm {options} }}")
-        }
-        for options in ("stream(264)", "tile(64, 64, 16) micro(8, 8) stream(264)")
-    }
-    shared = {"aligned": 2, "padded": 2, "edge": 2}
-    assert [*dispatches.values()] == [shared | {"edge": 1}, shared]
+SINGLY = ("singly", "singly_padded")
+SHARED = {"aligned": 2, "padded": 2, "edge": 2}
+"""How many dispatches a variant has whose tiles are shared."""
+
+
+@pytest.mark.parametrize(
+    ("factors", "options", "dispatches"),
+    [
+        ("b[p, j]", "", SHARED | {"edge": 1}),
+        ("b[j, p]", "", dict.fromkeys(("aligned", "padded", *SINGLY, "edge"), 1)),
+        ("b[j, p]", "tile(64, 64, 16) micro(8, 8)", SHARED | dict.fromkeys(SINGLY, 2)),
+        ("b[p, j]", "tile(64, 64, 16) micro(8, 8)", SHARED),
+    ],
+)
+def test_the_largest_tiles_are_not_shared_where_addresses_are_many(
+    factors: str, options: str, dispatches: Mapping[str, int]
+) -> None:
+    axes = factors[2:-1].replace("p", "k").replace("j", "n")
+    text = f"""kernel f(a: f32[m, k], b: f32[{axes}]) -> c: f32[m, n] {{
+        c[i, j] = sum[p] a[i, p] * {factors};
+    }}
+    schedule f {{ gemm {options} stream(264) }}"""
+    assert {x.name: len(x.shaders) for x in variants_of(text)} == dispatches
 
 
 def variants_of(text: str) -> Iterator[Variant]:

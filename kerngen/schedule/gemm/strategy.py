@@ -34,10 +34,7 @@ EDGE_COLUMNS: Final = 8
 """The columns of an invocation in the tile `DEFAULT`, where vectors are not whole.
 
 They are half of those with whole vectors, as the addresses of single elements need registers,
-too.  On an H100, 4095 x 4093 x 4097 takes 3.20 ms with 8 x 8 sums, 3.52 with 8 x 16.  For the
-same reason workgroups do not share these tiles' terms: on an H200, 4095 x 4097 x 4093 takes
-3.23, 3.24 and 3.03 ms (`nn`, `nt`, `tn`) in the shader for a workgroup per tile, 3.52, 3.79
-and 3.45 in that for shares.
+too.  On an H100, 4095 x 4093 x 4097 takes 3.20 ms with 8 x 8 sums, 3.52 with 8 x 16.
 """
 
 
@@ -58,9 +55,21 @@ def fits_gemm(task: Task) -> str:
 def shares_terms(task: Task, tiling: Tiling) -> Guard:
     """Return the condition that workgroups may share the terms of a tiling's tiles.
 
-    They do not where single elements are read in the largest tiles (`EDGE_COLUMNS`).
+    The largest tiles leave few registers, and the shader for shares needs some for the ends of
+    a share.  Where addresses take more of them, a workgroup has a tile: with single elements,
+    and if both factors are read along the terms (`nt`).  On an H200, in ms, both of whole tiles:
+
+    | product | shader for a tile each | shader for shares |
+    | --- | --- | --- |
+    | 4095 x 4097 x 4093, `nn`, `nt`, `tn` | 3.23, 3.24, 3.03 | 3.52, 3.79, 3.45 |
+    | 4096 x 4096 x 4096, `nt` | 2.98 | 3.05 |
+    | 4096 x 4096 x 4096, `nn`, `tn` | 3.01, 2.99 | 2.90, 2.84 |
     """
-    return _whole_vectors(task)[0] if _is_default(tiling) else ALWAYS
+    if not _is_default(tiling):
+        return ALWAYS
+    found, row = product_of(task)
+    own = {row, found.column}
+    return NEVER if own.isdisjoint(_axes(found, row)) else _whole_vectors(task)[0]
 
 
 def _is_default(tiling: Tiling) -> bool:
@@ -122,8 +131,7 @@ def _padded(aligned: Variant, name: str, when: Guard) -> Variant:
 
 
 def _variant(task: Task, tiling: Tiling, access: Access, when: Guard) -> Variant:
-    if access is Access.EDGE and _is_default(tiling):
-        tiling = replace(tiling, micro_n=EDGE_COLUMNS, stream=0)
+    tiling = _with_fewer_registers(task, tiling, access)
     writer = GemmShader(task, tiling, access)
     shader = writer.shader()
     if not tiling.stream:
@@ -134,6 +142,15 @@ def _variant(task: Task, tiling: Tiling, access: Access, when: Guard) -> Variant
     spread = writer.right.gap > 1
     joined = joining_shader(task, tiling, wide=access.stores_vectors, spread=spread)
     return Variant(access.value, when, (shader, joined), (scratch,))
+
+
+def _with_fewer_registers(task: Task, tiling: Tiling, access: Access) -> Tiling:
+    """Return the tiling of a variant: the largest tiles' is another where addresses are many."""
+    if not _is_default(tiling):
+        return tiling
+    if access is Access.EDGE:
+        return replace(tiling, micro_n=EDGE_COLUMNS, stream=0)
+    return tiling if shares_terms(task, tiling) != NEVER else replace(tiling, stream=0)
 
 
 def _axes(found: Contraction, row: Index) -> Iterator[Index | None]:
