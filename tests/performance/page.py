@@ -55,13 +55,35 @@ class PerformanceData(TypedDict):
 def read_all() -> dict[str, PerformanceData]:
     """Return the results by the names of their files: GPUs first."""
     found = {
-        file.stem.removeprefix("results-"): cast(
-            "PerformanceData", json.loads(file.read_text("utf-8"))
-        )
+        file.stem.removeprefix("results-"): read(file)
         for file in RESULTS.glob("results-*.json")
     }
     software = {name: is_software(data["run"]) for name, data in found.items()}
     return {name: found[name] for name in sorted(found, key=lambda n: (software[n], n))}
+
+
+def read(file: Path) -> PerformanceData:
+    """Return what a results file holds."""
+    return cast("PerformanceData", json.loads(file.read_text("utf-8")))
+
+
+def merged(earlier: PerformanceData, run: RunData) -> PerformanceData:
+    """Return earlier data with the results of a run in their places.
+
+    What was not measured again keeps the day of its own run.
+    """
+
+    def case(result: ResultData) -> tuple[str, tuple[tuple[str, int], ...]]:
+        return result["name"], (*result["sizes"].items(),)
+
+    again = {case(result): result for result in run["results"]}
+    old, results = earlier["run"], list[ResultData]()
+    for result in old["results"]:
+        kept = result.copy()
+        kept.setdefault("date", old["date"])
+        results.append(again.pop(case(result), kept))
+    results += again.values()
+    return {"run": {**run, "results": results}, "ablations": earlier["ablations"]}
 
 
 def is_software(run: RunData) -> bool:

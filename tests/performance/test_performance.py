@@ -13,7 +13,14 @@ from kerngen.bench.run import Budget
 from tests.performance import __main__ as command
 from tests.performance import ablation
 from tests.performance.ablation import ABLATIONS, Ablation, ablate
-from tests.performance.page import PAGE, RESULTS, page, read_all
+from tests.performance.page import (
+    PAGE,
+    RESULTS,
+    is_software,
+    page,
+    read,
+    read_all,
+)
 from tests.performance.pictures import draw_all, draw_ratios
 
 
@@ -116,3 +123,20 @@ def test_all_of_it_is_measured(tmp_path: Path) -> None:
     data = json.loads(file.read_text("utf-8"))
     assert all(result["timings"] for result in data["run"]["results"])
     assert len(data["ablations"]) == len(ABLATIONS)
+
+
+def test_some_cases_are_measured_again(tmp_path: Path) -> None:
+    """They take the places of earlier results; the others are marked with their day."""
+    ((name, before),) = [x for x in read_all().items() if is_software(x[1]["run"])][:1]
+    file = tmp_path / f"results-{name}.json"
+    file.write_text(json.dumps(before), encoding="utf-8")
+    command.main(["--out", str(file), "--only", "softm*", "--quick", "--budget", "60"])
+    after = read(file)
+    assert after["ablations"] == before["ablations"]
+    names = [result["name"] for result in before["run"]["results"]]
+    assert [result["name"] for result in after["run"]["results"]] == names
+    again = [x for x in after["run"]["results"] if "date" not in x]
+    assert [result["name"] for result in again] == ["softmax"]
+    assert again[0] not in before["run"]["results"]
+    with pytest.raises(SystemExit, match="'softer'"):
+        command.main(["--out", str(file), "--only", "softer"])
